@@ -23,7 +23,7 @@ class Miles(RunUsage):
 
 
 class Odometer:
-    """A meter of miles: no more than a run may go, and what was told before."""
+    """A meter of miles: no more than a run may go, and what was data before."""
 
     ledger = None
 
@@ -44,7 +44,7 @@ class Odometer:
         self.said.append((who.node, wanted))
         return await Tally().hold(who, wanted)
 
-    def told(self):
+    def as_data(self):
         return {"miles": self.usage.miles}
 
     def restore(self, used):
@@ -95,8 +95,8 @@ def test_a_meter_is_told_what_is_spent_and_wanted_by_whom_and_that_the_run_is_ov
         await started.result()
         return started.meter.said
 
-    told = [("a", {"miles": 1.0}), ("a", {"miles": 5.0, "by": "bus"}), "closed"]
-    assert asyncio.run(main()) == told
+    data = [("a", {"miles": 1.0}), ("a", {"miles": 5.0, "by": "bus"}), "closed"]
+    assert asyncio.run(main()) == data
 
 
 @pytest.mark.parametrize(("meter", "field"), [(Odometer, "miles"), (count_only, "amounts")])
@@ -144,7 +144,7 @@ def test_a_tally_adds_up_by_name_whatever_is_spent_or_settled_also_in_threads():
 def test_a_tally_keeps_what_another_meter_told_the_journal():
     tally = Tally()
     tally.restore({"firings": 3, "cycles": {}, "miles": 2.0, "amounts": {"feet": 1}})
-    assert tally.told() == {"miles": 2.0, "amounts": {"feet": 1}}
+    assert tally.as_data() == {"miles": 2.0, "amounts": {"feet": 1}}
 
 
 # ----------------------------------------------------------------------------------------- limits

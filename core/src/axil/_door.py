@@ -77,9 +77,9 @@ def provided(module: str, attribute: str, *, wanted: str) -> Any:
         from axil.errors import NotInstalled
 
         distribution = PROVIDED_BY[package]
-        told = f"{wanted} needs {distribution}, which is not installed."
+        message = f"{wanted} needs {distribution}, which is not installed."
         hint = f"Install it: pip install {distribution}"
-        raise NotInstalled(told, hint=hint, distribution=distribution) from error
+        raise NotInstalled(message, hint=hint, distribution=distribution) from error
     return getattr(found, attribute)
 
 

@@ -6,7 +6,7 @@
     ├── ConfigError          your settings: one or more Problems               (ValueError)
     ├── ProblemError         one sentence with an id, as plugins define errors of their own
     ├── PluginError          that plugin
-    │   ├── UnknownComponent     nobody provides the name; says what to install
+    │   ├── UnknownComponent     no distribution provides the name; says what to install
     │   ├── ComponentConflict    two distributions provide it; says how to choose
     │   ├── ComponentBlocked     policy forbids it
     │   ├── PluginLoadError      it failed to import
@@ -26,9 +26,9 @@
     │   ├── CycleError           a cycle was entered in a way that has no meaning
     │   ├── LimitReached         a limit of the run or of a cycle
     │   ├── HookFailed           a plugin that decides about a firing raised, or gave no answer
-    │   ├── RunPaused            questions are open and nobody is there to answer
+    │   ├── RunPaused            questions are open and there is no channel
     │   ├── RunCancelled         the run was cancelled
-    │   ├── Overdue              nobody answered a question in time
+    │   ├── Overdue              a question was not answered in time
     │   └── Uncertain            something with effects outside may have happened, and was given up
     ├── JournalError         the journal refused a value or does not fit the plan
     ├── EngineError          who owns runs cannot do what was asked
@@ -183,7 +183,7 @@ class NotInstalled(PluginError, ImportError):
 
 
 class StateError(_Told, ValueError):
-    """What a body wrote cannot be committed; nothing was."""
+    """A body wrote a value that cannot be committed; nothing was committed."""
 
     id = "AX200"
 
@@ -234,7 +234,7 @@ class RouteError(_Told, ValueError):
 
 
 class RunError(_Told, RuntimeError):
-    """How a run ended, when it did not end well; ``result`` holds what there is."""
+    """A run did not end well; ``result`` holds the partial result."""
 
     id = "AX400"
     result: object = None
@@ -267,8 +267,8 @@ def _said(cause: BaseException) -> str:
     try:
         return str(cause)
     except Exception as error:  # noqa: BLE001
-        # an error that cannot even be told is told by its type
-        return f"(its text cannot be told: {type(error).__name__})"
+        # an error without readable text is shown by its type
+        return f"(its text cannot be read: {type(error).__name__})"
 
 
 class CycleError(RunError, ValueError):
@@ -302,7 +302,7 @@ class Uncertain(RunError):
 
 
 class Overdue(RunError):
-    """Nobody answered a question in time, and it has no default."""
+    """A question was not answered in time and has no default."""
 
     id = "AX520"
 
@@ -314,7 +314,7 @@ class JournalError(_Told, ValueError):
 
 
 class EngineError(_Told, RuntimeError):
-    """Who owns runs cannot do what was asked of it."""
+    """The engine cannot do what was asked of it."""
 
     id = "AX540"
 

@@ -111,7 +111,7 @@ _SUBJECTS = {
             MAX_DIGITS=LONGEST_NUMBER MAX_VALUES=MOST check_document=measure
             document_error=refused parse_json
         """,
-        "axil_files.durations": "format_duration=told parse_duration=seconds",
+        "axil_files.durations": "format_duration=format_seconds parse_duration=seconds",
         "axil_files.functions": "with_functions",
         "axil_files.python": "PythonTarget python_target",
         "axil_files.loading": """
@@ -299,7 +299,7 @@ if TYPE_CHECKING:
         parse_json,
         refused as document_error,
     )
-    from axil_files.durations import seconds as parse_duration, told as format_duration
+    from axil_files.durations import format_seconds as format_duration, seconds as parse_duration
     from axil_files.format import is_version_0, json_schema as workflow_schema, notes_field
     from axil_files.functions import with_functions
     from axil_files.loading import (

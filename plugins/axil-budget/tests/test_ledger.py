@@ -164,7 +164,7 @@ def test_a_hold_is_taken_from_all_accounts_or_from_none():
             7,
             0,
         ]
-        assert ledger.told() == {"sub": [{"input_tokens": 7}, 0.0], "sub/x": [{}, 0.0]}
+        assert ledger.as_data() == {"sub": [{"input_tokens": 7}, 0.0], "sub/x": [{}, 0.0]}
 
     asyncio.run(main())
 
@@ -433,7 +433,7 @@ def test_a_resumed_run_counts_on_from_what_the_journal_says():
             ctx.ledger.open("w0", Budget(tokens=100))
             with await ctx.reserve(input_tokens=60) as hold:
                 hold.settle(input_tokens=60)
-            await ctx.step("told", self.nothing)
+            await ctx.step("data", self.nothing)
             if self.fails:
                 raise ConnectionError
             return {"n": 1}

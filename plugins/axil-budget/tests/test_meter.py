@@ -118,11 +118,11 @@ def test_journals_are_told_what_they_were_told_before():
 def test_what_was_counted_while_axil_budget_was_missing_counts():
     meter = BudgetMeter({}, lambda limit: None)
     meter.restore({"tokens": {"a": 1}, "cost": 0.25, "amounts": {"a": 2, "b": 3, "cost": 0.5}})
-    assert meter.told() == {"tokens": {"a": 3, "b": 3}, "cost": 0.75}
+    assert meter.as_data() == {"tokens": {"a": 3, "b": 3}, "cost": 0.75}
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "data"),
     [
         ({"token": 5}, r'limits\.token: there is no such limit\. Did you mean "?tokens'),
         ({"tokens": "5"}, r"limits\.tokens: expected a number ≥ 0, found '5'"),
@@ -130,11 +130,11 @@ def test_what_was_counted_while_axil_budget_was_missing_counts():
         ({"estimate": 3}, r"limits\.estimate: expected an Estimator, found 3"),
     ],
 )
-def test_a_limit_that_is_not_known_or_of_another_type_is_refused(wrong, told):
+def test_a_limit_that_is_not_known_or_of_another_type_is_refused(wrong, data):
     async def body(ctx):
         return {}
 
-    with pytest.raises(SpecError, match=told):
+    with pytest.raises(SpecError, match=data):
         run(chain(body), limits=Limits(**wrong))
 
 

@@ -234,11 +234,11 @@ def test_the_runs_of_a_journal_in_memory_may_be_asked_for_while_others_begin(mon
     journal = MemoryJournal()
     for name in "ab":
         journal.open(name).append(Entry("run"))
-    told = _Shelf.told
+    told = _Shelf.info
 
     def meanwhile(self: _Shelf, run_id: str) -> Any:
         journal.open(f"after {run_id}").append(Entry("run"))  # as another thread does
         return told(self, run_id)
 
-    monkeypatch.setattr(_Shelf, "told", meanwhile)
+    monkeypatch.setattr(_Shelf, "info", meanwhile)
     assert {info.run_id for info in journal.runs()} == {"a", "b"}

@@ -89,7 +89,7 @@ def test_the_answer_says_what_to_install(axil, talk):
         "axil-openai  not installed: pip install axil-openai" in told or "axil-openai  0." in told
     )
     assert 'Did you mean "loop_timer"' in told
-    assert "provided by nobody that is known" in told
+    assert "no known distribution provides it" in told
 
 
 def test_nothing_but_the_loader_is_imported(world, axil, flow):

@@ -57,10 +57,10 @@ class Tiny:
     async def reply(self, request: Request, emit: Any, /) -> Reply:
         check_modalities(request.messages, self.modalities, "Tiny")
         return await persevere(
-            lambda show: self.attempt(request, show), Retry(max_tries=4), emit, self.told
+            lambda show: self.attempt(request, show), Retry(max_tries=4), emit, self.meaning_of
         )
 
-    def told(self, error: Exception) -> ModelError | None:
+    def meaning_of(self, error: Exception) -> ModelError | None:
         if isinstance(error, ModelError):
             return error
         if isinstance(
@@ -116,9 +116,9 @@ class Tiny:
                 message = json.loads(await reader.readexactly(int(headers["content-length"])))[
                     "error"
                 ]["message"]
-                told = f"{status}: {message.replace(self._key, '***')}"
+                meaning = f"{status}: {message.replace(self._key, '***')}"
                 raise ModelError(
-                    told, status=status, retry_after_seconds=retry_after_seconds(headers)
+                    meaning, status=status, retry_after_seconds=retry_after_seconds(headers)
                 )
             return await self.read(self.pieces(reader, patience), show)
         finally:
@@ -205,8 +205,8 @@ class Mute(Tiny):
 
 
 class Stubborn(Tiny):
-    def told(self, error):
-        made = super().told(error)
+    def meaning_of(self, error):
+        made = super().meaning_of(error)
         return (
             ModelError(str(error), status=getattr(error, "status", None), transient=True)
             if made
@@ -215,15 +215,15 @@ class Stubborn(Tiny):
 
 
 class Hasty(Tiny):
-    def told(self, error):
-        made = super().told(error)
+    def meaning_of(self, error):
+        made = super().meaning_of(error)
         return made and ModelError(made.message, status=made.status, transient=made.transient)
 
 
 class Resigned(Tiny):
     async def reply(self, request, emit):
         return await persevere(
-            lambda show: self.attempt(request, show), Retry(max_tries=1), emit, self.told
+            lambda show: self.attempt(request, show), Retry(max_tries=1), emit, self.meaning_of
         )
 
 
@@ -235,7 +235,7 @@ class Chatty(Tiny):
 class Trusting(Tiny):
     async def reply(self, request, emit):
         return await persevere(
-            lambda show: self.attempt(request, show), Retry(max_tries=4), emit, self.told
+            lambda show: self.attempt(request, show), Retry(max_tries=4), emit, self.meaning_of
         )
 
 
@@ -245,7 +245,7 @@ class Forgetful(Tiny):
 
 
 class Deaf(Tiny):
-    def told(self, error):
+    def meaning_of(self, error):
         return error if isinstance(error, ModelError) else None
 
 

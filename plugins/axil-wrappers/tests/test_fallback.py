@@ -16,7 +16,7 @@ from axil_wrappers import Fallback, FallbackModel, Retry
 async def broken(ctx, local):
     local["kept"] = 1
     ctx.emit({"kind": "text", "text": "half"})
-    raise ConnectionError("nobody there")
+    raise ConnectionError("no server")
 
 
 def test_a_value_is_given_and_written_as_if_the_node_had_given_it(stage):

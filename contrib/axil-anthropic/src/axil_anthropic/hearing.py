@@ -97,7 +97,7 @@ class Heard:
             self._counts["thinking_tokens"] = getattr(details, "thinking_tokens", None) or 0
 
     def reply(self, prices: Prices | None) -> Reply:
-        """All of it. Raises: BrokenOff: there is no end."""
+        """Return all of it. Raises: BrokenOff: there is no end."""
         if not self._finish:
             raise BrokenOff
         calls: list[ToolCall] = []

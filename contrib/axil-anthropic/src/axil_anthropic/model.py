@@ -94,7 +94,7 @@ class AnthropicModel(Remote):
         )
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        """The answer, streamed.
+        """Return the answer, streamed.
 
         Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
         AX806).
@@ -116,7 +116,7 @@ class AnthropicModel(Remote):
         return await self.service.call(attempt, emit)
 
     def _asked(self, request: Request) -> dict[str, Any]:
-        """The request as the API takes it, but for the form of the reply."""
+        """Return the request as the API takes it, but for the form of the reply."""
         asked = self.config.settings_for(request, _REFUSED)
         asked["model"] = asked.get("model") or self.config.name
         asked["max_tokens"] = asked.get("max_tokens") or _MAX_TOKENS
@@ -140,7 +140,9 @@ class AnthropicModel(Remote):
         return asked
 
     def _held(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
-        """The request with the form of the reply; the SDK says how the service takes a schema."""
+        """Return the request with the form of the reply; the SDK says how the service takes a
+        schema.
+        """
         if request.output is None or self.config.structured_output == "prompt":
             return asked
         from anthropic import transform_schema
@@ -149,11 +151,11 @@ class AnthropicModel(Remote):
             schema = transform_schema(dict(request.output.schema))
         except ValueError as error:
             if self.config.structured_output == "schema":
-                told = (
+                message = (
                     f"the service cannot hold a reply to the schema {request.output.name}: {error}"
                 )
                 raise ModelError(
-                    told,
+                    message,
                     transient=False,
                     hint="Say what it may hold, or set structured_output: prompt.",
                 ) from error
@@ -168,7 +170,7 @@ class AnthropicModel(Remote):
         }
 
     def _make(self, key: str) -> AsyncAnthropic:
-        """A client, with retries of its own switched off."""
+        """Return a client, with retries of its own switched off."""
         from anthropic import AsyncAnthropic, Timeout
 
         config = self.config
@@ -183,4 +185,4 @@ class AnthropicModel(Remote):
     def _meaning(self, error: Exception) -> ModelError | None:
         import anthropic
 
-        return self.service.told_by(anthropic, error)
+        return self.service.sdk_meaning(anthropic, error)

@@ -23,7 +23,7 @@ EXTRA = "anthropic"
 def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
     """Return the system's text, and messages of alternating roles: what one side says is joined."""
     system: list[str] = []
-    told: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
     for each in messages:
         role = str(each.get("role") or "user")
         if role in ("system", "developer"):
@@ -31,11 +31,11 @@ def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]
             continue
         side = "assistant" if role == "assistant" else "user"
         blocks = _blocks(each, role)
-        if told and told[-1]["role"] == side:
-            told[-1]["content"] += blocks
+        if lines and lines[-1]["role"] == side:
+            lines[-1]["content"] += blocks
         elif blocks:
-            told.append({"role": side, "content": blocks})
-    return "\n\n".join(system), told
+            lines.append({"role": side, "content": blocks})
+    return "\n\n".join(system), lines
 
 
 def _blocks(given: Message, role: str) -> list[dict[str, Any]]:
@@ -101,7 +101,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def tool(spec: ToolSpec) -> dict[str, Any]:
-    """A tool as the API takes it."""
+    """Return a tool as the API takes it."""
     return {
         "name": spec.name,
         "description": spec.description,
@@ -110,7 +110,7 @@ def tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def tool_choice(given: Any, parallel: bool | None) -> dict[str, Any] | None:
-    """Which tool is to be called, in any spelling; None: the model chooses.
+    """Return the choice of tool in this service's form, from any spelling; None: the model chooses.
 
     >>> (
     ...     tool_choice("required", False),

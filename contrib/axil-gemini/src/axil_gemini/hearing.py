@@ -85,7 +85,7 @@ class Heard:
             self._parts.append(kept)
 
     def reply(self, prices: Prices | None) -> Reply:
-        """All of it.
+        """Return all of it.
 
         Raises: BrokenOff: there is no end; ModelError: the model made a call that it cannot make.
         """

@@ -113,7 +113,7 @@ class GeminiModel(Remote):
         )
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        """The answer, streamed.
+        """Return the answer, streamed.
 
         Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
         AX806).
@@ -135,7 +135,7 @@ class GeminiModel(Remote):
         return await self.service.call(attempt, emit)
 
     def _asked(self, request: Request) -> dict[str, Any]:
-        """The request as the API takes it."""
+        """Return the request as the API takes it."""
         settings = self.config.settings_for(request, _REFUSED)
         config = {
             _OURS.get(name, name): value for name, value in settings.items() if value is not None
@@ -174,8 +174,8 @@ class GeminiModel(Remote):
         return {"model": name, "contents": contents, "config": config}
 
     def _make(self, key: str) -> Line:
-        """A client on connections of our own, so that they are closed when we say so; it asks
-        nothing again by itself.
+        """Return a client on connections of our own, so that they are closed when we say so; it
+        asks nothing again by itself.
         """
         import httpx2
         from google.genai import Client
@@ -220,7 +220,7 @@ def _delay(details: Any) -> str | None:
 
 
 def _typed(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The request as the SDK's own types, which know what each name is on the wire.
+    """Return the request as the SDK's own types, which know what each name is on the wire.
 
     Raises: ConfigError (AX806): a setting is unknown.
     """
@@ -233,10 +233,10 @@ def _typed(asked: Mapping[str, Any]) -> dict[str, Any]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(key) for key in first["loc"])
-        told = f"the API does not take it so ({first['msg']})."
+        message = f"the API does not take it so ({first['msg']})."
         raise ConfigError(
             Problem(
-                "AX806", f"settings.{where}", told, "See GenerateContentConfig of google-genai."
+                "AX806", f"settings.{where}", message, "See GenerateContentConfig of google-genai."
             )
         ) from None
     contents = [

@@ -10,13 +10,13 @@ from axil_models import Message, Part, ToolSpec, content_text, parts_of, unsenda
 EXTRA: Final = "gemini"
 """What a reply's own parts are kept under."""
 OURS: Final = "axil_call_"
-"""What the ids of calls begin with that the service gave none; it is not told them."""
+"""What the ids of calls begin with that the service gave none; they are not sent to it."""
 
 
 def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
     """Return the system's text, and contents of alternating roles: what one side says is joined."""
     system: list[str] = []
-    told: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     for each in messages:
         role = str(each.get("role") or "user")
@@ -26,11 +26,11 @@ def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]
         names |= {str(call["id"]): str(call["name"]) for call in each.get("tool_calls") or ()}
         side = "model" if role == "assistant" else "user"
         parts = _parts(each, role, names)
-        if told and told[-1]["role"] == side:
-            told[-1]["parts"] += parts
+        if lines and lines[-1]["role"] == side:
+            lines[-1]["parts"] += parts
         elif parts:
-            told.append({"role": side, "parts": parts})
-    return "\n\n".join(system), told
+            lines.append({"role": side, "parts": parts})
+    return "\n\n".join(system), lines
 
 
 def _parts(given: Message, role: str, names: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -86,7 +86,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def tool(spec: ToolSpec) -> dict[str, Any]:
-    """A tool as the API takes it."""
+    """Return a tool as the API takes it."""
     return {
         "name": spec.name,
         "description": spec.description,
@@ -95,7 +95,7 @@ def tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def tool_config(given: Any) -> dict[str, Any] | None:
-    """Which tool is to be called, in any spelling; None: the model chooses.
+    """Return the choice of tool in this service's form, from any spelling; None: the model chooses.
 
     >>> (
     ...     tool_config("required"),

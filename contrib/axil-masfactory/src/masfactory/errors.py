@@ -1,4 +1,4 @@
-"""What MASFactory has and axil does in another way."""
+"""The errors for names of MASFactory that axil replaces."""
 
 from __future__ import annotations
 

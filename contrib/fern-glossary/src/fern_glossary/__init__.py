@@ -19,7 +19,7 @@ class Glossary:
     examples = ({"terms": {"axil": "the angle between a stem and a leaf"}},)
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """What it knows."""
+        """The terms that the glossary holds."""
 
         terms: dict[str, str] = Field(default_factory=dict, description="What each term means.")
 
@@ -27,8 +27,8 @@ class Glossary:
         self.config = config
 
     def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """The terms that occur in the query, with what they mean; ``score`` is how much of the
-        query a term is.
+        """Return the terms that occur in the query, with what they mean; ``score`` is how much of
+        the query a term is.
         """
         heard = query.query_text.casefold()
         terms = sorted(

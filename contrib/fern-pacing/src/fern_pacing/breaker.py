@@ -28,7 +28,7 @@ class CircuitOpen(RunError):
 class _Circuit:
     """The firings of one type, or of one lane."""
 
-    __slots__ = ("failures", "opened", "told", "trial", "tried")
+    __slots__ = ("failures", "last_error", "opened", "trial", "tried")
 
     def __init__(self) -> None:
         self.failures = 0
@@ -38,7 +38,7 @@ class _Circuit:
         """The firing that may try."""
         self.tried = 0.0
         """When that was let through."""
-        self.told = ""
+        self.last_error = ""
         """The last failure, in words."""
 
     def open(self, now: float) -> None:
@@ -136,7 +136,7 @@ class CircuitBreaker:
             name = self._started.pop(me, None)
             if name is not None:
                 circuit = self._circuits.setdefault(name, _Circuit())
-                circuit.told = f"{type(error).__name__}: {error}"
+                circuit.last_error = f"{type(error).__name__}: {error}"
                 self._failed(circuit, me, firing.now)
         return answer
 
@@ -187,7 +187,7 @@ class CircuitBreaker:
         return firing.type if self._by == "type" else firing.lane
 
     def _refusal(self, name: str, circuit: _Circuit, seconds: float) -> CircuitOpen:
-        failed = f"{circuit.failures} firings in a row failed, the last with {circuit.told}"
+        failed = f"{circuit.failures} firings in a row failed, the last with {circuit.last_error}"
         then = f"One may try in {seconds:g} seconds." if seconds else "Another one is trying."
         return CircuitOpen(
             f'the circuit of the {self._by} "{name}" is open: {failed}.', seconds, hint=then

@@ -17,7 +17,7 @@ class Quorum:
     examples = ({"of": 1}, {"of": 2, "rest": "cancel"})
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """How many are enough."""
+        """The number of edges that is enough."""
 
         of: int = Field(ge=1, description="So many edges with a token are enough.")
         rest: Literal["ignore", "cancel"] = Field(
@@ -34,7 +34,7 @@ class Quorum:
 
     @property
     def rest(self) -> Literal["ignore", "cancel"]:
-        """What becomes of firings that it does not wait for."""
+        """The treatment of firings that the join does not wait for: ``ignore`` or ``cancel``."""
         return self.config.rest
 
     def fires(self, live: int, dead: int, total: int, /) -> bool | None:

@@ -18,7 +18,7 @@ class Rounds:
     examples = ({"most": 3}, {"most": 2, "label": "Round {round}: "})
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """How many rounds."""
+        """The number of rounds."""
 
         most: int = Field(ge=1, description="The round whose messages are marked as the last ones.")
         label: str = Field(
@@ -29,7 +29,7 @@ class Rounds:
         self.config = config
 
     def run(self, messages: list[dict[str, Any]], local: dict[str, Any]) -> Out:
-        """One round. ``local`` is what the node keeps for itself in this run."""
+        """Return one round. ``local`` is what the node keeps for itself in this run."""
         count = local["round"] = local.get("round", 0) + 1
         label = self.config.label.replace("{round}", str(count))
         marks = {"round": count, "last": count >= self.config.most}

@@ -195,8 +195,8 @@ class Graph:
                 )
             )
         if component is not None and id(component) in self._names:
-            told = f'the same object is the node "{self._names[id(component)]}" already.'
-            raise SpecError(Problem("AX167", self.place, told, "Make one object per node."))
+            message = f'the same object is the node "{self._names[id(component)]}" already.'
+            raise SpecError(Problem("AX167", self.place, message, "Make one object per node."))
         if isinstance(component, Graph):
             component.name, component.is_in_loop = name, self.counts_rounds
             component.pull_keys = component.pull_keys if pull_keys is _UNSET else pull_keys
@@ -248,20 +248,20 @@ class Graph:
                 found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
                 if found is None or found[1] not in settings:
                     raise
-                told = f'a {kind.__name__} takes no "{found[1]}".'
+                message = f'a {kind.__name__} takes no "{found[1]}".'
                 known = {name for base in kind.__mro__ for name in parameters_of(base.__init__)} - {
                     "self"
                 }
                 hint = (
                     did_you_mean(found[1], known) or f"It takes {format_names(sorted(known), 20)}."
                 )
-                raise SpecError(Problem("AX130", self.place, told, hint)) from error
+                raise SpecError(Problem("AX130", self.place, message, hint)) from error
         if callable(kind) and not hasattr(kind, "run") and not isinstance(kind, Graph):
             return FunctionNode(kind), None
         return kind, None
 
     def _usual_of(self, component: Any, use: Use | None) -> list[Use]:
-        """The wrappers that the graph puts around a node."""
+        """Return the wrappers that the graph puts around a node."""
         names = {"*"}
         if use is not None:
             names.add(use.type)
@@ -287,9 +287,11 @@ class Graph:
                 for component in self._components.values()
                 if component is not None
             }
-            told = f"node_wrappers names {format_names(strangers)}, which fits none of its nodes."
+            message = (
+                f"node_wrappers names {format_names(strangers)}, which fits none of its nodes."
+            )
             hint = did_you_mean(strangers[0], there) or f"There are {format_names(sorted(there))}."
-            raise SpecError(Problem("AX170", self.place, told, hint))
+            raise SpecError(Problem("AX170", self.place, message, hint))
 
     def create_edge(
         self,
@@ -325,14 +327,18 @@ class Graph:
         self.check_open()
         source, target = self.end(sender, "sender"), self.end(receiver, "receiver")
         if sum(x is not None for x in (process, formatter, parser)) > 1:
-            told = f"the edge {source}->{target} has more than one of process, formatter, parser."
-            raise SpecError(Problem("AX169", self.place, told, "Let one of them do it all."))
+            message = (
+                f"the edge {source}->{target} has more than one of process, formatter, parser."
+            )
+            raise SpecError(Problem("AX169", self.place, message, "Let one of them do it all."))
         if carry is not None and any(
             x is not None for x in (keys, when, process, formatter, parser)
         ):
-            told = f"the edge {source}->{target} has carry, and keys, when, process or formatter."
+            message = (
+                f"the edge {source}->{target} has carry, and keys, when, process or formatter."
+            )
             hint = "Leave the others out: carry decides all that an edge carries."
-            raise SpecError(Problem("AX169", self.place, told, hint))
+            raise SpecError(Problem("AX169", self.place, message, hint))
         carried = None if carry is not None else self._keys(keys)
         if formatter is not None:
             process = _formatted(self._formatter(formatter))
@@ -355,7 +361,7 @@ class Graph:
         )
 
     def _formatter(self, given: Any) -> Any:
-        """A formatter, of itself, its class, or the name of an installed one."""
+        """Return a formatter, of itself, its class, or the name of an installed one."""
         if isinstance(given, str):
             from axil.registry.config import make_component
 
@@ -380,12 +386,12 @@ class Graph:
         self.check_open()
         source = self.end(sender, "sender")
         if is_async(ask):
-            told = f'the router of "{source}" is async; what an edge asks answers at once.'
+            message = f'the router of "{source}" is async; what an edge asks answers at once.'
             raise SpecError(
                 Problem(
                     "AX166",
                     self.place,
-                    told,
+                    message,
                     "Let a node do what waits, and the router ask for its result.",
                 )
             )
@@ -411,15 +417,15 @@ class Graph:
         ]
 
     def edge_from_entry(self, receiver: Any, keys: Any = None, **more: Any) -> EdgeHandle:
-        """An edge from what comes into the graph."""
+        """Add an edge from the graph's entry."""
         return self.create_edge(ENTRY, receiver, keys, **more)
 
     def edge_to_exit(self, sender: Any, keys: Any = None, **more: Any) -> EdgeHandle:
-        """An edge to what goes out of the graph."""
+        """Add an edge to the graph's exit."""
         return self.create_edge(sender, EXIT, keys, **more)
 
     def set_cycle_limit(self, entry: Any, rounds: int | None, at_limit: str = "limited") -> None:
-        """How often the cycle that is entered at ``entry`` may turn; see ``CycleLimit``."""
+        """Limit how often the cycle that is entered at ``entry`` may turn; see ``CycleLimit``."""
         self.check_open()
         self._cycle_limits[self.end(entry, "entry")] = CycleLimit(
             rounds=rounds, at_limit=cast("Any", at_limit)
@@ -445,7 +451,7 @@ class Graph:
         )
 
     def to_spec(self) -> GraphSpec:
-        """The graph as data."""
+        """Return the graph as data."""
         if self._build_func is not None and not self._frozen:
             build, self._build_func = self._build_func, None
             build(self)
@@ -470,7 +476,7 @@ class Graph:
 
     @property
     def place(self) -> str:
-        """Where a problem of it is, for messages."""
+        """Return the place of a problem, for messages."""
         return f'graph "{self.name}"'
 
     def check_open(self) -> None:
@@ -548,24 +554,24 @@ class Graph:
         self._edges.append(edge)
         return EdgeHandle(sender, receiver, edge)
 
-    def refuse_cycle(self, edge: EdgeSpec, told: str, hint: str) -> None:
+    def refuse_cycle(self, edge: EdgeSpec, reason: str, hint: str) -> None:
         """Raises: SpecError (AX111): the edge closes a cycle with those that were asked about."""
         if edge.trigger and edge.target != EXIT:
             circle = self._order.add(edge.source, edge.target)
             if circle:
-                told = f"{told}: {' -> '.join(circle)}."
-                raise SpecError(Problem("AX111", self.place, told, hint))
+                reason = f"{reason}: {' -> '.join(circle)}."
+                raise SpecError(Problem("AX111", self.place, reason, hint))
 
     # -- within
 
     def _declare(self, nodes: Sequence[Any], edges: Sequence[Any]) -> None:
-        """Nodes as ``(name, kind, …)`` and edges as ``(sender, receiver, keys)``, or both as
-        workflow files write them.
+        """Add nodes from ``(name, kind, …)`` and edges from ``(sender, receiver, keys)``, or both
+        as workflow files write them.
         """
         for node in nodes:
             if isinstance(node, Mapping):
-                said = dict(cast("Mapping[str, Any]", node))
-                self.create_node(said["type"], name=said["id"], **said.get("config", {}))
+                data = dict(cast("Mapping[str, Any]", node))
+                self.create_node(data["type"], name=data["id"], **data.get("config", {}))
                 continue
             name, kind, *rest = node
             settings = (
@@ -576,8 +582,8 @@ class Graph:
             self.create_node(kind, *rest, name=name, **settings)
         for edge in edges:
             if isinstance(edge, Mapping):
-                said = dict(cast("Mapping[str, Any]", edge))
-                self.create_edge(said.pop("from"), said.pop("to"), **said)
+                data = dict(cast("Mapping[str, Any]", edge))
+                self.create_edge(data.pop("from"), data.pop("to"), **data)
             else:
                 self.create_edge(*edge)
 

@@ -68,7 +68,7 @@ class Workflow:
         functions: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> Workflow:
-        """The workflow that a file describes, not yet compiled.
+        """Return the workflow that a file describes, not yet compiled.
 
         Args:
             functions: a folder whose Python files hold tools, conditions and processors of one's
@@ -98,7 +98,7 @@ class Workflow:
 
     @property
     def spec(self) -> GraphSpec:
-        """The graph as data."""
+        """Return the graph as data."""
         assert self._spec is not None
         return self._spec
 
@@ -130,7 +130,7 @@ class Workflow:
     def start(
         self, input: RunInput = None, attributes: Mapping[str, Any] | None = None, **options: Any
     ) -> Run:
-        """A run, not yet begun: ``await`` it, or ``cancel`` it from elsewhere.
+        """Return a run, not yet begun: ``await`` it, or ``cancel`` it from elsewhere.
 
         ``options``: fields of ``Options``.
         """
@@ -155,7 +155,7 @@ class Workflow:
     def given(
         self, input: Any, attributes: Mapping[str, Any] | None = None
     ) -> tuple[Any, Mapping[str, Any]]:
-        """What a run is given, as its edges carry it, and the values of its state.
+        """Return the input as the entry edges carry it, and the values for the state.
 
         Raises: SpecError (AX120): it does not fit the graph.
         """
@@ -172,8 +172,8 @@ class Workflow:
 
             return as_messages({} if input is None else input), attributes or {}
         if input is not None and not isinstance(input, (str, Mapping)):
-            told = f"expected fields or a text, found {type(input).__name__}."
-            raise SpecError(Problem("AX120", "input", told, 'Give {"name": value, …}.'))
+            message = f"expected fields or a text, found {type(input).__name__}."
+            raise SpecError(Problem("AX120", "input", message, 'Give {"name": value, …}.'))
         fields = (
             {"message": input}
             if isinstance(input, str)
@@ -229,8 +229,7 @@ class Workflow:
     def invoke(
         self, input: RunInput = None, attributes: Mapping[str, Any] | None = None, **options: Any
     ) -> Result:
-        """The sync door: run to the end and give the result, which unpacks as ``output,
-        attributes``.
+        """Run to the end and return the result, which unpacks as ``output, attributes``.
 
         The run has an event loop of its own; where one is running already, as in a notebook, also a
         thread of its own, and this one waits.
@@ -283,7 +282,7 @@ class Workflow:
         buffer: int = 1000,
         **options: Any,
     ) -> AsyncIterator[Event]:
-        """The same run, watched: events in the order they happened; the last one is
+        """Yield the events of the same run in the order they happened; the last one is
         ``run_finished`` with the result.
 
         Leaving the iteration early cancels the run. A slow reader loses the oldest chunks beyond
@@ -311,7 +310,7 @@ class Workflow:
                     watch.more.clear()
                 result = job.result()
             finally:
-                run.cancel("nobody watches any more")
+                run.cancel("there are no observers any more")
                 await asyncio.gather(job, return_exceptions=True)
         if result.status == "failed" and result.error is not None:
             raise result.error
@@ -329,7 +328,7 @@ class Workflow:
             house = self._houses.setdefault(asyncio.get_running_loop(), _House(asyncio.Lock()))
             house.coming += 1
             try:
-                async with house.lock:  # nobody comes in while somebody provisions or closes
+                async with house.lock:  # no other run enters during provisioning or closing
                     if not house.is_ready:
                         with nullcontext() if self._grants is None else granted(self._grants):
                             await _provision(components)
@@ -357,7 +356,7 @@ class Workflow:
 
 @dataclass(slots=True)
 class _House:
-    """Who is inside on one event loop."""
+    """The services of the workflow's components on one event loop."""
 
     lock: asyncio.Lock
     is_ready: bool = False
@@ -368,7 +367,7 @@ class _House:
 
 
 def load(path: str | os.PathLike[str], **options: Any) -> Workflow:
-    """The workflow in a file, ready to run: ``axil.load("flow.yaml").invoke("topic")``; see
+    """Return the workflow in a file, ready to run: ``axil.load("flow.yaml").invoke("topic")``; see
     ``Workflow.from_file``.
     """
     return Workflow.from_file(path, **options)
@@ -398,7 +397,7 @@ async def _close(components: Iterable[Any]) -> None:
 
 
 async def _close_one(component: Any) -> None:
-    """What it raises is logged, and takes nothing from a run that is over."""
+    """Close one component; log what it raises, so that the result of a finished run is not lost."""
     try:
         await component.close()
     except Exception:

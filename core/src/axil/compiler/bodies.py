@@ -38,7 +38,9 @@ _UNCHECKED: type[dict[str, Any]] = dict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyRules:
-    """How a node meets the state: what it pulls and pushes, and what its results mean."""
+    """The rules by which a node meets the state: the keys it pulls and pushes, and how its results
+    are read.
+    """
 
     node: str
     payload: str = "fields"
@@ -115,8 +117,8 @@ class Plain:
         return self._read(result, task, ctx, self._written(given))
 
     def _written(self, given: Mapping[str, Any]) -> Any:
-        """The attributes that the body was given, with what it assigned to its views of the
-        state.
+        """Return the attributes that the body was given, with what it assigned to its views of
+        the state.
         """
         attributes = given.get(self._attributes)
         for name in self._views:
@@ -142,7 +144,7 @@ class Plain:
 
 
 def _with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
-    """The common case, a callable that asks for one thing, in two calls."""
+    """Return the common case, a callable that asks for one thing, in two calls."""
 
     def body(task: Task, ctx: Any) -> Any:
         return read(call(supply(task, ctx)), task, ctx, None)
@@ -151,7 +153,7 @@ def _with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
 
 
 def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
-    """The same of a coroutine function."""
+    """Return the same of a coroutine function."""
 
     async def body(task: Task, ctx: Any) -> Out:
         return read(await call(supply(task, ctx)), task, ctx, None)
@@ -160,7 +162,7 @@ def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) ->
 
 
 def _with_state(call: Callable[[Any], Any], view: Callable[[State], Any], read: Read) -> Supply:
-    """The most common case, one that asks for the state, without a supply between."""
+    """Return the most common case, one that asks for the state, without a supply between."""
 
     def body(task: Task, ctx: Any) -> Any:
         state = view(task.state)
@@ -174,7 +176,7 @@ def _with_state(call: Callable[[Any], Any], view: Callable[[State], Any], read: 
 def _awaited_with_state(
     call: Callable[[Any], Any], view: Callable[[State], Any], read: Read
 ) -> Supply:
-    """The same of a coroutine function."""
+    """Return the same of a coroutine function."""
 
     async def body(task: Task, ctx: Any) -> Out:
         state = view(task.state)
@@ -211,7 +213,7 @@ def bind(node: NodeContract, edges: Sequence[Any], options: Any) -> None:
 
 
 def as_body(call: Callable[..., Any], rules: BodyRules, *, inline: bool | None = None) -> Body:
-    """The body of a callable.
+    """Return the body of a callable.
 
     Raises: SpecError (AX161): a required parameter has a name that nothing supplies.
     """
@@ -260,8 +262,8 @@ def as_forward(
     try:
         wanted = arranged(call, [name for name in known if name not in without], order)
     except ValueError as error:
-        id, told, hint = error.args
-        raise SpecError(Problem(id, f'node "{rules.node}"', told, hint)) from None
+        id, report, hint = error.args
+        raise SpecError(Problem(id, f'node "{rules.node}"', report, hint)) from None
     if STAR in wanted:
         call, wanted = _of_one(call), {"value": wanted[STAR]}
     attributes = next((name for name, value in wanted.items() if value == "attributes"), "")
@@ -338,7 +340,7 @@ _ALSO = {"input": "inputs"}
 
 
 def _takes_any(call: Callable[..., Any]) -> bool:
-    """Whether a function takes any arguments by position."""
+    """Return whether a function takes any arguments by position."""
     try:
         signature = inspect.signature(call)
     except (TypeError, ValueError):
@@ -347,7 +349,7 @@ def _takes_any(call: Callable[..., Any]) -> bool:
 
 
 def _of_one(call: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of ``*args`` as one of one argument."""
+    """Return a function of ``*args`` as one of one argument."""
 
     async def awaited(value: Any) -> Any:
         return await call(value)
@@ -359,14 +361,14 @@ def _of_one(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def mode_of(call: Callable[..., Any], inline: bool) -> Mode:
-    """How a callable is run: awaited, called directly because it is marked inline, or called in a
-    thread.
+    """Return how a callable is run: awaited, called directly because it is marked inline, or called
+    in a thread.
     """
     return "async" if is_async(call) else "inline" if inline else "thread"
 
 
 def parameters_of(call: Callable[..., Any]) -> dict[str, bool]:
-    """Names of the parameters of ``call`` that can be given by name, and whether each is
+    """Return names of the parameters of ``call`` that can be given by name, and whether each is
     required.
     """
     found: dict[str, bool] = {}
@@ -390,8 +392,8 @@ def parameters_of(call: Callable[..., Any]) -> dict[str, bool]:
 
 
 def _code_of(call: Callable[..., Any]) -> CodeType | None:
-    """The code of a function that is what it looks like: its parameters are read from there in a
-    tenth of the time.
+    """Return the code of a function that is what it looks like: its parameters are read from there
+    in a tenth of the time.
     """
     is_plain = (
         type(call) is FunctionType
@@ -402,7 +404,7 @@ def _code_of(call: Callable[..., Any]) -> CodeType | None:
 
 
 def first_of(call: Callable[..., Any]) -> str:
-    """The first parameter's name, if it can be given by position; else empty."""
+    """Return the first parameter's name, if it can be given by position; else empty."""
     if (code := _code_of(call)) is not None:
         return code.co_varnames[0] if code.co_argcount else ""
     first = next(iter(inspect.signature(call).parameters.values()), None)
@@ -411,8 +413,8 @@ def first_of(call: Callable[..., Any]) -> str:
 
 
 def is_async(call: Any) -> bool:
-    """Whether calling gives something to await or to iterate asynchronously: functions, methods,
-    partials, callable objects.
+    """Return whether calling gives something to await or to iterate asynchronously: functions,
+    methods, partials, callable objects.
     """
     while isinstance(call, functools.partial):
         call = cast("Any", call).func
@@ -424,7 +426,7 @@ def is_async(call: Any) -> bool:
 
 
 def is_coroutine_function(body: Body) -> bool:
-    """Whether calling a body makes a coroutine, and does nothing else."""
+    """Return whether calling a body makes a coroutine, and does nothing else."""
     if isinstance(body, Plain) or inspect.iscoroutinefunction(body):
         return True
     # the question is not whether it can be called, but how
@@ -432,7 +434,7 @@ def is_coroutine_function(body: Body) -> bool:
 
 
 def supplied(rules: BodyRules) -> dict[str, Supply]:
-    """What a body may ask for, by name."""
+    """Return the objects that a body may ask for, by parameter name."""
     given: dict[str, Supply] = {
         **_SUPPLIES,
         "state": _STATE if rules.view is None else _View(rules.view),
@@ -447,7 +449,7 @@ def supplied(rules: BodyRules) -> dict[str, Supply]:
 
 
 def inputs_of(task: Task, ctx: Any = None) -> dict[str, Any]:
-    """The live payloads folded into fields; containers are copied when they are touched."""
+    """Return the live payloads folded into fields; containers are copied when they are touched."""
     tokens = task.tokens
     payload: Any = tokens[0].payload if len(tokens) == 1 else None
     if type_of(payload) is not dict:
@@ -471,8 +473,7 @@ _SUPPLIES: Mapping[str, Supply] = {
 
 
 class Attributes(dict[str, Any]):
-    """What a node sees of the attributes, to read and to set; what it sets counts as part of its
-    result.
+    """A node's view of the attributes, to read and to set; what is set becomes part of the result.
 
     Setting counts, changing a value in place does not: write ``attributes["log"] =
     [*attributes["log"], line]``.
@@ -507,7 +508,7 @@ class Attributes(dict[str, Any]):
 
 
 def _assigned(values: Mapping[str, Any], attributes: Attributes | None = None) -> Attributes:
-    """The attributes of a body that assigned ``values`` to its view of the state."""
+    """Return the attributes of a body that assigned ``values`` to its view of the state."""
     attributes = Attributes({}) if attributes is None else attributes
     attributes.assigned = {**attributes.assigned, **without_views(dict(values))}
     return attributes
@@ -542,18 +543,18 @@ def conversation(state: State, field_name: str) -> list[dict[str, Any]]:
 
 def _with_said(rules: BodyRules, out: Out) -> Out:
     """``out``, with what the node said written to the conversation."""
-    said: Any = out.output
-    if rules.chat in out.delta or not is_messages(said):
+    stated: Any = out.output
+    if rules.chat in out.delta or not is_messages(stated):
         return out
-    new = [dict(m) for m in cast("Sequence[Any]", said) if type(m) is not Heard]
-    plain = [dict(m) for m in cast("Sequence[Any]", said)]
+    new = [dict(m) for m in cast("Sequence[Any]", stated) if type(m) is not Heard]
+    plain = [dict(m) for m in cast("Sequence[Any]", stated)]
     delta = {**out.delta, rules.chat: new} if new else out.delta
     return Out(plain, delta, out.to)
 
 
 def result_reader(rules: BodyRules) -> Read:
-    """What the results of a node's body mean: the last step of every plain body; the same for all
-    nodes of the same rules.
+    """Return the function that reads the results of a node's body, the last step of every plain
+    body; nodes with the same rules share it.
     """
     if rules.own or rules.chat:
         return _reader(rules)
@@ -684,7 +685,7 @@ def _read_any(rules: BodyRules, value: Any, task: Task, attributes: Any) -> Out:
 def pushed_fields(
     rules: BodyRules, output: Mapping[str, Any], state: State, attributes: Any = None
 ) -> dict[str, Any]:
-    """The part of a node's result that its push rules write back to the attributes."""
+    """Return the part of a node's result that its push rules write back to the attributes."""
     written: Mapping[str, Any] = (
         {**attributes.written, **output}
         if isinstance(attributes, Attributes) and attributes.written

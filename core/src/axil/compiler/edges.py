@@ -1,4 +1,4 @@
-"""What an edge carries: condition, keys, processor and filter, compiled into one function.
+"""Edges compiled into one function each: condition, keys, processor and filter.
 
 Conditions are asked about text: of each message where a list of messages is carried (those that
 fail stay behind, none left: the edge is dead), of the whole payload otherwise.
@@ -21,7 +21,7 @@ from axil.spec.graph import EdgeSpec
 
 
 class EdgeInput(NamedTuple):
-    """What a condition or a processor looks at."""
+    """The values that a condition or a processor sees."""
 
     payload: Any
     """One message, or the whole payload where it is not a list of messages."""
@@ -29,7 +29,7 @@ class EdgeInput(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What the payload says."""
+        """The payload as text."""
         return text_of(self.payload)
 
     @property
@@ -73,7 +73,7 @@ class OfState:
         return self.ask(seen.state)
 
     def then(self, function: Callable[[Any], Any]) -> OfState:
-        """What ``function`` makes of what this one sees."""
+        """Return an input whose payload is the result of ``function`` on this one."""
         ask = self.ask
         return OfState(lambda state: function(ask(state)))
 
@@ -90,7 +90,7 @@ class EdgeParts:
 
 
 def carry_of(parts: EdgeParts) -> Carry | None:
-    """The edge's function; None where the output itself is carried, always."""
+    """Return the edge's function; None where the output itself is carried, always."""
     spec = parts.spec
     if spec.keys is None:
         return _filtered(_passing(parts), parts)
@@ -153,7 +153,7 @@ def _selecting(spec: EdgeSpec) -> Carry:
 
 
 def _selected(spec: EdgeSpec, output: Any) -> dict[str, Any]:
-    """The fields that an edge carries of an output. Raises: MissingKeys."""
+    """Return the fields that an edge carries of an output. Raises: MissingKeys."""
     fields, keys = output if type_of(output) is dict else as_fields(output), spec.keys or {}
     try:
         return {key: fields[key] for key in keys}
@@ -194,8 +194,8 @@ def _processing(process: Processor) -> Carry:
 
 
 def _passing(parts: EdgeParts) -> Carry:
-    """An edge that carries whatever comes: each message that the condition lets through, or the
-    payload as it is.
+    """Return an edge that carries whatever comes: each message that the condition lets through, or
+    the payload as it is.
     """
     spec, condition = parts.spec, parts.condition
     rewrite = _processing(parts.process) if parts.process is not None else None
@@ -229,8 +229,8 @@ def _as_message(new: Any) -> Message:
 
 
 def _delivering(spec: EdgeSpec) -> Callable[[list[Message]], list[Message]]:
-    """Messages arrive as a user's words, marked with their source; unless they keep their role, or
-    come back to their speaker.
+    """Return messages arrive as a user's words, marked with their source; unless they keep their
+    role, or come back to their speaker.
     """
     source = "" if spec.source.startswith("@") else spec.source
     to_itself = spec.source == spec.target
@@ -257,7 +257,7 @@ def _delivering(spec: EdgeSpec) -> Callable[[list[Message]], list[Message]]:
 
 
 def filtered(given: Any) -> Mapping[str, Any]:
-    """The values that a filter gave, None for none at all.
+    """Return the values that a filter gave, None for none at all.
 
     Raises: BodyError: it gave something else.
     """

@@ -42,7 +42,7 @@ class CustomNode:
         self.forward = forward
 
     def adapted(self, rules: BodyRules) -> Body:
-        """The body, as the graph's rules want it."""
+        """Return the body, as the graph's rules want it."""
         if self.forward is None:
             return as_body(_pass_on, rules, inline=True)
         given = {
@@ -58,8 +58,8 @@ class CustomNode:
 
 
 def _is_shape(forward: Callable[..., Any]) -> bool:
-    """Whether a function is written as in MASFactory, where ``messages`` are the fields: what
-    follows stands at its place, too.
+    """Return whether a function is written as in MASFactory, where ``messages`` are the fields:
+    what follows stands at its place, too.
     """
     names = list(parameters_of(forward))
     return names[:1] == ["messages"] and names[1:] == list(_POSITIONS[1 : len(names)])
@@ -80,7 +80,7 @@ class FunctionNode:
         self.name = self.__name__ = getattr(function, "__name__", type(function).__name__)
 
     def adapted(self, rules: BodyRules) -> Body:
-        """The body, as the graph's rules want it."""
+        """Return the body, as the graph's rules want it."""
         rules = replace(rules, given={"node": self})
         return as_forward(self.function, rules, _POSITIONS[:2], inline=self.inline)
 

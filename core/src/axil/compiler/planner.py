@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileOptions:
-    """What plans are made with."""
+    """The components and settings with which plans are made."""
 
     registry: Registry | None = None
     """None: the process's own, when something has to be resolved."""
@@ -85,7 +85,7 @@ class CompileOptions:
     """Called with each warning of the check, once the plan is made."""
 
     def components(self) -> Registry:
-        """The registry that names are looked up in, with what hook plugins add to it."""
+        """Return the registry that names are looked up in, with what hook plugins add to it."""
         from axil.registry import registry
 
         found = registry.default_registry() if self.registry is None else self.registry
@@ -96,7 +96,7 @@ class CompileOptions:
         return found
 
     def resolve(self, kind: str, name: str, where: str, *, requires: Iterable[str] = ()) -> Any:
-        """The component; see ``Registry.resolve``.
+        """Return the component; see ``Registry.resolve``.
 
         An import path, ``module:Name``, only where code is allowed.
         """
@@ -105,11 +105,11 @@ class CompileOptions:
         return self.components().resolve(kind, name, where, requires=requires)
 
     def may_import(self, path: str) -> bool:
-        """Whether a file may name code by this import path."""
+        """Return whether a file may name code by this import path."""
         return self.allow_code or self.grants.allows(_import(path))
 
     def imported(self, path: str, where: str) -> Any:
-        """What ``module:Name`` is.
+        """Return the object at ``module:Name``.
 
         Raises: SpecError (AX148): code is not allowed, or there is no such thing.
         """
@@ -152,7 +152,7 @@ class OutEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeInfo:
-    """What a wrapper may know of the node it wraps."""
+    """The facts about a wrapped node that a wrapper may use."""
 
     name: str
     vertex: ResolvedNode
@@ -170,7 +170,7 @@ class NodeInfo:
         return _where(self.spec.place, f'node "{self.name}"')
 
     def single(self) -> Plan:
-        """A plan with just this node, as it is below the wrapper, between ``@entry`` and
+        """Return a plan with just this node, as it is below the wrapper, between ``@entry`` and
         ``@exit``.
         """
         payload: Any = self.payload if self.payload != "state" else "fields"
@@ -198,7 +198,7 @@ class NodeInfo:
 def compile_spec(
     spec: GraphSpec, setting: CompileOptions | None = None
 ) -> Plan:  # the field's word
-    """The plan of a graph.
+    """Return the plan of a graph.
 
     Raises: SpecError: everything that is wrong with it and with the graphs inside it.
     """
@@ -254,7 +254,7 @@ class Compiler:
             raise SpecError(errors)
 
     def attempt(self, where: str, make_it: Callable[[], Any]) -> Any:
-        """What ``make_it`` gives; its errors become problems and the answer None."""
+        """Return the result of ``make_it``; record its errors as problems and return None."""
         try:
             return make_it()
         except SpecError as error:
@@ -295,7 +295,11 @@ class _Draft:
         if planner.setting.hooks is not None:
             found = [
                 *found,
-                *(p for told in planner.setting.hooks.hook.check(spec=spec) for p in told or ()),
+                *(
+                    p
+                    for report in planner.setting.hooks.hook.check(spec=spec)
+                    for p in report or ()
+                ),
             ]
         planner.problems.extend(found)
         messages = self.schema.fields.get("messages") if spec.payload == "state" else None
@@ -325,7 +329,7 @@ class _Draft:
                 or not 0 < version < self.spec.state_version
                 or not callable(step)
             ):
-                told = (
+                message = (
                     f"expected functions by versions from 1 to {self.spec.state_version - 1}, "
                     f"found {given!r:.80} for {version!r}."
                 )
@@ -333,7 +337,7 @@ class _Draft:
                     Problem(
                         "AX527",
                         where,
-                        told,
+                        message,
                         "state_version is the version that the last of them leads to.",
                     )
                 )
@@ -365,9 +369,9 @@ class _Draft:
         where = _where(node.place, f'node "{node.id}"')
         for key in ("lane", "effects"):
             if getattr(node, key) is not None:
-                told = f'a graph has no "{key}"; its nodes have.'
+                message = f'a graph has no "{key}"; its nodes have.'
                 self.planner.problems.append(
-                    Problem("AX165", where, told, f'Put "{key}" on the nodes inside.')
+                    Problem("AX165", where, message, f'Put "{key}" on the nodes inside.')
                 )
         try:
             return scope(node.id, self.setting)
@@ -387,13 +391,15 @@ class _Draft:
         return self._leading.get(node, [])
 
     def _ruled(self, node: NodeSpec, nested: SubgraphSpec) -> SubgraphSpec:
-        """A graph by name, with the pull and push rules that its node states."""
+        """Return a graph by name, with the pull and push rules that its node states."""
         if node.use is None or (node.pull is None and node.push is None):
             return nested
         return replace(nested, pull=node.pull, push=node.push)
 
     def _component(self, kind: str, use: Use, otherwise: str) -> Any:
-        """A component, made. ``otherwise``: what it belongs to, for one that no file names."""
+        """Return a component, made. ``otherwise``: what it belongs to, for one that no file
+        names.
+        """
         made = use.made
         if made is None:
             found = self.planner.setting.resolve(
@@ -440,8 +446,8 @@ class _Draft:
                 )
         if not kind.is_node:
             name = node.use.type if node.use else kind.type
-            told = f'"{name}" is no node: it has neither run nor adapted, nor can it be called.'
-            raise PluginContract(told, where=_where(node.place, f'node "{node.id}"'))
+            message = f'"{name}" is no node: it has neither run nor adapted, nor can it be called.'
+            raise PluginContract(message, where=_where(node.place, f'node "{node.id}"'))
         return body_of(kind, rules)
 
     def _wrapped(self, node: NodeSpec, vertex: ResolvedNode) -> ResolvedNode:
@@ -509,8 +515,8 @@ class _Draft:
             if made is None:
                 return GATE
         if not callable(getattr(made, "fires", None)):
-            told = f"{made!r:.80} is no join: it has no method fires."
-            raise PluginContract(told, where=where, hint="See axil.plugin.Join.")
+            message = f"{made!r:.80} is no join: it has no method fires."
+            raise PluginContract(message, where=where, hint="See axil.plugin.Join.")
         return cast("Join", made)
 
     # -- edges
@@ -520,12 +526,12 @@ class _Draft:
         process = getattr(edge.process, "carry", edge.process)  # of an ``axil.Edge``
         for asked in (edge.condition, process, edge.filter):
             if callable(asked) and is_async(asked):
-                told = "a function on the edge is async; what an edge asks answers at once."
+                message = "a function on the edge is async; what an edge asks answers at once."
                 self.planner.problems.append(
                     Problem(
                         "AX166",
                         where,
-                        told,
+                        message,
                         "Let a node do what waits, and the edge ask for its result.",
                     )
                 )
@@ -603,8 +609,8 @@ def _where(place: Any, otherwise: str) -> str:
 
 
 def _edge_function(component: Any) -> Any:
-    """A condition or processor as a function of ``EdgeInput``; plain functions are asked for the
-    text.
+    """Return a condition or processor as a function of ``EdgeInput``; plain functions are asked for
+    the text.
     """
     if not inspect.isfunction(component):
         return component
@@ -617,7 +623,9 @@ def _edge_function(component: Any) -> Any:
 
 
 def _merging(merge: Callable[[Sequence[Any]], Any]) -> Merge:
-    """A custom merge as a function of states. What it raises: BodyError: it gave no values."""
+    """Return a custom merge as a function of states. What it raises: BodyError: it gave no
+    values.
+    """
 
     def values(states: Sequence[State]) -> Mapping[str, Any]:
         given = merge(
@@ -636,8 +644,8 @@ def _merging(merge: Callable[[Sequence[Any]], Any]) -> Merge:
 def _asked_by_name(
     function: Callable[..., Any], view: Callable[[State], Any] | None, where: str, *, typed: bool
 ) -> Callable[[EdgeInput], Any]:
-    """A Python callable on an edge, which may ask for ``payload`` (``output``), ``state``, ``text``
-    or ``fields`` by name.
+    """Return a Python callable on an edge, which may ask for ``payload`` (``output``), ``state``,
+    ``text`` or ``fields`` by name.
 
     By position it is given payload and state; in a typed graph, where edges carry nothing, the
     state first.
@@ -657,8 +665,8 @@ def _asked_by_name(
             function, ways, ("state", "payload") if typed else ("payload", "state"), _EDGE_NAMES
         )
     except ValueError as error:
-        id, told, hint = error.args
-        raise SpecError(Problem(id, where, told, hint)) from None
+        id, report, hint = error.args
+        raise SpecError(Problem(id, where, report, hint)) from None
     if len(wanted) == 1 and (STAR in wanted or first_of(function) in wanted):
         way = ways[next(iter(wanted.values()))]
         return way.then(function) if isinstance(way, OfState) else lambda seen: function(way(seen))
@@ -671,7 +679,7 @@ _EDGE_NAMES = {"message": "payload", "output": "payload", "attributes": "state"}
 
 
 def _is_opaque(function: Callable[..., Any]) -> bool:
-    """Whether a callable does not say what it takes."""
+    """Return whether a callable does not say what it takes."""
     try:
         inspect.signature(function)
     except (TypeError, ValueError):
@@ -680,7 +688,9 @@ def _is_opaque(function: Callable[..., Any]) -> bool:
 
 
 def _router(spec: RouterSpec, schema: Schema) -> Router:
-    """A router's function: whatever form its answer has, as a mapping of targets to filters."""
+    """Return a router's function: whatever form its answer has, as a mapping of targets to
+    filters.
+    """
 
     def route(output: Any, state: State) -> Mapping[str, Any]:
         view = schema.view(state) if schema.view else StateView(state)

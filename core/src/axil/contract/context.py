@@ -1,5 +1,5 @@
-"""What a body may ask of the run: the five verbs ``emit``, ``now``, ``sleep``, ``ask``, ``run``,
-and a few nouns.
+"""The context of a body: the five verbs ``emit``, ``now``, ``sleep``, ``ask``, ``run``, and a few
+nouns.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Question:
     """``text``, ``choice``, ``approval``, or a name that a channel understands."""
     options: tuple[str, ...] = ()
     default: Any = None
-    """What an empty line on a terminal means; and the answer, where nobody gives one in time."""
+    """What an empty line on a terminal means; and the answer if there is none in time."""
     within_seconds: float | None = None
     """How long there is to answer, from when it is first asked in a run; None: for ever.
 
@@ -53,15 +53,15 @@ class Question:
     """
 
     def plain(self) -> dict[str, Any]:
-        """Everything but who asks, as plain data; what is none is told by its ``repr``."""
-        told: dict[str, Any] = {"text": self.text, "kind": self.kind, "options": list(self.options)}
+        """Return all fields but the asking node as plain data; other values as their ``repr``."""
+        data: dict[str, Any] = {"text": self.text, "kind": self.kind, "options": list(self.options)}
         if self.default is not None:
-            told["default"] = json.loads(json.dumps(self.default, default=repr))
+            data["default"] = json.loads(json.dumps(self.default, default=repr))
         if self.due is not None:
-            told["due"] = self.due
+            data["due"] = self.due
         if self.data:
-            told["data"] = json.loads(json.dumps(dict(self.data), default=repr))
-        return told
+            data["data"] = json.loads(json.dumps(dict(self.data), default=repr))
+        return data
 
 
 class StepCall(NamedTuple):
@@ -77,7 +77,7 @@ class StepCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SubRunResult:
-    """What a sub-run gives back."""
+    """The result of a sub-run."""
 
     output: Any
     """None where nothing left it."""
@@ -96,7 +96,7 @@ class Clock(Protocol):
     """Time as a run sees it; tests give one that jumps."""
 
     def now(self) -> float:
-        """Seconds from some fixed point; never goes back."""
+        """Return seconds from some fixed point; never goes back."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -105,10 +105,10 @@ class Clock(Protocol):
 
 
 class Channel(Protocol):
-    """How a person is asked while the run waits. ``axil.channels``."""
+    """A way to ask a person while the run waits. ``axil.channels``."""
 
     async def ask(self, question: Question) -> Any:
-        """The answer, or ``MISSING``: nobody can answer now, so the run pauses."""
+        """Return the answer, or ``MISSING``: there is no answer now, so the run pauses."""
         ...
 
 
@@ -116,7 +116,7 @@ class Executor(Protocol):
     """Runs one body at a time, wherever it likes. ``axil.executors``."""
 
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
-        """What ``body(task, ctx)`` gives, awaited if it has to be."""
+        """Return the result of ``body(task, ctx)``, awaited if necessary."""
         ...
 
     async def close(self) -> None:
@@ -125,7 +125,7 @@ class Executor(Protocol):
 
 
 class Host(Protocol):
-    """What a run offers to the contexts of its activations."""
+    """The services that a run offers to the contexts of its activations."""
 
     @property
     def run_id(self) -> str: ...
@@ -178,8 +178,7 @@ class Context:
 
     @property
     def local(self) -> dict[str, Any]:
-        """What this node keeps for itself between its activations in a run: a private dict of plain
-        data.
+        """The node's private values, kept between its activations in a run: a dict of plain data.
 
         What is in it when the body returns is committed with the outcome; it is journaled, and gone
         with the run.
@@ -233,7 +232,7 @@ class Context:
 
     @property
     def deps(self) -> Any:
-        """What the caller of the run handed in for bodies to use: clients, connections; never
+        """The clients and connections that the caller of the run provides for bodies; never
         journaled.
         """
         return self._host.deps
@@ -253,12 +252,12 @@ class Context:
         return self._host.clock
 
     def allows(self, what: str, /) -> bool:
-        """Whether the caller of the run allowed ``what``: ``code`` is code from files."""
+        """Return whether the caller of the run allowed ``what``: ``code`` is code from files."""
         return self._host.allows(what)
 
     def part(self, name: str = "", /) -> Context:
-        """The context for a part of this body that may fail and be done again, or not be needed;
-        for wrappers.
+        """Return the context for a part of this body that may fail and be done again, or not be
+        needed; for wrappers.
 
         What the part keeps in ``local`` and ``kept``, reads, sleeps, asks and does as steps is its
         own: with another name, another part is another beginning. A failure in a graph that it runs
@@ -274,12 +273,12 @@ class Context:
         return part
 
     def abandon(self) -> None:
-        """Nobody waits for this part any more: what it still shows is not shown."""
+        """Stop showing the output of this part, because its result is no longer awaited."""
         self._abandoned = True
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether nobody waits any more for what the body gives.
+        """True if the result of the body is no longer awaited.
 
         A thread cannot be stopped; a function in one may look here and return.
         """
@@ -304,23 +303,23 @@ class Context:
         return self._called(str(self._calls[0])) if self._part else self._calls[0]
 
     def _called(self, name: str) -> str:
-        """What something is called that this part names ``name``."""
+        """Return the full name of what this part names ``name``."""
         return "/".join((*self._part, name))
 
     def _inside(self) -> _Step | None:
-        """The step of this firing that the caller is in."""
+        """Return the step of this firing that the caller is in."""
         step = _step.get()
         return step if step is not None and step.owner is self else None
 
     def emit(self, chunk: Any, /) -> None:
-        """Show ``chunk`` to whoever watches the run.
+        """Show ``chunk`` to the run's observers.
 
         Never waits, never moves a token, never changes a result.
         """
         self._show(chunk, of_body=True)
 
     def note(self, chunk: Any, /) -> None:
-        """Show ``chunk`` as a wrapper does: it is told of the body, and is not the body's."""
+        """Show ``chunk`` as a wrapper does: it is about the body, and not from it."""
         self._show(chunk, of_body=False)
 
     def _show(self, chunk: Any, *, of_body: bool) -> None:
@@ -342,7 +341,7 @@ class Context:
         self._host.emit(self.activation, chunk)
 
     def now(self) -> float:
-        """Seconds since the run began (over all its parts, if it was resumed).
+        """Return seconds since the run began (over all its parts, if it was resumed).
 
         Recorded: a repeated body reads the same.
         """
@@ -353,14 +352,14 @@ class Context:
         await self._host.sleep(self.activation, self._call(), seconds)
 
     async def ask(self, question: Question | str, /, *, name: str = "") -> Any:
-        """The answer of a person.
+        """Return the answer of a person.
 
         ``name``: what the question is called in this activation, and its id is made of; empty: it
         is counted.
 
         If one is at hand it is returned; if a channel is attached, this waits for it; else the run
         ends *paused*, with the question in its result, and this body runs again from its top when
-        the answer is there. Raises: Overdue (AX520): nobody answered within the question's
+        the answer is there. Raises: Overdue (AX520): no answer came within the question's
         ``within_seconds``, and it has no default.
         """
         asked = Question(text=question) if isinstance(question, str) else question
@@ -410,8 +409,8 @@ class Context:
         return await self._host.step(self.activation, StepCall(step.name, within, request, effects))
 
     def key(self, name: str = "", /) -> str:
-        """A key for what this activation (and, within it, ``name``) does: the same however often
-        the body is run again in this run.
+        """Return a key for what this activation (and, within it, ``name``) does: the same however
+        often the body is run again in this run.
 
         Handed to a service that knows idempotency keys, it makes doing something again harmless. 32
         hexadecimal digits.
@@ -469,7 +468,7 @@ class Context:
 
     @property
     def ledger(self) -> Any:
-        """What wrappers work on that know the run's meter; of its own type."""
+        """The ledger for wrappers that know the run's meter; its type is the meter's own."""
         return self._host.meter.ledger
 
 

@@ -92,12 +92,12 @@ class Deciders:
 
     @property
     def has_firings(self) -> bool:
-        """Whether a hook decides about firings."""
+        """True if a hook decides about firings."""
         return bool(self._admit or self._choose or self._failure)
 
     @property
     def has_limits(self) -> bool:
-        """Whether a hook decides about limits."""
+        """True if a hook decides about limits."""
         return self._limit is not None
 
     def admit(self, firing: Firing) -> Admission:
@@ -154,9 +154,9 @@ def _call(hooks: pluggy.PluginManager, name: str) -> Callable[..., Any] | None:
         try:
             return caller(**given)
         except Exception as error:
-            told = f"the hook {name} raised {type(error).__name__}: {error}"
+            message = f"the hook {name} raised {type(error).__name__}: {error}"
             hint = "Mend the plugin, or block it in the policy."
-            raise HookFailed(told, hint=hint) from error
+            raise HookFailed(message, hint=hint) from error
 
     return ask
 

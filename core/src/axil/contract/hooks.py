@@ -26,7 +26,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 class Hooks:
-    """What a plugin may implement; every argument may be left out."""
+    """The hooks that a plugin may implement; every argument may be left out."""
 
     @hookspec
     def register(self, registry: Any) -> None:
@@ -36,44 +36,46 @@ class Hooks:
 
     @hookspec
     def check(self, spec: GraphSpec) -> list[Problem]:  # type: ignore[empty-body]
-        """Problems of a graph that only this plugin can see; they are reported with all others."""
+        """Return problems of a graph that only this plugin can see; they are reported with all
+        others.
+        """
 
     @hookspec
     def wrap_body(self, spec: NodeSpec, body: Body) -> Body | None:
-        """Another body to use instead, around the one given; None: leave it.
+        """Return another body to use instead, around the one given; None: leave it.
 
         Called once per node, when the plan is made.
         """
 
     @hookspec
     def plan_compiled(self, plan: Plan) -> None:
-        """A plan was made."""
+        """React to a plan that was made."""
 
     @hookspec
     def run_started(self, run_id: str, plan: Plan) -> None:
-        """A run begins."""
+        """React to the beginning of a run."""
 
     @hookspec
     def firing_started(self, activation: Activation, kind: str, run_id: str) -> None:
-        """A firing begins; ``kind`` is ``node``, ``graph`` or ``cycle``."""
+        """React to the beginning of a firing; ``kind`` is ``node``, ``graph`` or ``cycle``."""
 
     @hookspec
     def chunk(self, activation: Activation, chunk: Any, run_id: str) -> None:
-        """A body showed something with ``ctx.emit``."""
+        """React to a chunk that a body showed with ``ctx.emit``."""
 
     @hookspec
     def firing_finished(self, activation: Activation, kind: str, output: Any, run_id: str) -> None:
-        """A firing ended well; its tokens are on their way."""
+        """React to a firing that ended well; its tokens are on their way."""
 
     @hookspec
     def firing_failed(
         self, activation: Activation, kind: str, error: BaseException, run_id: str
     ) -> None:
-        """A firing raised."""
+        """React to a firing that raised."""
 
     @hookspec
     def firing_skipped(self, activation: Activation, kind: str, run_id: str) -> None:
-        """A node will not fire in this frame: nothing live came."""
+        """React to a node that will not fire in this frame, because no live token came."""
 
     @hookspec(firstresult=True)
     def admit_firing(self, firing: Firing) -> Admission | None:
@@ -100,11 +102,11 @@ class Hooks:
 
     @hookspec
     def run_finished(self, run_id: str, result: Any) -> None:
-        """A run ended, in whatever way; ``result.status`` says how."""
+        """React to the end of a run; ``result.status`` says how it ended."""
 
 
 def hook_manager(plugins: Iterable[Any] = ()) -> pluggy.PluginManager:
-    """A plugin manager with the hooks and ``plugins`` registered."""
+    """Return a plugin manager with the hooks and ``plugins`` registered."""
     made = pluggy.PluginManager(PROJECT)
     made.add_hookspecs(Hooks)
     for plugin in plugins:

@@ -1,4 +1,4 @@
-"""What a node receives: payloads folded into fields, or gathered into messages, and the bridges
+"""The input of a node: payloads folded into fields, or gathered into messages, and conversions
 between the two.
 
 A payload is a mapping of fields (builder graphs), a list of messages (workflow files), or anything
@@ -20,7 +20,7 @@ Message = dict[str, Any]
 
 
 def message(content: Any, role: str = "user", **more: Any) -> Message:
-    """A message.
+    """Return a message.
 
     >>> message("hi", source="A")
     {'role': 'user', 'content': 'hi', 'source': 'A'}
@@ -29,14 +29,14 @@ def message(content: Any, role: str = "user", **more: Any) -> Message:
 
 
 def is_messages(payload: Any) -> bool:
-    """Whether the payload is a list of messages (the empty list is)."""
+    """Return whether the payload is a list of messages (the empty list is)."""
     return isinstance(payload, (list, tuple)) and all(
         isinstance(m, dict) and "content" in m for m in cast("Sequence[Any]", payload)
     )
 
 
 def fold_payloads(payloads: Iterable[Any]) -> dict[str, Any]:
-    """All payloads in one message of fields, by MASFactory's rule; nothing given is changed.
+    """Return all payloads in one message of fields, by MASFactory's rule; nothing given is changed.
 
     Per field: absent: set; list and list: extended; dict and dict: updated; list and other:
     appended; else ``[a, b]``.
@@ -73,8 +73,8 @@ def fold_payloads(payloads: Iterable[Any]) -> dict[str, Any]:
 
 
 def as_fields(payload: Any) -> Mapping[str, Any]:
-    """A payload as fields: messages become the field ``message``, their texts folded if there are
-    several.
+    """Return a payload as fields: messages become the field ``message``, their texts folded if
+    there are several.
     """
     if isinstance(payload, Mapping):
         return cast("Mapping[str, Any]", payload)
@@ -87,8 +87,8 @@ def as_fields(payload: Any) -> Mapping[str, Any]:
 
 
 def as_messages(payload: Any) -> list[Message]:
-    """A payload as messages: fields become one user message, of ``message`` if there is such a
-    field, else of them all.
+    """Return a payload as messages: fields become one user message, of ``message`` if there is such
+    a field, else of them all.
     """
     if is_messages(payload):
         return list(cast("Sequence[Message]", payload))
@@ -105,12 +105,12 @@ def as_messages(payload: Any) -> list[Message]:
 
 
 def gather_messages(tokens: Iterable[Token]) -> list[Message]:
-    """The messages of all tokens, in edge order."""
+    """Return the messages of all tokens, in edge order."""
     return [m for token in tokens for m in as_messages(token.payload)]
 
 
 def text_of(payload: Any) -> str:
-    """What a payload says, as text: for conditions, processors and people.
+    """Return a payload as text, for conditions, processors and people.
 
     >>> text_of([message("a"), message("b")]), text_of({"message": "x"}), text_of({"n": 1})
     ('a\\nb', 'x', '{"n": 1}')
@@ -133,7 +133,9 @@ def text_of(payload: Any) -> str:
 
 
 def render(value: Any) -> str:
-    """A value as text: strings as they are, all else as JSON with stable order of keys as given."""
+    """Return a value as text: strings as they are, all else as JSON with stable order of keys as
+    given.
+    """
     return (
         value
         if isinstance(value, str)

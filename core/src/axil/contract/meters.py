@@ -19,15 +19,17 @@ from axil.kernel.tokens import Activation
 
 @dataclass(slots=True)
 class RunUsage:
-    """What a run has used: what the runtime counts, and in subclasses what a meter counts."""
+    """The resources that a run has used: those that the runtime counts, and in subclasses those
+    that a meter counts.
+    """
 
     firings: int = 0
     seconds: float = 0.0
 
     def __getattr__(self, name: str) -> Any:
         # here for type checkers, too: which fields there are depends on the meter
-        told = f"this run's usage has no {name!r}: its meter does not count it."
-        raise AttributeError(told, name=name, obj=self)
+        message = f"this run's usage has no {name!r}: its meter does not count it."
+        raise AttributeError(message, name=name, obj=self)
 
 
 class Hold(Protocol):
@@ -61,12 +63,12 @@ class Meter(Protocol):
 
     @property
     def ledger(self) -> Any:
-        """What wrappers that know this meter work on; of a type of its own, or None."""
+        """The ledger for wrappers that know this meter; of a type of its own, or None."""
         ...
 
     @property
     def has_spent(self) -> bool:
-        """Whether a journal has to be told anything."""
+        """True if there is usage that a journal has to record."""
         ...
 
     def spend(self, who: Activation, amounts: Mapping[str, float]) -> None:
@@ -77,12 +79,12 @@ class Meter(Protocol):
         """Reserve what is about to be used, wait for it, or raise where it cannot be had."""
         ...
 
-    def told(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         """Return plain data for a journal, by names other than ``firings`` and ``cycles``."""
         ...
 
     def restore(self, used: Mapping[str, Any]) -> None:
-        """Count on from what a journal was told, ``firings`` and ``cycles`` included."""
+        """Count on from the usage in a journal, ``firings`` and ``cycles`` included."""
         ...
 
     def close(self) -> None:

@@ -53,7 +53,9 @@ class Node(Protocol):
 
 @runtime_checkable
 class Edge(Protocol):
-    """What an edge carries, in place of a condition, keys and a processor."""
+    """A component that decides what an edge carries, in place of a condition, keys and a
+    processor.
+    """
 
     def carry(self, seen: Any, /) -> Any:
         """Return the payload that goes on; None: the edge carries nothing.
@@ -111,5 +113,5 @@ class NodeContract:
 
     @property
     def is_node(self) -> bool:
-        """Whether there is anything to run."""
+        """True if there is a body to run."""
         return self.adapted is not None or self.scope is not None or callable(self.call)

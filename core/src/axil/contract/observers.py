@@ -93,12 +93,12 @@ def _listeners(
 
 
 def _of_run(call: Callable[..., Any], names: tuple[str, ...], run_id: str) -> Callable[..., Any]:
-    """Return a listener that asks for the run's id as one that need not be told of it."""
+    """Return a listener that takes no run id as one that takes it."""
 
-    def told(*values: Any, **named: Any) -> Any:
+    def listener(*values: Any, **named: Any) -> Any:
         return call(run_id=run_id, **dict(zip(names, values, strict=False)), **named)
 
-    return told
+    return listener
 
 
 def _heard(

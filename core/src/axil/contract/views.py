@@ -53,8 +53,8 @@ class StateView(MutableMapping[str, Any]):
 
     @property
     def writes(self) -> dict[str, Any]:
-        """What was assigned and not deleted again, in order of first assignment; deletions are not
-        in it.
+        """The values that were assigned and not deleted again, in order of first assignment;
+        deletions are not among them.
         """
         return {name: self._own[name] for name in self.written if self._own[name] is not MISSING}
 
@@ -63,7 +63,7 @@ class StateView(MutableMapping[str, Any]):
         self.written = _READ_ONLY
 
     def _look(self, name: object) -> Any:
-        """The value, isolated and kept; MISSING if there is none."""
+        """Return the value, isolated and kept; MISSING if there is none."""
         own: dict[Any, Any] = self._own
         if name in own:
             return own[name]
@@ -79,7 +79,7 @@ class StateView(MutableMapping[str, Any]):
         self._own[name] = value
 
     def _peek(self, name: object) -> Any:
-        """The value as it is, not isolated; MISSING if there is none."""
+        """Return the value as it is, not isolated; MISSING if there is none."""
         if not isinstance(name, str) or name.startswith("@"):
             return MISSING
         return self._own[name] if name in self._own else self._state.get(name, MISSING)
@@ -141,7 +141,9 @@ class StateView(MutableMapping[str, Any]):
         return {name: self._peek(name) for name in self}
 
     def copy(self) -> dict[str, Any]:
-        """A dict of everything, as ``dict(view)``: the view's own objects, shared with it."""
+        """Return a dict of everything, as ``dict(view)``: the view's own objects, shared with
+        it.
+        """
         return dict(self)
 
     __copy__ = copy
@@ -177,7 +179,7 @@ class StateView(MutableMapping[str, Any]):
 
 
 def read_only(name: str) -> StateError:
-    """The error of assigning to a view that takes nothing."""
+    """Return the error of assigning to a view that takes nothing."""
     return StateError(
         f'"{name}" of ctx.state cannot be assigned.',
         id="AX203",
@@ -218,14 +220,14 @@ class Fields(dict[str, Any]):
     _source: Mapping[str, Any]
 
     def __init__(self, payload: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
-        source: Any = payload  # nobody writes to it any more, so it need not be copied
+        source: Any = payload  # it is not written to any more, so it need not be copied
         if type_of(source) is not dict:
             source = source.raw() if isinstance(source, (Fields, StateView)) else dict(source)
         super().__init__(source)
         self._source = source
 
     def raw(self) -> dict[str, Any]:
-        """A plain dict of everything, with untouched values as they are; for code that only
+        """Return a plain dict of everything, with untouched values as they are; for code that only
         reads.
         """
         return dict(super().items())
@@ -314,9 +316,7 @@ class Fields(dict[str, Any]):
 
 
 class Thawed(Fields):
-    """What a caller is given of a state: plain lists and dicts of the caller's own, each made when
-    it is first read.
-    """
+    """A caller's own copy of a state: plain lists and dicts, each made when it is first read."""
 
     __slots__ = ()
 
@@ -324,7 +324,7 @@ class Thawed(Fields):
         return thaw(value)
 
     def copy(self) -> Any:
-        """A plain dict of everything."""
+        """Return a plain dict of everything."""
         return dict(self.items())
 
     __copy__ = copy
@@ -423,8 +423,8 @@ def values_of(given: Any, *, written: bool = False) -> Mapping[str, Any] | None:
 
 
 def safe_get_attr(data: Any, name: str, default: Any = MISSING) -> Any:
-    """The key ``name`` of a mapping or the attribute ``name`` of an object; ``default`` if there is
-    none, or no object.
+    """Return the key ``name`` of a mapping or the attribute ``name`` of an object; ``default`` if
+    there is none, or no object.
     """
     if data is None:
         return default

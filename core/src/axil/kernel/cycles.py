@@ -98,12 +98,13 @@ def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def is_cyclic(component: Sequence[int], successors: Sequence[Sequence[int]]) -> bool:
-    """Whether the component holds a cycle: more than one vertex, or an edge to itself."""
+    """Return whether the component holds a cycle: more than one vertex, or an edge to itself."""
     return len(component) > 1 or component[0] in successors[component[0]]
 
 
 def levels(successors: Sequence[Sequence[int]]) -> list[int]:
-    """The longest distance of each vertex from a source; vertices on a cycle share one level.
+    """Return the longest distance of each vertex from a source; vertices on a cycle share one
+    level.
 
     Cost: O(vertices + edges).
 
@@ -138,14 +139,16 @@ class CycleBody:
         self._waiting: dict[int, dict[int, str]] = {}
 
     def body(self, entry: int) -> Plan:
-        """The plan of a round that starts at vertex ``entry``."""
+        """Return the plan of a round that starts at vertex ``entry``."""
         plan = self._bodies.get(entry)
         if plan is None:
             plan = self._bodies[entry] = fold(self.graph, self.members, entry)
         return plan
 
     def waiting(self, entry: int) -> Mapping[int, str]:
-        """The data edges whose payloads wait in the state for such a round, with their fields."""
+        """Return the data edges whose payloads wait in the state for such a round, with their
+        fields.
+        """
         waiting = self._waiting.get(entry)
         if waiting is None:
             own = {
@@ -163,7 +166,7 @@ class CycleBody:
         return waiting
 
     def entrances(self) -> list[Edge]:
-        """The edges that lead into the cycle from outside."""
+        """Return the edges that lead into the cycle from outside."""
         return [
             e
             for e in self.graph.incident(self.members)
@@ -175,7 +178,9 @@ class CycleBody:
 
 
 def waiting_field(edge: Edge) -> str:
-    """The state field in which payloads of a data edge wait until their target takes them."""
+    """Return the state field in which payloads of a data edge wait until their target takes
+    them.
+    """
     return f"@edge/{edge.name}"
 
 
@@ -186,7 +191,7 @@ def cycle_name(names: Sequence[str]) -> str:
 
 
 def fold(graph: Graph, members: Sequence[int] | None = None, entry: int | None = None) -> Plan:
-    """The plan of a graph, or of one of its cycles as entered at ``entry``. Cost: O(scope)."""
+    """Return the plan of a graph, or of one of its cycles entered at ``entry``. Cost: O(scope)."""
     return _Scope(graph, range(len(graph.vertices)) if members is None else members, entry).plan()
 
 
@@ -218,7 +223,7 @@ class _Scope:
         self.late = self._late()
 
     def _groups(self) -> list[list[int]]:
-        """The vertices of each plan node.
+        """Return the vertices of each plan node.
 
         A cycle is closed by trigger edges. A node whose data comes back into a cycle belongs to it,
         so components are those of all edges; one that only data edges close is no cycle. Where all
@@ -272,7 +277,9 @@ class _Scope:
         return [[component[i] for i in part] for part in parts]
 
     def _links(self) -> tuple[list[_Link], list[int]]:
-        """Edges between plan nodes, and the nodes' levels; renumbers the groups into plan order."""
+        """Return edges between plan nodes, and the nodes' levels; renumbers the groups into plan
+        order.
+        """
         of = self.group_of
         links = [_Link(of[e.source], of[e.target], e) for e in self.within]
         links = [
@@ -298,7 +305,7 @@ class _Scope:
         return [_Link(number[a], number[b], e) for a, b, e in links], [level[g] for g in order]
 
     def _late(self) -> set[int]:
-        """Data edges that cannot be waited for.
+        """Return data edges that cannot be waited for.
 
         In a cycle's body: all that do not lead to a higher level. In an acyclic scope: those among
         them that, with the other edges, would close a circle of waiting.
@@ -317,7 +324,7 @@ class _Scope:
         return {link.edge.id for link in climbing if circle[link.source] == circle[link.target]}
 
     def plan(self) -> Plan:
-        """All of it, put together."""
+        """Return all of it, put together."""
         vertices = [self._vertex(group) for group in self.groups]
         ports = _Ports([v.join for v in vertices], self.groups, self.cycles)
         turning = {v: unit[0] for unit in self.flat_units for v in unit}
@@ -419,7 +426,7 @@ class _Scope:
         return leading, entries
 
     def _barriers(self, leaves: Sequence[bool]) -> tuple[tuple[int, int], ...]:
-        """How many nodes on each level could leave the scope."""
+        """Count, for each level, the nodes that could leave the scope."""
         leavers: dict[int, int] = {}
         for level, could_leave in zip(self.level, leaves, strict=True):
             if could_leave:
@@ -427,7 +434,7 @@ class _Scope:
         return tuple(sorted(leavers.items()))
 
     def _ranks(self, owners: dict[int, int]) -> dict[int, int] | None:
-        """The place of each edge's tokens at a join; None: edge order."""
+        """Return the place of each edge's tokens at a join; None: edge order."""
         if not self.graph.payloads.by_level:
             return None
         ids = sorted(
@@ -445,7 +452,7 @@ class _Scope:
         return ResolvedNode(name=cycle.name, body=cycle, join=join, type="cycle")
 
     def _units(self, turning: dict[int, int]) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
-        """What closes as one: a node, or all nodes of a flat cycle."""
+        """Return the units that close as one: a node, or all nodes of a flat cycle."""
         units: dict[tuple[bool, int], list[int]] = {}
         for n, group in enumerate(self.groups):
             flat = turning.get(group[0])
@@ -478,7 +485,7 @@ _Key = tuple[int, str]
 
 
 class _Way(NamedTuple):
-    """Where an edge leads: to the port of a node and a group, ``OUTSIDE``, or ``BACK``."""
+    """The target of an edge: the port of a node and a group, ``OUTSIDE``, or ``BACK``."""
 
     edge: Edge
     to: _Key | int

@@ -68,7 +68,7 @@ class RecordFiring(NamedTuple):
 
 
 class RecordRound(NamedTuple):
-    """How a round of a cycle ended; the next one begins when it is recorded."""
+    """The end of a cycle's round; the next round begins when it is recorded."""
 
     visit: CycleRun
     round: Round
@@ -155,7 +155,7 @@ class Known(Protocol):
 
 @dataclass(slots=True)
 class CycleTally:
-    """How the entries of one cycle ended."""
+    """The counts of how the entries of one cycle ended."""
 
     entries: int = 0
     rounds: int = 0
@@ -170,7 +170,7 @@ class CycleTally:
 
 
 class Ending(NamedTuple):
-    """How a run ended."""
+    """The end of a run and its status."""
 
     status: Status
     error: AxilError | None = None

@@ -26,21 +26,23 @@ send there is ignored; or they are cancelled, where their outputs lead nowhere e
 
 
 class Join(Protocol):
-    """When a node fires: a component of kind ``joins``."""
+    """A component of kind ``joins`` that decides when a node fires."""
 
     @property
     def early(self) -> bool:
-        """Whether it is asked whenever an edge is decided; else once, when all edges are."""
+        """True if the join is asked whenever an edge is decided; else it is asked once, when all
+        edges are.
+        """
         ...
 
     @property
     def per_token(self) -> bool:
-        """Whether each token makes a firing of its own: then it is never asked."""
+        """True if each token makes a firing of its own: then the join is never asked."""
         ...
 
     @property
     def rest(self) -> Rest:
-        """What becomes of firings that an early join does not wait for."""
+        """The treatment of firings that an early join does not wait for."""
         ...
 
     def fires(self, live: int, dead: int, total: int, /) -> bool | None:

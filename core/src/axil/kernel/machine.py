@@ -46,8 +46,8 @@ from axil.kernel.tokens import Changes, Frame, Ordinal, Out, Task, Token, new_tu
 def state_at(
     plan: Plan, node: int, tokens: Sequence[Token], root: State, history: History
 ) -> State:
-    """The state in which the node at ``node`` fires with ``tokens``: their states, joined; ``root``
-    where they have none.
+    """Return the state in which the node at ``node`` fires with ``tokens``: their states, joined;
+    ``root`` where they have none.
 
     Raises: ConcurrentReset, SchemaMismatch, or what the node's own merge raises.
     """
@@ -57,7 +57,7 @@ def state_at(
         for token in tokens:
             if token.state is not state:
                 break
-        else:  # the common case: nobody wrote since the paths parted
+        else:  # the common case: nothing was written since the paths parted
             return state
     states = [token.state for token in tokens if token.state is not None]
     if not states:
@@ -167,8 +167,8 @@ class Machine(Ports):
         raise KernelBug("this machine has no short way into a round.")
 
     def advance(self, task: Task, delta: Delta) -> State:
-        """The state after ``task`` wrote ``delta`` (checked, or a frame's changes)."""
-        # this task alone: nobody can ask for history any more
+        """Return the state after ``task`` wrote ``delta`` (checked, or a frame's changes)."""
+        # this task alone: history cannot be needed any more
         if self._alive == 1 and not self._ended:
             state = task.state
             if state.known:
@@ -223,7 +223,7 @@ class Machine(Ports):
             self._die()
 
     def _is_alone(self, sends: int) -> bool:
-        """Whether a task that sends so many tokens is all there is of paths, before and after."""
+        """Return whether a task that sends so many tokens is the only path, before and after."""
         return sends == 1 and self._alive == 1 and not self._ended
 
     def give_up_unneeded(self) -> list[Task]:
@@ -256,7 +256,7 @@ class Machine(Ports):
     # ------------------------------------------------------------------ out
 
     def take(self) -> Task | None:
-        """The next task that is due, in a fixed order; None when there is none at present.
+        """Return the next task that is due, in a fixed order; None when there is none at present.
 
         Raises: ConcurrentReset, or what a custom merge raises; ``failed_node`` says at which node.
         """

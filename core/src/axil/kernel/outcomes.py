@@ -1,4 +1,4 @@
-"""What firings and frames come to: what a machine gives and takes, as plain data.
+"""The results of firings and frames as plain data: what a machine receives and returns.
 
 Tuples, because several are made for every firing and every round.
 """
@@ -16,7 +16,9 @@ from axil.kernel.tokens import Carried, Ordinal, Out, Token, new_tuple
 
 
 class Send(NamedTuple):
-    """What one edge carries from one firing; ``values`` replace the state, None keeps it."""
+    """The token that one edge carries from one firing; ``values`` replace the state, None keeps
+    it.
+    """
 
     arc: PlanEdge
     payload: Any
@@ -42,7 +44,7 @@ class Exit(NamedTuple):
 
 
 class FrameResult(NamedTuple):
-    """What a scope leaves behind when nothing is due any more."""
+    """The result of a scope once nothing is due any more."""
 
     state: State
     """All ended paths, joined in plan order; history folded."""
@@ -51,7 +53,7 @@ class FrameResult(NamedTuple):
     exits: tuple[Exit, ...]
     returns: tuple[Exit, ...]
     data: tuple[Token, ...]
-    """Data tokens that nobody took: late, or put before a node that did not fire."""
+    """Data tokens that no firing took: late, or put before a node that did not fire."""
     fired: bool
     """Whether anything ran."""
 
@@ -63,7 +65,7 @@ def sends_of(
     state: State,
     filters: Mapping[int, Filter] = MappingProxyType({}),
 ) -> list[Send]:
-    """What edges carry of an output, in order; of a dead one there is nothing.
+    """Return the tokens that edges carry of an output, in order; a dead one carries none.
 
     Args:
         state: after the firing.
@@ -84,7 +86,7 @@ def sends_of(
 
 
 def sent(arc: PlanEdge, answer: Any, state: State, keep: Filter | None = None) -> Send | None:
-    """What an edge carries that has answered; None: nothing, it is dead."""
+    """Return the token of an edge that has answered; None: it is dead."""
     values = None
     if answer is None:
         return None
@@ -105,7 +107,7 @@ def blame(plan: Plan, arc: PlanEdge, error: Exception) -> None:
 
 
 def routed(plan: Plan, node: PlanNode, out: Out, state: State) -> list[Send]:
-    """What the edges of a node carry that its routers, or the outcome itself, choose.
+    """Return the tokens of the edges that a node's routers, or the outcome itself, choose.
 
     Raises: as ``sends_of``; whatever a router raises; RouteError.
     """

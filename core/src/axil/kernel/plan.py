@@ -37,7 +37,7 @@ Mode = Literal["inline", "async", "thread", "scope"]
 
 
 class Body(Protocol):
-    """What a firing calls: it gives an ``Out``, to be awaited where ``mode`` is ``async``."""
+    """The callable of a firing: it gives an ``Out``, to be awaited where ``mode`` is ``async``."""
 
     @property
     def mode(self) -> Mode: ...
@@ -53,7 +53,7 @@ class Payloads(Protocol):
 
     @property
     def by_level(self) -> bool:
-        """Whether payloads meet in the order of their sources' levels; else of edges."""
+        """True if payloads meet in the order of their sources' levels; else of edges."""
         ...
 
     def gather(self, tokens: Sequence[Token], /) -> Any:
@@ -78,7 +78,7 @@ Router = Callable[[Any, State], Mapping[str, Filter | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleLimit:
-    """How often a cycle may turn, and what reaching it means."""
+    """The number of rounds that a cycle may turn, and what reaching it means."""
 
     rounds: int | None = 100
     """None: no limit."""
@@ -155,14 +155,14 @@ class Graph:
         return self.spec.digest()
 
     def incident(self, members: Sequence[int]) -> list[Edge]:
-        """The edges that touch ``members``; for the whole graph, the loose ones, too."""
+        """Return the edges that touch ``members``; for the whole graph, the loose ones, too."""
         ids = {id for v in members for id in self.touching[v]}
         if len(members) == len(self.vertices):
             ids.update(self.loose)
         return [self.edges[id] for id in sorted(ids)]
 
     def cycle_limit(self, entry: str) -> CycleLimit:
-        """The limit of a cycle that is entered at ``entry``."""
+        """Return the limit of a cycle that is entered at ``entry``."""
         return self.cycle_limits.get(entry) or self.cycle_limits.get("") or CycleLimit()
 
 
@@ -191,7 +191,7 @@ class PlanEdge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Port:
-    """Where edges of one group meet."""
+    """The place where the edges of one group meet."""
 
     node: int
     group: str
@@ -278,10 +278,10 @@ class Plan:
     """Nodes by name."""
 
     def rank(self, edge: int) -> int:
-        """The place of an edge's tokens at a join."""
+        """Return the place of an edge's tokens at a join."""
         return edge if self.ranks is None else self.ranks[edge]
 
 
 def no_outcome(given: Any) -> BodyError:
-    """A body gave something else than it should."""
+    """Return a body gave something else than it should."""
     return BodyError(f"the body gave {type(given).__name__}; a body gives an Out.")

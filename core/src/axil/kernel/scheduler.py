@@ -336,12 +336,12 @@ class Scheduler:
 
     @property
     def is_due(self) -> bool:
-        """Whether ``next`` has something to do."""
+        """True if ``next`` has something to do."""
         return bool(self._queue.front or self._commands)
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nothing starts any more."""
+        """True if no further firing starts."""
         return self._stop is not None
 
     def is_dropped(self, task: Task) -> bool:
@@ -464,7 +464,7 @@ class Scheduler:
         self._finished(task, step.sends[0].payload if step.sends else None)
 
     def _finished(self, task: Task, payload: Any) -> None:
-        """A firing is in effect."""
+        """Take the results of a firing into effect."""
         if self._reports:
             self._report("finished", task, payload)
         self._notice(task.owner.running)
@@ -585,7 +585,7 @@ class Scheduler:
         return self._go_on(running)
 
     def _go_on(self, running: RunningFrame) -> Command | None:
-        """Open the next round of a scope, or put into effect what it came to."""
+        """Open the next round of a scope, or apply the scope's result."""
         task, visit = running.task, running.visit
         assert task is not None
         assert visit is not None
@@ -625,18 +625,18 @@ class Scheduler:
         self._notice(running)
 
     def _leave_subs(self, task: Task) -> None:
-        """A body has ended: nothing waits any more for the sub-runs that it began."""
+        """Drop the sub-runs that a finished body began: their results are no longer awaited."""
         if task in self._subs:
             self.drop(self._subs.pop(task))
 
     def _fail(self, task: Task, error: BaseException) -> None:
-        """A firing raised, or what it gave was refused."""
+        """Handle a firing that raised, or whose result was refused."""
         self._fail_at(task.owner.running, task.node, error, task.ordinal)
 
     def _fail_at(
         self, running: RunningFrame, at: int | str, error: BaseException, ordinal: Ordinal = ()
     ) -> None:
-        """A node failed, or an end of the graph, ``@entry`` or ``@exit``."""
+        """Handle the failure of a node, or of an end of the graph, ``@entry`` or ``@exit``."""
         node = None if isinstance(at, str) else running.machine.plan.nodes[at]
         place, name, kind = (-1, at, "node") if node is None else (at, node.name, node.kind)
         activation = Activation(running.machine.frame, str(name), ordinal)

@@ -4,9 +4,9 @@ Neither is special to the machine.
 
 Theory of operation
 -------------------
-A *visit* is one entry of a scope by one task. It gives a machine to run, is told when that machine
-has nothing left to do, and then gives the next machine or what the visit comes to. The run keeps
-visits on a stack of its own; nothing here waits, and nothing recurses however deep graphs are
+A *visit* is one entry of a scope by one task. It gives a machine to run, is notified when that
+machine has nothing left to do, and then gives the next machine or what the visit comes to. The run
+keeps visits on a stack of its own; nothing here waits, and nothing recurses however deep graphs are
 nested.
 
 A cycle: on entry the member with a live trigger edge from outside is the *initial* node; none of
@@ -21,7 +21,7 @@ which the target is a node of its own: of this cycle, or of one within it or aro
 entered. What the cycle hands to its parent is one change per field, whatever the number of rounds.
 
 A graph: its own state is made on entry from what it pulls, and what it pushes is projected from its
-changes on return; its nodes' own fields go with it unless it is told to keep them.
+changes on return; its nodes' own fields go with it unless they are to be kept.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class CycleResult:
-    """What a cycle comes to: its changes, and the tokens that left it."""
+    """The result of a cycle: its changes, and the tokens that left it."""
 
     changes: Changes
     exits: tuple[Exit, ...]
@@ -61,7 +61,7 @@ class CycleResult:
 
 
 class Round(NamedTuple):
-    """How a round of a cycle ended."""
+    """The end of one round of a cycle."""
 
     number: int
     changes: Mapping[str, Any]
@@ -132,11 +132,11 @@ class CycleRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether its last round has ended, which a journal may have without what came of it."""
+        """True if its last round has ended, which a journal may have without the consequences."""
         return self._ended is not None
 
     def enters(self, task: Task) -> bool:
-        """Whether the initial node's join is satisfied by the edges that entered."""
+        """Return whether the initial node's join is satisfied by the edges that entered."""
         vertex, edges = self.cycle.graph.vertices[self.initial], self.cycle.graph.edges
         if vertex.join is GATE or vertex.join.per_token:
             return True
@@ -149,7 +149,7 @@ class CycleRun:
         return any(n and vertex.join.fires(n, dead, total) for n, dead, total in counts)
 
     def _round(self) -> Machine:
-        """The next round's machine, started."""
+        """Return the next round's machine, started."""
         machine = machine_type(
             self.plan, (*self.frame, self.rounds), self.state, keeps=True, took=self.took
         )
@@ -222,7 +222,9 @@ class CycleRun:
             )
 
     def _kept(self, ended: FrameResult) -> dict[str, Any]:
-        """What waits on data edges after a round, by field, where that has changed."""
+        """Return the tokens that wait on data edges after a round, by field, where they have
+        changed.
+        """
         edges, left = self.cycle.graph.edges, dict[int, list[Any]]()
         for sent in (*ended.data, *(r for r in ended.returns if not r.trigger)):
             left.setdefault(sent.edge, []).append(sent.payload)
@@ -277,7 +279,7 @@ class CycleRun:
 
     @property
     def data_exits(self) -> Sequence[Exit]:
-        """What left on data edges in all rounds so far."""
+        """The tokens that left on data edges in all rounds so far."""
         return self._data_exits
 
     def _go_on_from(self, known: Round) -> None:
@@ -359,7 +361,9 @@ ScopeRun = CycleRun | SubgraphRun
 
 
 def entry_tokens(plan: Plan, inputs: Any, root: State) -> list[Token]:
-    """The tokens that ``@entry`` sends: each entry edge asked what it carries of ``inputs``."""
+    """Return the tokens that ``@entry`` sends: each entry edge asked what it carries of
+    ``inputs``.
+    """
     tokens: list[Token] = []
     for id in sorted(plan.entries):
         edge = plan.graph.edges[id]
@@ -381,7 +385,9 @@ def output_of(graph: Graph, ended: FrameResult) -> Any:
 
 
 def combine_deltas(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Changes:
-    """The changes of several frames, in order, as one delta: what the items of a map wrote."""
+    """Return the changes of several frames, in order, as one delta: what the items of a map
+    wrote.
+    """
     history = History(schema, keeps=True)
     for part in parts:
         history.note(part)

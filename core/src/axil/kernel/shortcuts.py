@@ -48,8 +48,8 @@ class QuickMachine(Machine):
     __slots__ = ()
 
     def comes_back(self, step: Transition) -> bool:
-        """Whether ``step``, the last of what is alive in a round, leads back to where the round
-        began, and leaves nothing else behind.
+        """Return whether ``step``, the last of what is alive in a round, leads back to where the
+        round began, and leaves nothing else behind.
         """
         if len(step.sends) != 1 or self._alive != 1 or self.plan.turning:
             return False

@@ -1,4 +1,5 @@
-"""Where tokens wait for one another: slots, counts, and what is due when a count comes to zero.
+"""Slots where tokens wait for one another, counts, and the work that is due when a count reaches
+zero.
 
 The counting half of a ``Machine``, which has the other: what firings come to. A port counts its
 undecided edges and decides at zero: its node is due, or it is not. A unit counts the reasons why it
@@ -71,12 +72,12 @@ class Barrier:
         """By level, node and ordinal: a heap."""
 
     def restart(self) -> None:
-        """Another round, of which nothing is held yet."""
+        """Begin another round, with empty slots."""
         self._could_leave = self._full.copy()
         self._at = 0
 
     def holds(self, level: int) -> bool:
-        """Whether what is due on ``level`` has to wait."""
+        """Return whether what is due on ``level`` has to wait."""
         return self._at < len(self._levels) and level > self._levels[self._at][0]
 
     def hold(self, level: int, due: Due) -> None:
@@ -252,7 +253,9 @@ class Ports:
             self._due(*due)
 
     def _place(self, token: Token) -> tuple[bool, int, Ordinal]:
-        """The place of a token at a join; what waited since an earlier round was there first."""
+        """Return the place of a token at a join; one that waited since an earlier round is
+        first.
+        """
         return token.state is not None, self.plan.rank(token.edge), token.ordinal
 
     def _close(self, arc: PlanEdge) -> None:
@@ -290,7 +293,7 @@ class Ports:
             self._drop(unit)
 
     def _decide(self, index: int) -> None:
-        """All edges of a port are decided: its node is due, or it is not."""
+        """Decide whether a node is due, once all edges of its port are decided."""
         port = self.plan.ports[index]
         tokens = self._slots.get(index)
         if port.join.early:

@@ -58,7 +58,7 @@ NO_RESET: Final = _NoReset()
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """What a frame did to one field that is no single delta: a reset, then deltas."""
+    """The change of a frame to one field that is no single delta: a reset, then deltas."""
 
     deltas: tuple[Any, ...]
     reset: Any = NO_RESET
@@ -67,8 +67,8 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reducer:
-    """How a field takes a delta: ``reduce(old, new)``; ``old`` is ``MISSING`` where nothing was
-    ever written.
+    """The rule by which a field takes a delta: ``reduce(old, new)``; ``old`` is ``MISSING`` where
+    nothing was ever written.
 
     ``compose`` turns two deltas into one with the same effect (associativity); without it deltas
     are kept apart. ``many`` takes all deltas of a join at once, where that is cheaper. A reducer
@@ -162,7 +162,7 @@ class Schema:
     """Makes what a body sees as ``state`` from a state; None: a mapping."""
 
     def of(self, name: str) -> Field:
-        """The field called ``name``. Raises: UndeclaredField (closed schemas)."""
+        """Return the field called ``name``. Raises: UndeclaredField (closed schemas)."""
         found = self.fields.get(name)
         if found is not None:
             return found
@@ -221,9 +221,9 @@ class Schema:
             return declared.validate(value)
         except Exception as error:
             lines = str(error).splitlines()
-            told = "; ".join(line.strip() for line in lines[1:3]) or str(error)
+            message = "; ".join(line.strip() for line in lines[1:3]) or str(error)
             raise InvalidValue(
-                f'field "{declared.name}" of {self.name} does not take {_short(value)}: {told}'
+                f'field "{declared.name}" of {self.name} does not take {_short(value)}: {message}'
             ) from error
 
     def reduced(self, declared: Field, old: Any, deltas: Sequence[Any]) -> Any:
@@ -235,7 +235,7 @@ class Schema:
         return value
 
     def start(self, values: Values | None = None) -> State:
-        """A state with every field's default, applied once, and ``values`` over them."""
+        """Return a state with every field's default, applied once, and ``values`` over them."""
         start = unshared(
             {
                 name: declared.default()
@@ -410,7 +410,7 @@ class State(Mapping[str, Any]):
         return State(self.schema, self._base, over, writes, self.known | bit)
 
     def among(self, values: Values) -> Values:
-        """The part of ``values`` whose names are here already. Cost: O(values)."""
+        """Return the part of ``values`` whose names are here already. Cost: O(values)."""
         over, base = self._over, self._base
         if not over and not base:
             return _NOTHING
@@ -423,7 +423,7 @@ class State(Mapping[str, Any]):
         return found
 
     def plain(self) -> dict[str, Any]:
-        """All values by name, as they are, ``@`` fields apart."""
+        """Return all values by name, as they are, ``@`` fields apart."""
         whole = {**self._base, **self._over} if self._over else self._base
         return {
             name: value
@@ -432,7 +432,7 @@ class State(Mapping[str, Any]):
         }
 
     def rooted(self) -> State:
-        """The same values, with no history: what another frame begins with."""
+        """Return the same values, with no history: what another frame begins with."""
         return State(self.schema, self._base, self._over, None, 0) if self._writes else self
 
     @property
@@ -460,7 +460,7 @@ class History:
             self.writers = {}
 
     def number(self, names: Iterable[str]) -> int:
-        """Number one write of these fields; gives its bit."""
+        """Return number one write of these fields; gives its bit."""
         bit = 1 << self.count
         self.count += 1
         writers = self.writers

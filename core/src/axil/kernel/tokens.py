@@ -1,4 +1,4 @@
-"""What moves through a plan: tokens, tasks, outcomes, and the names of activations.
+"""The data that moves through a plan: tokens, tasks, outcomes, and the names of activations.
 
 Everything here is plain data. A *frame* is one run of one scope: the whole graph, one round of a
 cycle, one entry of a subgraph, one item of a map. Its name is a tuple of names and numbers, ``()``
@@ -47,7 +47,7 @@ class Activation(NamedTuple):
 
 
 def path_of(frame: Frame, node: str) -> str:
-    """The node's name through the graphs around it, without cycles, rounds and indices."""
+    """Return the node's name through the graphs around it, without cycles, rounds and indices."""
     return "/".join(
         [part for part in frame if isinstance(part, str) and not part.startswith(("cycle(", "#"))]
         + [node]
@@ -55,13 +55,13 @@ def path_of(frame: Frame, node: str) -> str:
 
 
 def inner_frame(frame: Frame, node: str, ordinal: Ordinal) -> Frame:
-    """The name of the frame that an activation opens; rounds and indices are added to it."""
+    """Return the name of the frame that an activation opens; rounds and indices are added to it."""
     return (*frame, node, "#" + ".".join(map(str, ordinal))) if ordinal else (*frame, node)
 
 
 def next_ordinal(position: int, source: Ordinal) -> Ordinal:
-    """The ordinal of a firing of an ``each`` node: which in-edge its token came on, after where
-    that token came from.
+    """Return the ordinal of a firing of an ``each`` node: which in-edge its token came on, after
+    where that token came from.
 
     Long histories (tokens that turn in a flat cycle) are shortened to their length and a digest, so
     that they stay small.
@@ -105,8 +105,8 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Out(NamedTuple):
-    """What a body gives: an output that edges carry, a delta that is written, and, for routers,
-    where to go.
+    """The result of a body: an output that edges carry, a delta that is written, and, for routers,
+    the edges to take.
 
     >>> Out({"text": "hi"}, delta={"turns": 1})
     Out(output={'text': 'hi'}, delta={'turns': 1}, to=None)

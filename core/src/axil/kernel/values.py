@@ -40,7 +40,7 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""Stands where there is no value: nothing was written, nobody answered, nothing was given."""
+"""Stands where there is no value: nothing was written, answered or given."""
 
 ATOMS: Final[frozenset[type]] = frozenset(
     {str, int, float, bool, bytes, complex, type(None), type(Ellipsis), range, _Missing}
@@ -76,7 +76,7 @@ class Log(Sequence[Any]):
     def extended(self, items: Sequence[Any]) -> Log:
         """This log and ``items`` behind it. Cost: O(len(items)), amortised."""
         new = Log.__new__(Log)
-        # we are the tip: nobody else has used the room behind us
+        # this is the tip: the room behind it is unused
         if self._seen == len(self._buffer):
             self._buffer.extend(items)
             new._buffer, new._prefix, new._depth, new._index = (
@@ -99,7 +99,7 @@ class Log(Sequence[Any]):
         return new
 
     def raw(self) -> Iterator[Any]:
-        """The items themselves, not isolated; for code that only reads."""
+        """Yield the items themselves, not isolated; for code that only reads."""
         parts: list[Log] = []
         part: Log | None = self
         while part is not None:
@@ -109,7 +109,7 @@ class Log(Sequence[Any]):
             yield from part._buffer[: part._seen]
 
     def has(self, key: object, key_of: Any) -> bool:
-        """Whether an item with this key is here. Cost: O(1), amortised, by an index."""
+        """Return whether an item with this key is here. Cost: O(1), amortised, by an index."""
         part: Log | None = self
         while part is not None:
             if part._index is None:
@@ -242,7 +242,7 @@ def thaw(value: Any) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are identical, or equal without an error."""
+    """Return whether two values are identical, or equal without an error."""
     if a is b:
         return True
     try:

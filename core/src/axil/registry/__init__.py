@@ -1,3 +1,3 @@
-"""Which components are installed, under which names, with which settings, and which of them may be
-used.
+"""The registry of components: those installed, their names and settings, and the policy on which
+may be used.
 """

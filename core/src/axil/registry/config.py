@@ -34,8 +34,8 @@ Keys = tuple[str | int, ...]
 def decode_config(
     model: type[Model], raw: Any, where: str | Place = "", *, lenient: bool = False
 ) -> Model:
-    """An instance of the pydantic class ``model`` from plain data; keys that the model does not
-    have are errors.
+    """Return an instance of the pydantic class ``model`` from plain data; keys that the model does
+    not have are errors.
 
     A model that sets ``extra="allow"`` keeps them; models inside it cannot (a field that takes
     anything is a ``dict``). A key that is null says nothing where the field has a default and does
@@ -55,10 +55,10 @@ def decode_config(
         raise ConfigError(
             Problem("AX133", str(where), f"expected a mapping, found {format_value(raw)}.")
         )
-    said = _said(model, cast("Mapping[str, Any]", raw))
+    stated = _said(model, cast("Mapping[str, Any]", raw))
     is_open = model.model_config.get("extra") == "allow"
     try:
-        return _confined(model.model_validate(said, extra=None if is_open else "forbid"), where)
+        return _confined(model.model_validate(stated, extra=None if is_open else "forbid"), where)
     except ValidationError as error:
         found = list(misfits(model, raw, error))
     # outside the handler: the original error's text shows the input, secrets included
@@ -75,7 +75,7 @@ def decode_config(
         logging.getLogger("axil.config").warning(
             "%s: %s is ignored. %s", problem.where, problem.message.rstrip("."), problem.hint
         )
-    return _confined(model.model_validate(said, extra=None if is_open else "ignore"), where)
+    return _confined(model.model_validate(stated, extra=None if is_open else "ignore"), where)
 
 
 def _confined(made: Model, where: str | Place) -> Model:
@@ -130,8 +130,8 @@ def _within_fields(
     changes: dict[str, Any] = {}
     for name, info in fields.items():
         given = getattr(value, name)
-        said: Any = info.json_schema_extra
-        extra = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+        stated: Any = info.json_schema_extra
+        extra = cast("dict[str, Any]", stated) if isinstance(stated, dict) else {}
         at = (*keys, str(info.alias or name))
         if act := extra.get("x-axil-path"):
             new = _paths(given, act, grants, where, at, problems)
@@ -173,7 +173,8 @@ def make_component(
     *,
     lenient: bool = False,
 ) -> T:
-    """The lifecycle's first step, *new*: an instance of a component class, with its config decoded.
+    """Return the lifecycle's first step, *new*: an instance of a component class, with its config
+    decoded.
 
     A plain function is its own instance and takes no config. Raises: ConfigError; and what the
     constructor raises.
@@ -222,8 +223,8 @@ def refers_to(
     >>> refers_to("formatters", default=["paragraph", "json"])
     {'x-axil-ref': {'kind': 'formatters', 'default': ['paragraph', 'json']}}
     """
-    said = {"kind": kind, "path": path, "default": list(default), "beside": beside}
-    return {"x-axil-ref": {name: value for name, value in said.items() if value}}
+    data = {"kind": kind, "path": path, "default": list(default), "beside": beside}
+    return {"x-axil-ref": {name: value for name, value in data.items() if value}}
 
 
 def _said(model: type[BaseModel], raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,7 +242,7 @@ def _said(model: type[BaseModel], raw: Mapping[str, Any]) -> dict[str, Any]:
 def _misfits(
     component: type, arguments: Mapping[str, Any], where: str | Place
 ) -> Iterator[Problem]:
-    """Arguments that the constructor does not take, and those that it lacks."""
+    """Yield the arguments that the constructor does not take, and those that it lacks."""
     try:
         parameters = inspect.signature(component).parameters.values()
     except (ValueError, TypeError):
@@ -423,8 +424,8 @@ def _unit(info: Any) -> str:
 
 
 def _keys(raw: Any, error: Mapping[str, Any]) -> Keys:
-    """The part of an error's location that is in the data; pydantic adds the names of union members
-    and validators.
+    """Return the part of an error's location that is in the data; pydantic adds the names of union
+    members and validators.
     """
     keys: list[str | int] = []
     location = cast("Sequence[str | int]", error["loc"])
@@ -451,7 +452,7 @@ def _names(kind: Any) -> list[str]:
 
 
 def _fields(kind: Any) -> Mapping[str, Any]:
-    """The fields of the first model in an annotation; empty: there is none."""
+    """Return the fields of the first model in an annotation; empty: there is none."""
     if isinstance(kind, type) and hasattr(kind, "model_fields"):
         return cast("Mapping[str, Any]", cast("Any", kind).model_fields)
     inner = (_fields(part) for part in getattr(kind, "__args__", ()))
@@ -459,7 +460,7 @@ def _fields(kind: Any) -> Mapping[str, Any]:
 
 
 def _field(model: Any, keys: Keys) -> tuple[Any, Any]:
-    """The annotation and the field that keys lead to, as far as models go."""
+    """Return the annotation and the field that keys lead to, as far as models go."""
     kind, info = model, None
     for key in keys:
         if isinstance(key, int):
@@ -476,7 +477,7 @@ _PRIVATE = re.compile(r"secret|password|passwd|token$|api_?key|credential", re.I
 
 
 def is_private(name: str) -> bool:
-    """Whether the name of a setting or of a variable says that its value is a secret.
+    """Return whether the name of a setting or of a variable says that its value is a secret.
 
     >>> is_private("OPENAI_API_KEY"), is_private("rounds")
     (True, False)
@@ -531,7 +532,7 @@ class Secret:
 
     @property
     def is_known(self) -> bool:
-        """Whether the value was given, rather than the name of its variable only."""
+        """True if the value was given, rather than the name of its variable only."""
         return self._value is not None
 
     def permit(self, where: str = "", grants: Grants | None = None) -> None:
@@ -542,8 +543,8 @@ class Secret:
         """
         grants = grants or self._grants
         if grants is not None and self.name and self._value is None:
-            told = f"the file would read the environment variable {self.name}."
-            grants.need(f"env:{self.name}", told, where)
+            message = f"the file would read the environment variable {self.name}."
+            grants.need(f"env:{self.name}", message, where)
 
     def resolve(
         self,
@@ -552,7 +553,7 @@ class Secret:
         *,
         permitted: bool = False,
     ) -> SecretStr:
-        """The value. ``permitted``: the variable may be read whatever the file was granted.
+        """Return the value. ``permitted``: the variable may be read whatever the file was granted.
 
         Raises: ConfigError: AX134 the environment variable is not set; AX138 the file that names it
         may not read it.
@@ -611,8 +612,8 @@ class Secret:
 def resolve_secret(
     value: Any, environment: Mapping[str, str] | None = None, where: str = ""
 ) -> SecretStr:
-    """The secret that ``value`` is or refers to: ``{env: NAME}``, ``${NAME}``, text, a ``Secret``
-    or a ``SecretStr``.
+    """Return the secret that ``value`` is or refers to: ``{env: NAME}``, ``${NAME}``, text, a
+    ``Secret`` or a ``SecretStr``.
 
     Raises: ConfigError (AX134): the environment variable is not set, or ``value`` is none of these.
     """

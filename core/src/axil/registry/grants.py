@@ -40,7 +40,7 @@ OWN_FOLDER: Final = ".axil"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grants:
-    """What a workflow file may do.
+    """The actions that a workflow file may take.
 
     >>> given = Grants(words=frozenset({"env:API_KEY", "network"}))
     >>> given.allows("env:API_KEY"), given.allows("env:HOME"), given.allows("net:example.org")
@@ -65,7 +65,7 @@ class Grants:
         return replace(self, folder=folder)
 
     def allows(self, what: str, /) -> bool:
-        """Whether a word is granted, itself or by a wider one. For paths see ``path``."""
+        """Return whether a word is granted, itself or by a wider one. For paths see ``path``."""
         kind, _, name = what.partition(":")
         if what in self.words or kind in self.words:
             return True
@@ -80,24 +80,24 @@ class Grants:
         grant. Raises: ConfigError (AX137): it is elsewhere.
         """
         if "\0" in given:
-            told = "a path cannot hold the character NUL."
-            raise ConfigError(Problem("AX137", where, told, "Correct the path."))
+            message = "a path cannot hold the character NUL."
+            raise ConfigError(Problem("AX137", where, message, "Correct the path."))
         root = os.path.realpath(self.folder or ".")
         try:
             real = os.path.realpath(os.path.join(root, given))
             real.encode("utf-8")
         except (OSError, ValueError) as error:
-            told = f"the path {given!r} cannot be followed: {error}."
-            raise ConfigError(Problem("AX137", where, told, "Correct the path.")) from error
+            message = f"the path {given!r} cannot be followed: {error}."
+            raise ConfigError(Problem("AX137", where, message, "Correct the path.")) from error
         own = root if act == "read" else os.path.join(root, OWN_FOLDER)
         prefix = f"{act}:"
         granted = (word[len(prefix) :] for word in self.words if word.startswith(prefix))
         if act in self.words or any(_is_below(real, each) for each in (own, *granted)):
             return real
         place = "its folder" if act == "read" else f"the folder {OWN_FOLDER} beside it"
-        told = f"the file would {act} {shown(given)}, which is outside of {place}."
+        message = f"the file would {act} {shown(given)}, which is outside of {place}."
         hint = f"Allow it if you trust the workflow: --allow {act}:{shown(real)}"
-        raise ConfigError(Problem("AX137", where, told, hint))
+        raise ConfigError(Problem("AX137", where, message, hint))
 
     def need(self, what: str, told: str, where: str = "") -> None:
         """Refuse what is not granted. Raises: ConfigError (AX138)."""

@@ -52,14 +52,15 @@ _VERSION: Final = re.compile(r"(\d+)\.(\d+)")
 
 
 def canonical_name(distribution: str) -> str:
-    """A distribution's name in the one spelling that is compared: ``Axil_YAML`` is
+    """Return a distribution's name in the one spelling that is compared: ``Axil_YAML`` is
     ``axil-yaml``.
     """
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def kind_of_group(group: str) -> tuple[str, int]:
-    """The kind and the major version that an entry-point group means; no kind: it is none of ours.
+    """Return the kind and the major version that an entry-point group means; no kind: it is none of
+    ours.
 
     >>> kind_of_group("axil.nodes"), kind_of_group("axil.nodes.v2")
     (('nodes', 1), ('nodes', 2))
@@ -71,8 +72,8 @@ def kind_of_group(group: str) -> tuple[str, int]:
 
 
 def incompatibility(kind: str, spec: str) -> str:
-    """Why a component written for ``spec`` of its kind cannot be used with this kernel; empty: it
-    can.
+    """Return why a component written for ``spec`` of its kind cannot be used with this kernel;
+    empty: it can.
 
     >>> incompatibility("nodes", "1.0"), incompatibility("nodes", "2.0")
     ('', 'it is written for version 2.0 of node types, and this axil understands 1.0')
@@ -95,7 +96,8 @@ def incompatibility(kind: str, spec: str) -> str:
         if minor
         else "1.0"
     )
-    told = f"version {spec}" if written else f'"{spec}", which is no version,'
+    message = f"version {spec}" if written else f'"{spec}", which is no version,'
     return (
-        f"it is written for {told} of {COMPONENT_KINDS[kind]}s, and this axil understands {window}"
+        f"it is written for {message} of {COMPONENT_KINDS[kind]}s, "
+        f"and this axil understands {window}"
     )

@@ -95,11 +95,11 @@ _LISTS: Final = ("secrets", "capabilities", "aliases")
 def _is_described(each: Any) -> bool:
     if not isinstance(each, Mapping):
         return False
-    said = cast("Mapping[str, Any]", each)
-    lists: list[Any] = [said.get(key, []) for key in _LISTS]
-    refs: Any = said.get("refs", [])
+    data = cast("Mapping[str, Any]", each)
+    lists: list[Any] = [data.get(key, []) for key in _LISTS]
+    refs: Any = data.get("refs", [])
     return (
-        _are_texts([said.get("kind"), said.get("name"), *(said.get(key, "") for key in _TEXTS)])
+        _are_texts([data.get("kind"), data.get("name"), *(data.get(key, "") for key in _TEXTS)])
         and all(isinstance(listed, list) for listed in lists)
         and all(_are_texts(listed) for listed in lists)
         and isinstance(refs, list)
@@ -110,10 +110,10 @@ def _is_described(each: Any) -> bool:
 def _is_reference(ref: Any) -> bool:
     if not isinstance(ref, Mapping):
         return False
-    said = cast("Mapping[str, Any]", ref)
-    default: Any = said.get("default", [])
+    data = cast("Mapping[str, Any]", ref)
+    default: Any = data.get("default", [])
     return (
-        _are_texts([said.get("path"), said.get("kind"), said.get("beside", "")])
+        _are_texts([data.get("path"), data.get("kind"), data.get("beside", "")])
         and isinstance(default, list)
         and _are_texts(cast("list[Any]", default))
     )

@@ -1,7 +1,7 @@
 """Policy: which components may be used, said by options, the environment and ``axil.toml``, in this
 order of strength.
 
-What is blocked is never imported. Blocks add up, whoever says them; of everything else the
+What is blocked is never imported. Blocks of all sources add up; of everything else the
 strongest voice is heard.
 """
 
@@ -24,7 +24,7 @@ _KEYS: Final = ("mode", "allow", "block", "only", "pins", "hooks", "index")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Which components may be used.
+    """The rules on which components may be used.
 
     Distributions are named in any spelling, components as ``kind:name``.
     """
@@ -82,7 +82,7 @@ class Policy:
         environment: Mapping[str, str] | None = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> Policy:
-        """The policy of the environment, over that of a file of settings.
+        """Return the policy of the environment, over that of a file of settings.
 
         Args:
             folder: ``axil.toml`` is looked for in it and above, as the command ``axil`` does from
@@ -94,12 +94,12 @@ class Policy:
         given = os.environ if environment is None else environment
         path = given.get("AXIL_CONFIG")
         found = path if path is not None else _nearest(folder) if folder is not None else ""
-        said = cls.from_environment(given)
-        return said.over(cls.from_file(found)) if found else said
+        stated = cls.from_environment(given)
+        return stated.over(cls.from_file(found)) if found else stated
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Policy:
-        """The policy that environment variables describe; lists are separated by commas.
+        """Return the policy that environment variables describe; lists are separated by commas.
 
         ``AXIL_PLUGINS_MODE`` is the mode, ``AXIL_PLUGINS`` what is allowed (and implies mode
         ``listed``), ``AXIL_BLOCK`` what is blocked, ``AXIL_ONLY`` what alone may be used (set and
@@ -153,8 +153,8 @@ class Policy:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Policy:
-        """The policy in the table ``[plugins]`` of a TOML file; ``index`` is looked up beside the
-        file.
+        """Return the policy in the table ``[plugins]`` of a TOML file; ``index`` is looked up
+        beside the file.
 
         Raises: ConfigError: AX311 the file cannot be read; AX135 a setting that is unknown or has
         no meaning, all at once.
@@ -215,7 +215,7 @@ class Policy:
         return replace(self, **taken)
 
     def refuses(self, kind: str, name: str, distribution: str) -> str:
-        """Why the component may not be used; empty: it may."""
+        """Return why the component may not be used; empty: it may."""
         component = f"{kind}:{name}"
         for rule in (component, distribution):
             if rule in self.block:
@@ -237,8 +237,8 @@ class Policy:
         return f" ({origin})" if origin else ""
 
     def as_environment(self) -> dict[str, str]:
-        """Variables that say the same to another process."""
-        said = {
+        """Return variables that say the same to another process."""
+        data = {
             "AXIL_CONFIG": "",
             "AXIL_PLUGINS_MODE": self.mode,
             "AXIL_PLUGINS": ",".join(sorted(self.allow)),
@@ -250,11 +250,11 @@ class Policy:
             "AXIL_HOOKS": ",".join(self.hooks),
             "AXIL_INDEX": self.index,
         }
-        return said if self.only is None else {**said, "AXIL_ONLY": ",".join(sorted(self.only))}
+        return data if self.only is None else {**data, "AXIL_ONLY": ",".join(sorted(self.only))}
 
 
 def _nearest(folder: str | os.PathLike[str]) -> str:
-    """The settings of a folder; empty: there are none."""
+    """Return the settings of a folder; empty: there are none."""
     try:
         here = os.path.abspath(folder)
     except OSError:  # the current folder is gone
@@ -270,7 +270,7 @@ def _nearest(folder: str | os.PathLike[str]) -> str:
 
 
 def _misfits(table: Any, name: str) -> list[Problem]:
-    """What is wrong with the shape of a table of settings."""
+    """Return the faults in the shape of a table of settings."""
     if not isinstance(table, Mapping):
         return [Problem("AX135", f"{name} plugins", "expected a table.", "Write [plugins].")]
     problems: list[Problem] = []
@@ -308,7 +308,7 @@ def _words(text: str | None) -> list[str]:
 
 
 def _rule(text: str) -> str:
-    """A rule in canonical form; ``node:x`` is understood as ``nodes:x``."""
+    """Return a rule in canonical form; ``node:x`` is understood as ``nodes:x``."""
     kind, colon, name = text.partition(":")
     if not colon:
         return canonical_name(text)

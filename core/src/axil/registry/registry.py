@@ -58,7 +58,7 @@ _TARGET: Final = re.compile(
 
 
 class EntryPoint(Protocol):
-    """What the registry needs of an entry point; those of ``importlib.metadata`` are such."""
+    """The part of an entry point that the registry needs; those of ``importlib.metadata`` fit."""
 
     @property
     def name(self) -> str: ...
@@ -87,7 +87,7 @@ class Component:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it may be asked for."""
+        """True if the component may be requested."""
         return self.status in ("available", "registered")
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ _OWN_FUNCTIONS = (
 
 
 class Registry:
-    """What is installed, under a policy: without one, under that of the environment
+    """The installed components under a policy: by default, that of the environment
     (``Policy.in_force()``).
 
     >>> registry = Registry(entry_points=[])
@@ -134,7 +134,9 @@ class Registry:
     # -- what there is
 
     def candidates(self, kind: str | None = None) -> list[Component]:
-        """Every component, blocked ones included, by kind and name; of one kind or of all."""
+        """Return every component, blocked ones included, by kind and name; of one kind or of
+        all.
+        """
         known = self._scan()
         kinds = COMPONENT_KINDS if kind is None else (_known_kind(kind),)
         return [
@@ -145,12 +147,12 @@ class Registry:
         ]
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """The names of a kind that may be used, sorted."""
+        """Return the names of a kind that may be used, sorted."""
         return tuple(dict.fromkeys(each.name for each in self.candidates(kind) if each.is_usable))
 
     def plugins(self) -> dict[str, str]:
-        """The distributions that provide components or a manifest, with their versions; blocked
-        ones included.
+        """Return the distributions that provide components or a manifest, with their versions;
+        blocked ones included.
         """
         providers = {each.distribution for each in self.candidates()} | self._packages.keys()
         return {
@@ -160,18 +162,18 @@ class Registry:
         }
 
     def distribution(self, name: str) -> Any:
-        """The metadata of one of ``plugins``; None: there is no such plugin."""
+        """Return the metadata of one of ``plugins``; None: there is no such plugin."""
         self._scan()
         return self._dists.get(canonical_name(name))
 
     def package(self, distribution: str) -> str:
-        """The package that holds a distribution's manifest; empty: it does not say."""
+        """Return the package that holds a distribution's manifest; empty: it does not say."""
         self._scan()
         return self._packages.get(canonical_name(distribution), "")
 
     def manifest(self, distribution: str) -> Manifest | None:
-        """What a distribution says of its components, read without importing it; None: nothing, or
-        nothing that can be read.
+        """Return the description of a distribution, read without importing it; None: there is none
+        that can be read.
         """
         if distribution in self._manifests:
             return self._manifests[distribution]
@@ -209,8 +211,8 @@ class Registry:
         self._objects[kind, name, component.distribution] = obj
 
     def child(self) -> Registry:
-        """The same components under the same policy; what is registered with the child is not
-        registered here.
+        """Return the same components under the same policy; what is registered with the child is
+        not registered here.
         """
         made = Registry(self.policy, self._given)
         made._found = {
@@ -231,7 +233,7 @@ class Registry:
     def resolve(
         self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()
     ) -> Any:
-        """The component called ``name``, imported now if it was not before.
+        """Return the component called ``name``, imported now if it was not before.
 
         Two names never share an import by accident:
         ``distribution/name`` asks one distribution. An old name, one of the ``aliases`` in a
@@ -253,7 +255,7 @@ class Registry:
     def find(
         self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()
     ) -> Component:
-        """Which component ``name`` means; nothing is imported.
+        """Return the component that ``name`` means; nothing is imported.
 
         Raises: as ``resolve``, but PluginLoadError.
         """
@@ -283,12 +285,12 @@ class Registry:
         if not usable and (
             refused := next((each for each in candidates if each.status == "blocked"), None)
         ):
-            told = (
+            message = (
                 f'the {word} "{name}" of {format_names([str(each) for each in candidates])} may '
                 "not be "
                 f"used: {refused.reason}."
             )
-            raise ComponentBlocked(told, hint="Change the policy, or the workflow.", where=where)
+            raise ComponentBlocked(message, hint="Change the policy, or the workflow.", where=where)
         if not usable:
             raise _unfitting(candidates[0], candidates[0].reason, where)
         ways = " or ".join(f'"{each.distribution}/{each.name}"' for each in usable)
@@ -307,15 +309,15 @@ class Registry:
         )
 
     def _formerly(self, kind: str, name: str, wanted: str) -> list[Component]:
-        """The components that were called ``name`` before, by their manifests, which are read only
-        where nothing has the name now.
+        """Return the components that were called ``name`` before, by their manifests, which are
+        read only where nothing has the name now.
         """
         distribution, _, bare = name.rpartition("/")
         whole = f"{canonical_name(distribution)}/{bare}"
         found: list[Component] = []
         for each in self.candidates(kind):
-            said = self.manifest(each.distribution)
-            described = said.find(kind, each.name) if said is not None else None
+            stated = self.manifest(each.distribution)
+            described = stated.find(kind, each.name) if stated is not None else None
             aliases = described.get("aliases", ()) if described is not None else ()
             if (bare in aliases and wanted in ("", each.distribution)) or (
                 distribution and whole in aliases
@@ -331,31 +333,33 @@ class Registry:
         return found
 
     def _warn(self, component: Component, name: str, where: str) -> None:
-        told = (
+        message = (
             f'"{name}" is an old name of the {COMPONENT_KINDS[component.kind]} '
             f'"{component.name}" of '
             f"{component}."
         )
         now = f"{component.distribution}/{component.name}" if "/" in name else component.name
         problem = Problem(
-            "AX326", where, told, f'Write "{now}"; the old name will be gone one day.', "warning"
+            "AX326", where, message, f'Write "{now}"; the old name will be gone one day.', "warning"
         )
         if problem not in self._told:
             self._told.add(problem)
             self.tell(problem)
 
     def _misfit(self, component: Component) -> str:
-        """Why a component cannot be used with this kernel, by its manifest; empty: it can."""
+        """Return why a component cannot be used with this kernel, by its manifest; empty: it
+        can.
+        """
         if (
             component.status == "registered"
             or component.distribution == KERNEL
             or component.distribution not in self._packages
         ):
             return ""
-        said = self.manifest(component.distribution)
+        stated = self.manifest(component.distribution)
         return (
-            incompatibility(component.kind, said.spec[component.kind])
-            if said is not None and component.kind in said.spec
+            incompatibility(component.kind, stated.spec[component.kind])
+            if stated is not None and component.kind in stated.spec
             else ""
         )
 
@@ -393,8 +397,8 @@ class Registry:
         return " ".join(part for part in (self._similar(kind, name) or there, own, fault) if part)
 
     def provider(self, kind: str, name: str) -> tuple[str, str]:
-        """The distribution that is known to provide a component, installed or not; and what is
-        wrong with the site's index.
+        """Return the distribution that is known to provide a component, installed or not; and what
+        is wrong with the site's index.
         """
         component = f"{kind}:{name}"
         if provider := component_index().get(component, ""):
@@ -469,7 +473,7 @@ class Registry:
         return found
 
     def _extra(self, component: Component, error: BaseException) -> str:
-        """The extra that would bring a module which is missing."""
+        """Return the extra that would bring a module which is missing."""
         missing = (
             canonical_name((error.name or "").partition(".")[0])
             if isinstance(error, ModuleNotFoundError)
@@ -587,12 +591,12 @@ def _identity(distribution: Any) -> tuple[str, str]:
 
 
 def _unfitting(component: Component, misfit: str, where: str) -> PluginContract:
-    told = (
+    message = (
         f'the {COMPONENT_KINDS[component.kind]} "{component.name}" of {component} cannot be '
         f"used: {misfit}."
     )
     hint = f"Upgrade the older side: pip install --upgrade {KERNEL} {component.distribution}"
-    return PluginContract(told, hint=hint, where=where, id="AX310")
+    return PluginContract(message, hint=hint, where=where, id="AX310")
 
 
 def _known_kind(kind: str) -> str:
@@ -617,8 +621,8 @@ _index: dict[str, str] | None = None
 
 
 def component_index() -> Mapping[str, str]:
-    """Where components come from that are not installed: ``kind:name`` → distribution, shipped with
-    the kernel.
+    """Return the distributions of components that are not installed: ``kind:name`` → distribution,
+    shipped with the kernel.
     """
     global _index
     if _index is None:
@@ -630,7 +634,7 @@ _current: Registry | None = None
 
 
 def default_registry() -> Registry:
-    """The registry of this process, made when it is first asked for."""
+    """Return the registry of this process, made when it is first asked for."""
     global _current
     if _current is None:
         _current = Registry()

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class Gate:
-    """What deciding hooks say about the firings of one run, and the times of those held back."""
+    """The answers of deciding hooks about the firings of one run, and the times of those held
+    back.
+    """
 
     def __init__(
         self, run_id: str, deciders: Deciders, clock: Clock, look_again: Callable[[], None]
@@ -98,7 +100,7 @@ class Gate:
         )
 
     def done(self, work: Work) -> None:
-        """Forget a firing that has ended, or that nobody waits for any more."""
+        """Forget a firing that has ended, or whose result is no longer awaited."""
         self._forget(work)
         for timer in [timer for timer, held in self._timers.items() if held is work]:
             timer.cancel()

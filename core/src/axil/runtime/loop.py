@@ -221,8 +221,8 @@ class RunLoop:
 
     def _extended(self) -> float:
         """Ask plugins for further firings; return how many there may be. Without any, halt."""
-        told = f"the run fired {self._most} times, which is its limit."
-        limit = LimitReached(told, id="AX412")
+        message = f"the run fired {self._most} times, which is its limit."
+        limit = LimitReached(message, id="AX412")
         more = 0
         try:
             if self._deciders is not None:
@@ -420,7 +420,7 @@ class RunLoop:
             await self.pool.cancel_deepest()
 
     def conclude(self) -> tuple[Result, State]:
-        """What the run has come to, and the state it leaves."""
+        """Return the result of the run and the state that it leaves."""
         scheduler = self.scheduler
         ending, ended = scheduler.ending(), scheduler.ended()
         self.meter.usage.seconds = self.services.elapsed
@@ -435,8 +435,8 @@ class RunLoop:
         return result, ended.state
 
     async def close(self) -> None:
-        """The run is over: let go of its threads, its recorder, and of whatever would hold it
-        longer than its users do.
+        """Release the threads, the recorder, and all else that would hold the finished run longer
+        than its users do.
         """
         try:
             await self.pool.close()
@@ -450,7 +450,7 @@ class RunLoop:
 
 
 class _Over:
-    """What a run that has ended offers to bodies that could not be stopped."""
+    """The host that a finished run offers to bodies that could not be stopped."""
 
     async def enter(self, task: Task, sub: SubRun) -> SubRunResult:
         raise RunCancelled("the run has ended")

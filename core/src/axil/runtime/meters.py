@@ -51,7 +51,7 @@ def _installed_maker(wanted: str) -> MeterMaker:
 
 @dataclass(slots=True)
 class TalliedUsage(RunUsage):
-    """What a run has used, by the names that its bodies gave."""
+    """The usage of a run, by the names that its bodies gave."""
 
     amounts: dict[str, float] = field(default_factory=dict[str, float])
 
@@ -63,11 +63,13 @@ class Tally:
 
     def __init__(self) -> None:
         self.usage = TalliedUsage()
-        self._others: dict[str, Any] = {}  # what another meter told the journal; it stays there
+        self._others: dict[
+            str, Any
+        ] = {}  # usage that another meter recorded; it stays in the journal
 
     @property
     def ledger(self) -> Any:
-        """None. Raises: NotInstalled (AX306): axil-budget is not installed, whose ledger it is."""
+        """Raise NotInstalled (AX306): the ledger comes with axil-budget, which is not installed."""
         _installed_maker("ctx.ledger")
 
     @property
@@ -85,7 +87,7 @@ class Tally:
         """See ``Meter``; there is always enough."""
         return _Free(self, who)
 
-    def told(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         """See ``Meter``."""
         return {**self._others, "amounts": dict(self.usage.amounts)}
 

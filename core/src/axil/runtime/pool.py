@@ -58,8 +58,8 @@ def as_failure(error: BaseException) -> BaseException:
     """
     if not isinstance(error, (SystemExit, GeneratorExit)):
         return error
-    told = f"the body raised {type(error).__name__}" + (f": {error}" if str(error) else "")
-    failure = RuntimeError(told)
+    message = f"the body raised {type(error).__name__}" + (f": {error}" if str(error) else "")
+    failure = RuntimeError(message)
     failure.__cause__ = error
     return failure
 
@@ -90,7 +90,7 @@ class LocalExecutor:
             try:
                 return context.run(body, task, ctx)
             except StopIteration as error:
-                # a future refuses it, and whoever awaits it would wait for ever
+                # a future refuses it, and its waiters would wait for ever
                 raise RuntimeError("the body raised StopIteration") from error
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
@@ -109,13 +109,13 @@ class Work:
     def __init__(self, task: Task, node: PlanNode, doing: Awaitable[Any] | None = None) -> None:
         self.task, self.node = task, node
         self.is_announced = False
-        """Whether observers have been told that it begins."""
+        """Whether observers were notified of its beginning."""
         self.is_left = False
         """Whether the run has ended without it, because it did not end when it was cancelled."""
         self.doing = doing
         """What the body gave, if it was begun as a call and has to be awaited after all."""
         self.worker: asyncio.Task[None] | None = None
-        """Who does it; None: nobody yet."""
+        """The worker that does it; None: none yet."""
 
 
 class PoolOwner(Protocol):
@@ -126,7 +126,7 @@ class PoolOwner(Protocol):
         ...
 
     def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
-        """Take in what it came to, an outcome or an error, and put what follows from it."""
+        """Take in its outcome or error, and put what follows from it."""
         ...
 
     def is_dropped(self, task: Task) -> bool:
@@ -191,7 +191,7 @@ class WorkerPool:
         """
         self.limits, self.executor = limits, executor
         self.announce: Callable[[Work], None] | None = None
-        """Who is told of a body for which there is room."""
+        """The receiver of bodies for which there is room."""
         self.is_closed_to_new = False
         """Nothing more is begun."""
         self.broken: BaseException | None = None
@@ -222,23 +222,23 @@ class WorkerPool:
 
     @property
     def is_busy(self) -> bool:
-        """Whether any body is due, at work, or held back by the gate."""
+        """True if any body is due, at work, or held back by the gate."""
         return bool(self.working or self.refused) or (
             self.gate is not None and any(self.waiting.values())
         )
 
     @property
     def at_work(self) -> int:
-        """How many bodies are at work or wait for room; not those that wait for sub-runs of their
-        own.
+        """The number of bodies that are at work or wait for room; without those that wait for their
+        own sub-runs.
         """
         return len(self.working) - len(self._inside) + sum(map(len, self.waiting.values()))
 
     # ------------------------------------------------------------------ room
 
     def put(self, work: Work) -> None:
-        """A body to be done: due if there is room and nobody waits for it, else behind those who
-        do.
+        """Queue a body: it is due if there is room and no body waits for it, else it waits behind
+        the others.
         """
         lane = work.node.vertex.lane
         if lane is None and self._is_roomy and self.gate is None:
@@ -403,8 +403,8 @@ class WorkerPool:
         return task.owner.plan.nodes[task.node].vertex.lane
 
     def leave_room(self, task: Task) -> None:
-        """The body of ``task`` waits for a sub-run of its own: it leaves its room, in its lane too,
-        to others.
+        """Leave the room of ``task``, in its lane too, while its body waits for a sub-run of its
+        own.
         """
         self._inside[task] = self._inside.get(task, 0) + 1
         if self._inside[task] == 1:
@@ -413,7 +413,7 @@ class WorkerPool:
         self.owner.wake()
 
     async def take_room_again(self, task: Task) -> None:
-        """The sub-run has ended: wait for room to go on, ahead of those who have not begun."""
+        """Wait for room again after the sub-run has ended, ahead of bodies that have not begun."""
         self._inside[task] -= 1
         if self._inside[task]:
             return
@@ -439,7 +439,7 @@ class WorkerPool:
     # ------------------------------------------------------------------ going home
 
     def drop(self) -> None:
-        """Give up bodies in frames that nobody waits for any more: cancel those at work, and begin
+        """Give up bodies in frames that are no longer awaited: cancel those at work, and begin
         none of the others.
         """
         is_dropped = self.owner.is_dropped
@@ -492,8 +492,8 @@ class WorkerPool:
         )
 
     async def close(self) -> None:
-        """The run has ended, and is held by nothing here: it is freed with whoever held it last,
-        not when a collector comes by.
+        """Drop all references of a finished run, so that it is freed with its last holder, without
+        a garbage collection.
         """
         try:
             await self.executor.close()

@@ -1,4 +1,4 @@
-"""The protocol of recorders: what a run asks of whatever records it, and what it is told.
+"""The protocol of recorders: the requests and the facts that a run sends to its recorder.
 
 A run without a recorder keeps nothing, and nothing of what is here is made for it. With one, each
 fact is recorded before the run goes on from it: outcomes in the order in which they take effect,
@@ -82,28 +82,28 @@ class Answered(NamedTuple):
     """Its id."""
     value: Any
     is_late: bool = False
-    """Whether nobody gave it: the question was due."""
+    """Whether it was not given: the question was due."""
 
 
 Fact: TypeAlias = (
     RecordFiring | RecordRound | ClockRead | SleepBegun | EffectBegun | StepDone | Asked | Answered
 )
-"""What a recorder is told."""
+"""The facts that a recorder receives."""
 F = TypeVar("F", ClockRead, SleepBegun, EffectBegun, StepDone)
 
 
 class Recorder(Protocol):
-    """What records one run."""
+    """The record of one run."""
 
     @property
     def inputs(self) -> Any:
-        """What the run's ``@entry`` edges carry: what it was begun with, where it is resumed."""
+        """The payloads of the run's ``@entry`` edges: on resumption, those that it began with."""
         ...
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """What goes over the graph's own first values: the state that a thread was left in, and
-        what is given with the inputs.
+        """The values that replace the graph's own first values: those that a thread was left with,
+        and those given with the inputs.
         """
         ...
 
@@ -119,12 +119,12 @@ class Recorder(Protocol):
 
     @property
     def used(self) -> Mapping[str, Any]:
-        """What was used before, as ``Meter.told`` says it."""
+        """The usage before this stretch of the run, as ``Meter.as_data`` gives it."""
         ...
 
     @property
     def cycles(self) -> Mapping[str, CycleTally]:
-        """How cycles ended before, by path."""
+        """The ends of earlier cycles, by path."""
         ...
 
     @property
@@ -134,12 +134,12 @@ class Recorder(Protocol):
 
     @property
     def due(self) -> Mapping[str, float]:
-        """When questions are due, by question id, in seconds since 1970."""
+        """The times at which questions are due, by question id, in seconds since 1970."""
         ...
 
     @property
     def has_ended(self) -> bool:
-        """Whether the run has come to an end, or paused, and nothing happened since."""
+        """True if the run has ended or paused, and nothing happened since."""
         ...
 
     def recall(self, kind: type[F], activation: Activation, key: Any, /) -> F | None:

@@ -1,4 +1,4 @@
-"""What a run is asked to do, and what it comes to."""
+"""The options of a run and its result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to run; everything has a sensible absence."""
+    """The options of a run; each may be left out."""
 
     run_id: str = ""
     """Empty: a fresh one.
@@ -80,7 +80,7 @@ def _nothing_used() -> RunUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a run came to.
+    """The result of a run.
 
     Only ``done`` is a whole result; anything else is partial, and ``error`` says why.
     """
@@ -131,7 +131,7 @@ def made(
     usage: RunUsage,
     cycles: Mapping[str, CycleTally],
 ) -> Result:
-    """The result of a run: what its frame left behind, as callers want it."""
+    """Return the result of a run: what its frame left behind, as callers want it."""
     schema, payload = graph.schema, graph.spec.payload
     attributes = thawed(ended.state.plain())
     state = schema.view(schema.start(attributes.copy())) if schema.view else attributes

@@ -83,7 +83,7 @@ class Run:
 
     @property
     def at_work(self) -> int:
-        """How many bodies run or wait for room, without those that wait for sub-runs."""
+        """The number of bodies that run or wait for room, without those that wait for sub-runs."""
         return self._loop.pool.at_work
 
     def cancel(self, reason: str = "cancelled") -> None:
@@ -125,7 +125,8 @@ class Run:
             loop.halt(RunCancelled("the task that ran it was cancelled"))
             raise
         except BaseException as error:
-            # the recorder failed, or we did: nobody's outcome, so it goes to the caller as it is
+            # the recorder failed, or the run itself: no node's outcome, so it goes to the caller as
+            # it is
             loop.halt(RunCancelled(f"the run broke: {type(error).__name__}: {error}"))
             raise
         finally:

@@ -1,4 +1,4 @@
-"""What bodies ask of a run, answered: clock, sleep, questions, steps, chunks.
+"""The services for bodies: clock, sleep, questions, steps, chunks.
 
 Everything read here is recorded.
 """
@@ -63,8 +63,8 @@ class Pause(BaseException):
 
 
 def paused_by(error: BaseException) -> Pause | None:
-    """The pause that an error is, or that a group of errors comes to; None: something else is
-    wrong.
+    """Return the pause that an error is, or that a group of errors comes to; None: something else
+    is wrong.
     """
     if isinstance(error, Pause):
         return error
@@ -97,8 +97,8 @@ REAL_CLOCK = RealClock()
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run is: what a recorder keeps with each fact, so that a resumed run counts on from
-    there.
+    """The progress of a run: a recorder keeps it with each fact, so that a resumed run counts on
+    from there.
     """
 
     clock: Clock
@@ -148,8 +148,8 @@ class RunServices:
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
     """All that were given, by question."""
     is_closed: bool = False
-    """The run has ended: what is still said by threads that could not be stopped is heard by
-    nobody.
+    """The run has ended: later output of threads that could not be stopped is
+    dropped.
     """
     diverged: frozenset[Activation] = frozenset()
     """Those that asked for something else than is recorded: what they recorded after that is not
@@ -199,7 +199,7 @@ class RunServices:
     def at_home(self, call: Callable[..., None], *values: Any) -> None:
         """Call ``call`` in the thread of the run's loop.
 
-        The loop is closed: the run has ended, and nobody hears.
+        The loop is closed: the run has ended, and has no receivers.
         """
         if self.loop is None or threading.get_ident() == self.home:
             call(*values)
@@ -225,7 +225,7 @@ class RunServices:
     def _keep_from_afar(self, fact: Fact, loop: asyncio.AbstractEventLoop) -> None:
         """As ``keep``, in another thread.
 
-        The run ends meanwhile, and its loop with it: nobody will ask what was kept.
+        The run ends meanwhile, and its loop with it: the kept values are not needed.
         """
         from concurrent.futures import wait
 
@@ -287,8 +287,8 @@ class RunServices:
         return answer
 
     async def _told(self, activation: Activation, asked: Question, deadline: Any) -> Any:
-        """What a channel answers; ``MISSING``: nobody can now; the class ``Overdue``: it is too
-        late.
+        """Return the answer of a channel; ``MISSING``: there is none now; the class ``Overdue``: it
+        is too late.
 
         Args:
             deadline: the question's; None: it has none.
@@ -325,16 +325,16 @@ class RunServices:
             if known.request == asked:
                 return known.value
             self.diverged |= {activation}
-        told = await self.begin(activation, step.name) if step.effects == "external" else None
-        value = await step.call() if told is None else told["output"]
+        report = await self.begin(activation, step.name) if step.effects == "external" else None
+        value = await step.call() if report is None else report["output"]
         await self.keep(StepDone(activation, step.name, value, asked))
         return value
 
     async def begin(self, activation: Activation, step: str = "") -> Any:
         """Before something with effects outside: record that it is about to happen.
 
-        If it was about to happen when the run broke off, nobody knows whether it did, so a person
-        is asked. Returns: None: do it; a mapping with ``output``: it happened, and came to that.
+        If it was about to happen when the run broke off, it is unknown whether it did, so a person
+        is asked. Returns: None: do it; a mapping with ``output``: it happened, with this output.
         Raises: Uncertain: give it up; Pause.
         """
         recorder = self.recorder
@@ -387,7 +387,7 @@ def _of_deadlines(name: str) -> Any:
 
 
 def _answered(question: Question, answer: Any) -> Any:
-    """Return what a body gets for an answer. Raises: Overdue: nobody gave it in time."""
+    """Return what a body gets for an answer. Raises: Overdue: it was not given in time."""
     return answer if answer is not MISSING else _of_deadlines("answered")(question, answer)
 
 

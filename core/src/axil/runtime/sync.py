@@ -72,7 +72,7 @@ def run_blocking(doing: Coroutine[Any, Any, Any]) -> Any:
 
 
 class _Driven:
-    """A coroutine in a thread of its own, and what it came to."""
+    """A coroutine in a thread of its own, and its result."""
 
     def __init__(self, doing: Coroutine[Any, Any, Any]) -> None:
         self._doing = doing

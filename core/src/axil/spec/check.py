@@ -14,7 +14,7 @@ from axil.spec.graph import EdgeSpec, GraphSpec, Place
 
 
 def check(spec: GraphSpec) -> list[Problem]:
-    """Problems of one graph's structure. Cost: O(nodes + edges)."""
+    """Return problems of one graph's structure. Cost: O(nodes + edges)."""
     found: list[Problem] = []
     ids = [node.id for node in spec.nodes]
     known = set(ids)
@@ -160,7 +160,7 @@ def _cycles(spec: GraphSpec, ids: list[str], edges: list[EdgeSpec]) -> Iterable[
 
 
 def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
-    """Nodes that nothing can make fire.
+    """Return nodes that nothing can make fire.
 
     A node without any edge is an error, one out of reach a warning.
     """

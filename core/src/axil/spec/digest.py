@@ -92,9 +92,9 @@ def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
             del plain["uses"]
             plain |= {name: _plain(limit, depth + 1, inner) for name, limit in value.uses.items()}
         if plain.get("state_version") == 1:
-            del plain["state_version"]  # as if nobody had said it
-        for name, said in _SAID.get(type(value).__name__, {}).items():
-            plain[name] = said if plain.get(name) is None else plain[name]
+            del plain["state_version"]  # as if it had not been set
+        for name, stated in _SAID.get(type(value).__name__, {}).items():
+            plain[name] = stated if plain.get(name) is None else plain[name]
         return plain
     if isinstance(value, Mapping):
         pairs = cast("Mapping[Any, Any]", value).items()

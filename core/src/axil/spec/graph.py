@@ -56,8 +56,8 @@ class Use:
 
     @staticmethod
     def of(given: Any) -> Use:
-        """A component as users name one in Python: its name, ``{type: …, …}``, a ``Use``, or the
-        component itself.
+        """Return a component as users name one in Python: its name, ``{type: …, …}``, a ``Use``, or
+        the component itself.
 
         >>> Use.of("inbox"), Use.of({"type": "retry", "tries": 3}).config
         (Use(type='inbox', config={}), {'tries': 3})
@@ -67,9 +67,9 @@ class Use:
         if isinstance(given, str):
             return Use(type=given)
         if isinstance(given, Mapping):
-            said = dict(cast("Mapping[str, Any]", given))
-            name, config = said.pop("type", None), said.pop("config", None)
-            if not isinstance(name, str) or (config is not None and said):
+            data = dict(cast("Mapping[str, Any]", given))
+            name, config = data.pop("type", None), data.pop("config", None)
+            if not isinstance(name, str) or (config is not None and data):
                 raise SpecError(
                     Problem(
                         "AX168",
@@ -78,7 +78,7 @@ class Use:
                         "Write {type: name, config: {…}}.",
                     )
                 )
-            return Use(type=name, config=said if config is None else config)
+            return Use(type=name, config=data if config is None else config)
         described = (
             given.use()
             if callable(getattr(given, "use", None))
@@ -89,7 +89,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where in a file something was written; ``line`` counts from 1."""
+    """The place in a file where something was written; ``line`` counts from 1."""
 
     file: str = ""
     line: int | None = None
@@ -103,8 +103,8 @@ class Place:
     """The lines of the whole file, by keys."""
 
     def at(self, *keys: str | int) -> Place:
-        """The place of something inside: ``place.at("config", "max_duration")``; on the nearest
-        line that is known.
+        """Return the place of something inside: ``place.at("config", "max_duration")``; on the
+        nearest line that is known.
         """
         path, whole, line = self.path, self.keys, self.line
         for key in keys:
@@ -153,14 +153,15 @@ class NodeSpec:
 
 
 def with_usual_wrappers(own: Sequence[Use], usual: Sequence[Use]) -> tuple[Use, ...]:
-    """A node's own wrappers, inside the usual ones of its graph; of one type, its own is the one.
+    """Return a node's own wrappers, inside the usual ones of its graph; of one type, its own is the
+    one.
 
     >>> own, usual = [Use(type="retry")], [Use(type="timeout"), Use(type="retry")]
     >>> [use.type for use in with_usual_wrappers(own, usual)]
     ['timeout', 'retry']
     """
-    said = {use.type for use in own}
-    return (*(use for use in usual if use.type not in said), *own)
+    stated = {use.type for use in own}
+    return (*(use for use in usual if use.type not in stated), *own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +212,7 @@ class RouterSpec:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Limits:
-    """What a run may use; None: no limit.
+    """The resources that a run may use; None: no limit.
 
     Reaching one is the status ``limited`` and a named error. Four are the runtime's; any other name
     is a limit of the run's meter (``axil.plugin.Meter``), which knows what it means:
@@ -246,13 +247,13 @@ class Limits:
         for name, limit in {**own, **amounts}.items():
             least = 1 if name == "concurrency" else 0
             if limit is not None and (type(limit) not in (int, float) or limit < least):
-                told = f"expected a number ≥ {least}, found {limit!r}."
+                message = f"expected a number ≥ {least}, found {limit!r}."
                 hint = "Leave it out for no limit."
-                raise SpecError(Problem("AX128", f"limits.{name}", told, hint))
+                raise SpecError(Problem("AX128", f"limits.{name}", message, hint))
         for lane, room in self.lanes.items():
             if type(room) is not int or room < 1:
-                told = f"expected a whole number ≥ 1, found {room!r}."
-                raise SpecError(Problem("AX128", f"limits.lanes.{lane}", told))
+                message = f"expected a whole number ≥ 1, found {room!r}."
+                raise SpecError(Problem("AX128", f"limits.lanes.{lane}", message))
 
     def __getattr__(self, name: str) -> Any:
         """Return the limit of that name; None: there is none."""
@@ -311,8 +312,8 @@ class GraphSpec:
         return replace(own, fields={**own.fields, **grown}) if grown else own
 
     def digest(self) -> str:
-        """A stable hash of everything that a file could say; live objects count by their qualified
-        name.
+        """Return a stable hash of everything that a file could say; live objects count by their
+        qualified name.
 
         Where the file lies and what the environment held do not count: a run resumes after a key
         was renewed.
@@ -341,7 +342,7 @@ class SubgraphSpec:
 
 READ = frozenset({"growing", "lenient"})
 """Keys of ``GraphSpec.extras`` that the kernel and the planner read. They follow from other keys:
-whoever reads a file sets them.
+the reader of a file sets them.
 
 ``growing``: names of fields of the state to which items are appended, whatever the schema;
 ``lenient``: whether settings may have keys that their component does not know.

@@ -104,7 +104,7 @@ class Agent:
         max_repairs: int = 2,
         name: str = "",
     ) -> None:
-        """What the agent is; making one connects to nothing.
+        """Describe the agent; no connection is made.
 
         Args:
             model: a ``Model``, an object with MASFactory's ``invoke``, the name of an installed
@@ -114,7 +114,7 @@ class Agent:
             formatters: one, or ``[in, out]``: objects or names. Usual: paragraph in, JSON out.
             tools: functions, ``Tool``s, toolsets, names of installed tools.
             memories, retrievers: context providers, or names of installed ones; a memory with
-                ``insert`` is told of each step, a ``HistoryMemory`` remembers.
+                ``insert`` receives each step, a ``HistoryMemory`` remembers.
             model_settings: handed to the model; those with well-known ranges are checked.
             role_name: who the agent is; empty: its node's name.
             output_type: the reply has to be this model's data, which is then the output.
@@ -188,7 +188,7 @@ class Agent:
         self._wiring = Wiring(node=self.name, needed=Wiring.carried(out_edges))
 
     def adapted(self, rules: BodyRules) -> Body:
-        """The body.
+        """Return the body.
 
         Raises: as making the model and the formatters does; WiringError (AX668): the output type
         lacks a field.
@@ -222,13 +222,13 @@ class Agent:
         if self.output_type is not None:
             missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
             if missing:
-                told = (
+                message = (
                     f"{self.output_type.__name__} has no {', '.join(missing)}, "
                     "which an edge carries."
                 )
                 raise WiringError(
                     "AX668",
-                    told,
+                    message,
                     "Add the field, or change the edge's keys.",
                     f'node "{wiring.node}"',
                 )
@@ -263,7 +263,7 @@ class Agent:
         )
 
     def _first(self) -> list[Message]:
-        """What chat memories begin with."""
+        """Return the first messages of chat memories."""
         return [m for memory in self._memories if is_chat_memory(memory) for m in memory.recall(())]
 
     async def observed(
@@ -299,7 +299,7 @@ class Agent:
         )
 
     def _heard(self, inputs: Mapping[str, Any], wiring: Wiring) -> tuple[Mapping[str, Any], Style]:
-        """The inputs and the style of one firing."""
+        """Return the inputs and the style of one firing."""
         return inputs, self.style
 
     # -- think and act
@@ -307,7 +307,9 @@ class Agent:
     async def step(
         self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any, wiring: Wiring
     ) -> dict[str, Any]:
-        """One turn: the fields of the reply. What memories keep is put into ``ctx.local``."""
+        """Return one turn: the fields of the reply. What memories keep is put into
+        ``ctx.local``.
+        """
         return (await self.turn(inputs, attributes, ctx, wiring))[0]
 
     async def turn(
@@ -323,8 +325,8 @@ class Agent:
         manner = await self.manner(wiring, query, ctx)
         answer = await self.think(seen.messages, manner, ctx)
         fields = await self.act(answer, ctx)
-        said: list[Message] = [seen.messages[-1], {"role": "assistant", "content": answer.text}]
-        await self.tell(said, answer, query, manner, ctx)
+        texts: list[Message] = [seen.messages[-1], {"role": "assistant", "content": answer.text}]
+        await self.tell(texts, answer, query, manner, ctx)
         return fields, answer
 
     async def think(self, messages: Sequence[Message], manner: Manner, ctx: Any) -> Answer:
@@ -346,7 +348,7 @@ class Agent:
         ctx: Any,
         wiring: Wiring,
     ) -> Observed:
-        """What a subclass's own ``observe`` gives, in a thread; else ``observed``."""
+        """Return the result of a subclass's own ``observe``, in a thread; else ``observed``."""
         if type(self).observe is Agent.observe:
             return await self.observed(inputs, attributes, history=history, ctx=ctx, wiring=wiring)
         token = _observing.set((history, wiring))
@@ -378,7 +380,9 @@ class Agent:
         )
 
     def shared(self, ctx: Any) -> dict[str, Any]:
-        """What the state holds for memories that agents share, whatever the node pulls."""
+        """Return the values that the state holds for memories that agents share, whatever the node
+        pulls.
+        """
         names = [memory.share for memory in self.providers if is_shared(memory)]
         return (
             {name: list(held(ctx.state, name)) for name in names}
@@ -402,25 +406,25 @@ class Agent:
                     )
                     self.owned.append(made)
                 if not is_provider(several[number]):
-                    told = (
+                    message = (
                         f"a {type(several[number]).__name__} is no context provider: "
                         "it has no get_blocks."
                     )
                     raise ContextError(
                         "AX942",
-                        told,
+                        message,
                         "Give a provider, or the name of an installed one.",
                         f'node "{self.name}"',
                     )
         return [*self._memories, *self._retrievers]
 
     def system(self, fields: Mapping[str, Any], wiring: Wiring) -> str:
-        """The system's message."""
+        """Return the system's message."""
         return rendered(self.style.instructions, fields, f'node "{wiring.node}"')
 
     @property
     def talks(self) -> bool:
-        """Whether it does nothing but take part in the conversation that a typed state holds."""
+        """True if it does nothing but take part in the conversation that a typed state holds."""
         style = self.style
         return bool(
             self._chat
@@ -431,13 +435,13 @@ class Agent:
         )
 
     def heard(self, ctx: Any) -> list[Message]:
-        """The conversation that a typed state holds."""
+        """Return the conversation that a typed state holds."""
         if not self._chat or not hasattr(ctx, "state"):
             return []
         return [plain_data(dict(m)) for m in held(ctx.state, self._chat)]
 
     def recalled(self, ctx: Any) -> list[Message]:
-        """The history that is sent."""
+        """Return the history that is sent."""
         return [
             m
             for memory in self._memories
@@ -448,7 +452,7 @@ class Agent:
     async def manner(
         self, wiring: Wiring, query: ContextQuery, ctx: Any, formatter: Formatter | None = None
     ) -> Manner:
-        """How the conversation of a turn goes.
+        """Return the settings of a turn's conversation.
 
         Raises: as making the tools does; ToolError (AX656): two have one name.
         """
@@ -481,7 +485,7 @@ class Agent:
         return tools
 
     def known_tools(self) -> list[Any]:
-        """Tools and toolsets, those given by name made once.
+        """Return tools and toolsets, those given by name made once.
 
         Raises: as ``resolve`` and ``make_component``.
         """
@@ -495,7 +499,7 @@ class Agent:
         self, said: list[Message], answer: Answer, query: ContextQuery, manner: Manner, ctx: Any
     ) -> None:
         """Tell the memories of a turn: chat memories what was ``said``, others query and reply."""
-        if not self._memories:  # nobody is to be told, and nothing is kept
+        if not self._memories:  # no memory receives turns, and nothing is kept
             return
         ctx.kept["turn"] = count = int(ctx.kept.get("turn") or 0) + 1
         query = replace(query, inputs=plain_data(query.inputs))
@@ -567,7 +571,7 @@ class _Firing:
 
 
 def _with_edges(error: PromptError, task: Task) -> PromptError:
-    """The error, with the edges that the fields came on."""
+    """Return the error, with the edges that the fields came on."""
     edges = task.owner.plan.graph.edges if task.owner is not None else ()
     names = [edges[token.edge].name for token in task.tokens if 0 <= token.edge < len(edges)]
     came = f" What came, came on {', '.join(names)}." if names else ""
@@ -583,7 +587,7 @@ async def _learnt(memory: Any, turn: Turn) -> Any:
 
 
 def _installed(kind: str, given: Any, setting: Any) -> Any:
-    """A component by its name: one of ``axil.tools`` or ``axil.context``."""
+    """Return a component by its name: one of ``axil.tools`` or ``axil.context``."""
     from axil.plugin import default_registry, make_component
 
     name, config = used(given)
@@ -614,11 +618,13 @@ class DynamicAgent(Agent):
         rest = dict(inputs)
         given = rest.pop(self.instruction_key, None)
         if given is None and not self.default_instructions:
-            told = (
+            message = (
                 f'the message has no field "{self.instruction_key}", which holds the instructions.'
             )
             hint = "Let an edge carry it, or give default_instructions."
-            raise PromptError("AX651", told, hint, f'node "{wiring.node}"' if wiring.node else "")
+            raise PromptError(
+                "AX651", message, hint, f'node "{wiring.node}"' if wiring.node else ""
+            )
         text = (
             self.default_instructions
             if given is None

@@ -15,7 +15,7 @@ _ALONE = Activation((), "agent")
 
 
 class Alone:
-    """What an agent asks of a firing's context, where there is none."""
+    """The context of an agent that is called outside a run."""
 
     workspace: Path | None = None
 
@@ -34,7 +34,7 @@ class Alone:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What a thread goes on with."""
+        """The conversation that a thread continues."""
         return cast("dict[str, Any]", self.local.setdefault("@kept", {}))
 
     def emit(self, chunk: Any, /) -> None:
@@ -55,11 +55,11 @@ class Alone:
         return await call()
 
     def allows(self, what: str, /) -> bool:
-        """Nobody allowed anything."""
+        """Return False: outside a run nothing was allowed."""
         return False
 
     def now(self) -> float:
-        """Seconds since this began."""
+        """Return seconds since this began."""
         return time.monotonic() - self._began
 
     async def sleep(self, seconds: float, /) -> None:
@@ -73,7 +73,7 @@ class Alone:
         characters: int | Callable[[], int],
         output_tokens: int | None,
     ) -> Reservation:
-        """A hold that counts usage; outside a run nothing is limited."""
+        """Return a hold that counts usage; outside a run nothing is limited."""
         return await self._ledger.reserve(
             _ALONE,
             Estimate(models=tuple(model), characters=characters, output_tokens=output_tokens),
@@ -81,12 +81,12 @@ class Alone:
 
     @property
     def usage(self) -> Usage:
-        """What was used so far."""
+        """The usage so far."""
         return self._ledger.usage
 
     async def ask(self, question: Any, /, *, name: str = "") -> Any:
-        """Nobody can be asked here. Raises: RunPaused."""
+        """Raise RunPaused: outside a run there is no channel for questions."""
         raise RunPaused(
-            "a question was asked outside a run, where nobody can answer.",
+            "a question was asked outside a run, where there is no channel to answer it.",
             hint="Put the agent into a graph.",
         )

@@ -28,14 +28,14 @@ _TRIES: Final = 3
 
 
 class Asker(Protocol):
-    """What is needed of a context."""
+    """The part of a context that approval needs."""
 
     async def ask(self, question: Any, /, *, name: str = "") -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a call."""
+    """The decision about a call."""
 
     arguments: Mapping[str, Any]
     refusal: str = ""
@@ -44,7 +44,7 @@ class Verdict:
 
 
 def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
-    """Whether a person has to agree.
+    """Return whether a person has to agree.
 
     A predicate that fails does not let a call through; arguments that do not fit are no call.
     """
@@ -152,7 +152,7 @@ def _form(tool: Tool, arguments: Mapping[str, Any]) -> Question:
 
 
 def _read(answer: Any) -> tuple[str, str, Any]:
-    """The word, a reason, and edited arguments if they came with it."""
+    """Return the word, a reason, and edited arguments if they came with it."""
     if isinstance(answer, Mapping):
         given = cast("Mapping[str, Any]", answer)
         word = _WORDS.get(str(given.get("answer", "")).strip().lower(), "")
@@ -175,7 +175,7 @@ def _data(given: Any) -> Any:
 
 
 def _misfit(tool: Tool, arguments: Any) -> str:
-    """Why edited arguments cannot be used."""
+    """Return why edited arguments cannot be used."""
     if not isinstance(arguments, Mapping):
         return "The arguments have to be a JSON object."
     try:

@@ -33,7 +33,7 @@ from axil_models import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextPolicy:
-    """How much context goes into a prompt."""
+    """The bounds on how much context goes into a prompt."""
 
     per_provider: int = 8
     """What each provider is asked for."""
@@ -46,14 +46,14 @@ class ContextPolicy:
     # a default that is a function
     tokens_of: Callable[[str], int] = lambda text: -(-len(text) // 4)
     failures: Literal["raise", "report"] = "raise"
-    """``report``: a provider that fails is shown to whoever watches the run, and the agent goes on
+    """``report``: a provider that fails is shown to the run's observers, and the agent continues
     without it.
     """
 
 
 def is_provider(given: Any) -> bool:
-    """Whether it can be among an agent's memories or retrievers: it gives blocks, or keeps the
-    conversation, or is told of turns.
+    """Return whether an object can be among an agent's memories or retrievers: it gives blocks,
+    keeps the conversation, or remembers turns.
     """
     return not isinstance(given, type) and any(
         hasattr(given, name)
@@ -62,14 +62,14 @@ def is_provider(given: Any) -> bool:
 
 
 def is_passive(provider: Any) -> bool:
-    """Whether its blocks go into the prompt."""
+    """Return whether a provider's blocks go into the prompt."""
     return bool(getattr(provider, "passive", True)) and bool(
         getattr(provider, "supports_passive", True)
     )
 
 
 def is_active(provider: Any) -> bool:
-    """Whether the model may ask it."""
+    """Return whether the model may query the provider."""
     return bool(getattr(provider, "active", False)) and bool(
         getattr(provider, "supports_active", True)
     )
@@ -79,8 +79,8 @@ _TELLING = ("input", "task", "task_description", "question", "query", "message",
 
 
 def query_text(inputs: Mapping[str, Any], rendered: str) -> str:
-    """What context is looked for: the field that usually holds the task, else the message, else all
-    there is.
+    """Return the text to search context for: the field that usually holds the task, else the
+    message, else all fields.
 
     >>> (
     ...     query_text({"n": 1, "question": "why?"}, "Say: why?"),
@@ -125,7 +125,7 @@ def composed(
 
 
 def rendered(blocks: Sequence[Labelled], name: Callable[[Part], str] = named_part) -> str:
-    """The blocks as text, with ``name(part)`` for what is none; empty: there is none.
+    """Return the blocks as text, with ``name(part)`` for what is none; empty: there is none.
 
     >>> fern = ContextBlock("a fern", part={"type": "image", "url": "https://example.org/fern.png"})
     >>> rendered([("DOCS", ContextBlock("axils are angles")), ("ALBUM", fern)])
@@ -150,7 +150,7 @@ async def passive_context(
     where: str = "",
     numbering: PartNumbers | None = None,
 ) -> str:
-    """What passive providers know of the query, as text.
+    """Return the blocks of passive providers for the query, as text.
 
     Recorded, so that a repeated body sees the same.
 
@@ -230,16 +230,16 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
         blocks = await blocks_of(provider, replace(base, query_text=asked), top_k, ctx=ctx)
         numbering = PartNumbers()
         shown = rendered([(provider_label(provider), block) for block in blocks], numbering)
-        told = {
+        data = {
             "provider": source,
             "query": asked,
             "blocks": [_told(block, numbering) for block in blocks],
             "rendered": shown,
         }
         return (
-            told
+            data
             if not numbering.parts
-            else [text_part(json.dumps(told, ensure_ascii=False, default=str)), *numbering.parts]
+            else [text_part(json.dumps(data, ensure_ascii=False, default=str)), *numbering.parts]
         )
 
     return [
@@ -282,9 +282,9 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
 
 
 def _told(block: ContextBlock, name: Callable[[Part], str]) -> dict[str, Any]:
-    told = cast("dict[str, Any]", plain_data(asdict(replace(block, part=None))))
-    del told["part"]
-    return told if block.part is None else {**told, "part": name(dict(block.part))}
+    data = cast("dict[str, Any]", plain_data(asdict(replace(block, part=None))))
+    del data["part"]
+    return data if block.part is None else {**data, "part": name(dict(block.part))}
 
 
 def _asked(arguments: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:

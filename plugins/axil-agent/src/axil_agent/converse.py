@@ -2,7 +2,7 @@
 
 Each model call, each tool call is a step under the journal: a body that is run again reads what was
 recorded. The calls of one reply run side by side (those that take ``ctx`` one after another, behind
-them), and their results are told in the order of the calls. What a tool raises is told to the
+them), and their results are sent in the order of the calls. A tool's error goes to the
 model. A reply that cannot be read is shown its fault and asked again.
 """
 
@@ -45,7 +45,7 @@ from axil_models import (
 
 
 class Stage(Protocol):
-    """What a conversation needs of a firing's context; ``axil.Context`` is one."""
+    """The part of a firing's context that a conversation needs; ``axil.Context`` has it."""
 
     def emit(self, chunk: Any, /) -> None: ...
     async def ask(self, question: Any, /, *, name: str = "") -> Any: ...
@@ -59,7 +59,7 @@ class Stage(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How a conversation goes."""
+    """The settings of a conversation."""
 
     model: Model
     formatter: Formatter
@@ -78,7 +78,7 @@ class Manner:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a conversation."""
+    """The result of a conversation."""
 
     fields: dict[str, Any]
     text: str
@@ -88,8 +88,8 @@ class Answer:
 
 
 async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
-    """One model call: recorded as the step ``name``; what it may use is reserved before, what it
-    used counted after.
+    """Return one model call: recorded as the step ``name``; what it may use is reserved before,
+    what it used counted after.
 
     Raises: ModelContract (AX654): it gave no reply; PartError (AX804): a file cannot be sent;
     OverBudget, UnknownPrice: see ``Context.reserve``; and what the model raises.
@@ -140,14 +140,14 @@ _IMAGE_CHARACTERS = 12_000
 
 def size_of(request: Request) -> int:
     """Characters that a model has to read: messages, tools, the form of the reply."""
-    told = sum(_size(m.get("content")) for m in request.messages)
+    report = sum(_size(m.get("content")) for m in request.messages)
     calls = sum(len(_json(m["tool_calls"])) for m in request.messages if m.get("tool_calls"))
     tools = sum(
         len(tool.name) + len(tool.description) + len(_json(tool.parameters))
         for tool in request.tools
     )
     return (
-        told
+        report
         + calls
         + tools
         + (len(_json(request.output.schema)) if request.output is not None else 0)
@@ -167,7 +167,7 @@ def _size(content: Any) -> int:
 
 
 def longest(request: Request) -> int | None:
-    """The most tokens that the reply may have, if the settings say so."""
+    """Return the most tokens that the reply may have, if the settings say so."""
     found = (
         request.settings.get(name)
         for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")
@@ -185,7 +185,7 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
     Raises: ReplyError (AX652): no reply could be used, (AX805): the model would not answer;
     TurnLimit (AX653): too many turns with tools; and what the model raises.
     """
-    said = list(messages)
+    texts = list(messages)
     acted: list[Message] = []
     settings = dict(manner.settings)
     turns = repairs = calls = 0
@@ -193,7 +193,7 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
     while True:
         calls += 1
         request = Request(
-            messages=list(said), tools=specs, settings=dict(settings), output=manner.structure
+            messages=list(texts), tools=specs, settings=dict(settings), output=manner.structure
         )
         reply = await think(manner.model, request, ctx, f"model:{calls}")
         if reply.tool_calls:
@@ -207,7 +207,7 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
                     manner.where,
                 )
             new = [reply.message(), *await act(reply.tool_calls, manner.tools, ctx, turns)]
-            said += new
+            texts += new
             acted += new
             if settings.get("tool_choice") == "required":  # or it could never answer
                 settings["tool_choice"] = "auto"
@@ -220,27 +220,27 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
         except ValueError as error:
             fault = _fault(error, reply)
             if reply.finish in ("refusal", "filter"):
-                told = (
+                message = (
                     f'the model {_UNSAID[reply.finish]}: "{reply.text:.200}"'
                     if reply.text
                     else f"the model {_UNSAID[reply.finish]}."
                 )
                 raise ReplyError(
                     "AX805",
-                    told,
+                    message,
                     "Asking again would not help; change what is asked.",
                     manner.where,
                 ) from error
             if repairs >= manner.max_repairs:
-                told = f"no reply of {repairs + 1} could be used. The last fault: {fault}"
+                message = f"no reply of {repairs + 1} could be used. The last fault: {fault}"
                 raise ReplyError(
                     "AX652",
-                    told,
+                    message,
                     "Make the task easier, or choose another formatter.",
                     manner.where,
                 ) from error
             repairs += 1
-            said += [
+            texts += [
                 reply.message(),
                 {
                     "role": "user",
@@ -254,7 +254,7 @@ _UNSAID = {"refusal": "refused to answer", "filter": "was stopped by a content f
 
 
 def read(text: str, manner: Manner) -> dict[str, Any]:
-    """The fields of a reply. Raises: ValueError: what is wrong, for the model."""
+    """Return the fields of a reply. Raises: ValueError: what is wrong, for the model."""
     fields = manner.formatter.parse(text, tuple(manner.asked))
     if manner.output is not None:
         fields = {**manner.output.model_validate(fields).model_dump(mode="json")}
@@ -282,7 +282,7 @@ def _fault(error: ValueError, reply: Reply) -> str:
 async def act(
     calls: Sequence[ToolCall], tools: Mapping[str, Tool], ctx: Stage, turn: int
 ) -> list[Message]:
-    """The messages with the results of ``calls``, in their order."""
+    """Return the messages with the results of ``calls``, in their order."""
     results: list[Any] = [""] * len(calls)
     pauses: list[Pause] = []
 
@@ -316,8 +316,8 @@ async def act(
 
 
 def _is_in_turn(tool: Tool) -> bool:
-    """Whether it is called after the others, one after another: it may ask, or a person is asked
-    about it.
+    """Return whether a call waits for the earlier ones: it may ask, or a person has to approve
+    it.
     """
     return tool.wants_ctx or tool.needs_approval is not False
 
@@ -361,7 +361,7 @@ async def _result(
             if (me := asyncio.current_task()) is None or me.cancelling():
                 raise
             return _failed("what the tool waited for was cancelled.")  # and not the call
-        except Exception as error:  # noqa: BLE001  # whatever a tool raises is told to the model
+        except Exception as error:  # noqa: BLE001  # the model receives each error of a tool
             return _failed(
                 f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             )
@@ -379,23 +379,23 @@ async def _result(
         # a person has said what came of a call that broke off
         if not isinstance(result, Mapping) or "content" not in result:
             result = {"content": result_of(result), "failed": False}
-    told = cast("dict[str, Any]", result)
-    ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **told})
-    return told["content"]
+    data = cast("dict[str, Any]", result)
+    ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **data})
+    return data["content"]
 
 
 def _as_edited(
     arguments: Mapping[str, Any], content: str | list[dict[str, Any]]
 ) -> str | list[dict[str, Any]]:
-    """The result of a call with other arguments than the model's: it is told which."""
-    told = (
+    """Return the result of a call with other arguments than the model's, and name them."""
+    message = (
         "[a person changed the arguments to "
         f"{json.dumps(plain_data(arguments), ensure_ascii=False, default=str)}]"
     )
     return (
-        f"{told}\n{content}"
+        f"{message}\n{content}"
         if isinstance(content, str)
-        else [{"type": "text", "text": told}, *content]
+        else [{"type": "text", "text": message}, *content]
     )
 
 

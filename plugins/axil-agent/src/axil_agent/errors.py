@@ -1,4 +1,4 @@
-"""What can go wrong with an agent.
+"""Errors of agents.
 
 AxilError
 └── AgentError           a sentence with an id

@@ -47,7 +47,7 @@ class HistoryMemory:
         max_tokens: int | None = None,
         tokens_of: Callable[[str], int] = estimated_tokens,
     ) -> None:
-        """What is remembered, and how much of it is sent.
+        """Set what is remembered, and how much of it is sent.
 
         Args:
             top_k: messages that are sent, the newest; 0: all, negative: none. It is rounded to
@@ -84,7 +84,7 @@ class HistoryMemory:
         self.first = (*self.first, {"role": role, "content": content})
 
     def recall(self, kept: Sequence[Message]) -> list[Message]:
-        """The messages that are sent."""
+        """Return the messages that are sent."""
         known = [dict(m) for m in kept or self.first]
         if self.top_k < 0:
             return []
@@ -97,7 +97,7 @@ class HistoryMemory:
     async def remember(
         self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask
     ) -> list[Message]:
-        """What is kept after ``turn``."""
+        """Return the conversation to keep after ``turn``."""
         known = [*(dict(m) for m in kept or self.first), *(dict(m) for m in turn)]
         if not self.summarise:
             return known[-self.memory_size :]
@@ -122,7 +122,7 @@ class HistoryMemory:
         ]
 
     def _fitting(self, messages: list[Message], most: int | None) -> list[Message]:
-        """The newest messages that have no more than ``most`` tokens together; None: all."""
+        """Return the newest messages that have no more than ``most`` tokens together; None: all."""
         if most is None:
             return messages
         left, first = most, len(messages)
@@ -142,5 +142,5 @@ class HistoryMemory:
 
 
 def is_chat_memory(memory: Any) -> bool:
-    """Whether it remembers the conversation itself."""
+    """Return whether a memory keeps the conversation itself."""
     return hasattr(memory, "recall") and hasattr(memory, "remember")

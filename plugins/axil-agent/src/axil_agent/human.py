@@ -39,17 +39,17 @@ class HumanNode:
         defaults: Mapping[str, Any] | None = None,
         name: str = "",
     ) -> None:
-        """How to ask.
+        """Set how the person is asked.
 
         Args:
-            prompt: what the person is told; ``{name}`` is the place of an input. Empty: all inputs
+            prompt: the text for the person; ``{name}`` is the place of an input. Empty: all inputs
                 are shown.
             fields: what to ask for, with descriptions, instead of what the edges carry.
             as_form: one question of kind ``form`` for all fields, answered by a mapping; else one
                 question a field.
             within: how long there is for each question: seconds, or ``"15m"``, ``"2h 30m"``, ``"3
                 days"``.
-            defaults: the answers, by field, where nobody gives one in time; without one the node
+            defaults: the answers, by field, if there is none in time; without one the node
                 fails (AX520).
         """
         self._within = None if within is None else parse_duration(within)
@@ -63,7 +63,7 @@ class HumanNode:
         self._needed = Wiring.carried(out_edges)
 
     def adapted(self, rules: BodyRules) -> Body:
-        """The body."""
+        """Return the body."""
         if rules.chat and not (self._fields or rules.push):
             return as_body(self._talk, replace(rules, payload="messages"))
         wanted = (
@@ -99,7 +99,9 @@ class HumanNode:
         wanted: Mapping[str, str],
         ctx: Any,
     ) -> dict[str, Any]:
-        """The person's answers. Raises: WiringError (AX667): an answer to a form lacks a field."""
+        """Return the person's answers. Raises: WiringError (AX667): an answer to a form lacks a
+        field.
+        """
         shown = rendered(self.prompt, {**attributes, **inputs}) if self.prompt else _shown(inputs)
         if self.as_form:
             default = (
@@ -119,9 +121,9 @@ class HumanNode:
         answers: dict[str, Any] = {}
         for name, text in wanted.items():
             data = {"field": name, "description": text}
-            said = f"{shown}\n\n{name}: {text}".strip() if text else f"{shown}\n\n{name}:".strip()
+            words = f"{shown}\n\n{name}: {text}".strip() if text else f"{shown}\n\n{name}:".strip()
             question = Question(
-                text=said, data=data, default=self._defaults.get(name), within_seconds=self._within
+                text=words, data=data, default=self._defaults.get(name), within_seconds=self._within
             )
             answers[name] = await ctx.ask(question)
         return answers
@@ -171,7 +173,7 @@ class HumanFileEdit(HumanNode):
         wanted: Mapping[str, str],
         ctx: Any,
     ) -> dict[str, Any]:
-        """The edited fields and the answers.
+        """Return the edited fields and the answers.
 
         Raises: WiringError (AX667): no workspace, or a path leads out of it.
         """

@@ -40,7 +40,7 @@ class Judge:
     async def decide(
         self, fields: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any
     ) -> bool:
-        """Whether the loop ends.
+        """Return whether the loop ends.
 
         Raises: ReplyError (AX659): the model would not say; and what the model raises.
         """

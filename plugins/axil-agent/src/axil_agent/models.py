@@ -57,7 +57,7 @@ class _Held:
     entering: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def has(self, model: Any) -> bool:
-        """Whether its connections are open."""
+        """Return whether the model's connections are open."""
         return any(each is model for each in self.models)
 
 
@@ -84,7 +84,7 @@ class Chosen:
         return self._made
 
     def now(self) -> Model:
-        """The model to ask."""
+        """Return the model to ask."""
         change = _through.get()
         if change is None:
             return self._meant()
@@ -94,7 +94,7 @@ class Chosen:
         return changed[1]
 
     async def ready(self) -> Model:
-        """The model to ask, with its connections kept until ``close``."""
+        """Return the model to ask, with its connections kept until ``close``."""
         model: Any = self.now()
         if hasattr(model, "__aenter__"):
             held = self._held.get()
@@ -166,7 +166,7 @@ def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> M
 
 
 def name_of(written: Any) -> str:
-    """The name of a model, from what was written for it.
+    """Return the name of a model, from what was written for it.
 
     >>> name_of({"type": "openai", "name": "small"}), name_of("openai"), name_of(None)
     ('small', 'openai', '')
@@ -188,7 +188,7 @@ class Invoked:
         self.model = model
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        """What ``invoke`` gives, awaited or called in a thread."""
+        """Return the result of ``invoke``, awaited or called in a thread."""
         messages = [dict(m) for m in request.messages]
         tools: Any = [
             {"name": t.name, "description": t.description, "parameters": dict(t.parameters)}
@@ -212,7 +212,7 @@ class Invoked:
 
 
 def read_answer(answer: Any) -> Reply:
-    """A reply from what such a model gave. Raises: ModelContract (AX654): it is none."""
+    """Return a reply from what such a model gave. Raises: ModelContract (AX654): it is none."""
     if isinstance(answer, Reply):
         return answer
     if isinstance(answer, str):

@@ -83,7 +83,7 @@ class _Modelled(_Settings):
     )
 
     def chosen(self) -> Any:
-        """The model, as ``model_of`` takes it; None: none was named."""
+        """Return the model, as ``model_of`` takes it; None: none was named."""
         if self.model is not None:
             return self.model
         if self.provider is None and self.name is None:
@@ -96,7 +96,7 @@ class _Modelled(_Settings):
 
 
 class AgentConfig(_Modelled):
-    """What an agent of a file is."""
+    """The settings of an agent in a file."""
 
     instructions: str | list[str] = Field("", description="The system prompt.")
     role: str | None = Field(
@@ -130,11 +130,11 @@ class AgentConfig(_Modelled):
     )
     approve_late: Literal["allow", "deny", "fail"] = Field(
         "deny",
-        description="What counts where nobody answers within that time; fail: the node fails.",
+        description="The answer if there is none within that time; fail: the node fails.",
     )
     memories: list[Use] = Field(
         default_factory=list[Use],
-        description="Context providers that are told of each step: history, …",
+        description="Context providers that receive each step: history, …",
         json_schema_extra=refers_to("context"),
     )
     retrievers: list[Use] = Field(
@@ -182,7 +182,7 @@ class AgentConfig(_Modelled):
 
     @property
     def asking(self) -> Approval | None:
-        """How long there is to approve, if that is said."""
+        """The time limit for approval, if there is one."""
         return (
             None
             if self.approve_within is None
@@ -190,7 +190,7 @@ class AgentConfig(_Modelled):
         )
 
     def settings(self, parts: Parts) -> dict[str, Any]:
-        """The arguments of an ``Agent``; what it names is made, as far as it can be."""
+        """Return the arguments of an ``Agent``; what it names is made, as far as it can be."""
         several = self.formatters if isinstance(self.formatters, list) else None
         return {
             "model": self.chosen(),
@@ -221,7 +221,7 @@ class AgentConfig(_Modelled):
 
     @property
     def speaks_in_fields(self) -> bool:
-        """Whether it works on fields rather than on messages."""
+        """True if the node works on fields rather than on messages."""
         return bool(self.output or self.formatters) or self.prompt_template is not None
 
 
@@ -249,7 +249,7 @@ class AgentNode:
         self._edges, self._setting = out_edges, setting
 
     def adapted(self, rules: BodyRules) -> Body:
-        """The body.
+        """Return the body.
 
         Raises: SpecError, ConfigError: everything that is wrong with what it names and says, each
         at its place.
@@ -294,7 +294,7 @@ class AgentNode:
 
 
 class DynamicAgentConfig(AgentConfig):
-    """What an agent is whose instructions come with the message."""
+    """The settings of an agent whose instructions come with the message."""
 
     instruction_key: str = Field(
         "instructions", description="The field that holds the instructions."
@@ -357,7 +357,7 @@ class _Chat:
             if self.mode == "messages"
             else [message(_blocks(messages))]
         )
-        history, told = agent.recalled(ctx), list(heard)
+        history, report = agent.recalled(ctx), list(heard)
         words = "\n".join(content_text(m.get("content")) for m in heard if m.get("role") == "user")
         shared, path = agent.shared(ctx), ctx.activation.path
         query = ContextQuery(
@@ -375,8 +375,8 @@ class _Chat:
             agent.providers, query, agent.policy, ctx, f'node "{self.node}"', numbering
         )
         if found:
-            told.insert(
-                max(len(told) - 1, 0),
+            report.insert(
+                max(len(report) - 1, 0),
                 message([text_part(found), *numbering.parts] if numbering.parts else found),
             )
         known: dict[str, Any] = {}
@@ -386,7 +386,7 @@ class _Chat:
         system = agent.system(fields, wiring)
         first: list[Message] = [{"role": "system", "content": system}] if system else []
         manner = await agent.manner(wiring, query, ctx, formatter=_Text())
-        answer = await agent.think([*first, *history, *told], manner, ctx)
+        answer = await agent.think([*first, *history, *report], manner, ctx)
         await agent.tell(
             [*heard, {"role": "assistant", "content": answer.text}], answer, query, manner, ctx
         )
@@ -398,7 +398,7 @@ class _Chat:
 
 
 def _told(given: Message) -> Message:
-    """A message without axil's own marks."""
+    """Return a message without axil's own marks."""
     return {
         name: given[name]
         for name in ("role", "content", "name", "tool_call_id", "tool_calls", "extra")
@@ -407,7 +407,7 @@ def _told(given: Message) -> Message:
 
 
 def _blocks(messages: Sequence[Message]) -> Any:
-    """All messages as one content: a text, with the parts behind it if there are any."""
+    """Return all messages as one content: a text, with the parts behind it if there are any."""
     contents = [m.get("content") for m in messages]
     words = "\n\n".join(
         f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n"
@@ -437,7 +437,7 @@ class _Text:
 
 
 def _provider(parts: Parts, use: Use, *keys: str | int) -> Any:
-    """A context provider by its name; None: it cannot be had."""
+    """Return a context provider by its name; None: it cannot be had."""
     name, config = used(use)
     if name == "history":
         return parts.attempt(
@@ -478,15 +478,15 @@ def _instructed(instructions: str) -> None:
             "Give it a prompt_template or output fields, and it works on fields; for braces "
             "themselves write two of each."
         )
-        told = (
+        text = (
             f"the instructions ask for {format_names(missing)}, and an agent that works on "
             "messages knows role_name alone."
         )
-        raise PromptError("AX650", told, hint)
+        raise PromptError("AX650", text, hint)
 
 
 class AgentSwitchConfig(_Modelled):
-    """What a switch asks a model."""
+    """The settings of a switch that asks a model."""
 
     routes: dict[str, str] = Field(
         min_length=1, description="A condition in words for each target."
@@ -495,7 +495,7 @@ class AgentSwitchConfig(_Modelled):
 
 
 class AgentSwitchNode(AgentSwitch):
-    """``agent_switch``: sends what came to each target whose condition, in words, holds."""
+    """``agent_switch``: sends its input to each target whose condition, in words, holds."""
 
     examples = (
         {
@@ -513,10 +513,10 @@ class AgentSwitchNode(AgentSwitch):
 
 
 class HumanFormConfig(_Settings):
-    """What a person is asked for."""
+    """The settings of a question to a person."""
 
     prompt: str | list[str] = Field(
-        "", description="What the person is told, with places for fields; empty: all that came."
+        "", description="The text for the person, with places for fields; empty: the whole input."
     )
     fields: dict[str, str] = Field(
         default_factory=dict[str, str],
@@ -532,7 +532,7 @@ class HumanFormConfig(_Settings):
     )
     defaults: dict[str, Any] = Field(
         default_factory=dict[str, Any],
-        description="The answers, by field, where nobody gives one within that time.",
+        description="The answers, by field, if there is none within that time.",
     )
 
     @field_validator("within")

@@ -15,7 +15,7 @@ from axil_agent.scripted import Scripted
 
 
 class Launch(Protocol):
-    """What these options need of a run that is about to be made."""
+    """The part of a run's options that these options need."""
 
     @property
     def within(self) -> ExitStack:
@@ -35,7 +35,7 @@ class ModelScript:
     excludes = ("record", "replay")
 
     def prepare(self, value: str, launch: Launch) -> None:
-        """A run that goes on gets what follows the replies that it had.
+        """Give a resumed run the replies that follow those it had.
 
         Raises: as ``Scripted.from_file``.
         """

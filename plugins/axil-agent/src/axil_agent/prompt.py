@@ -1,4 +1,4 @@
-"""Observe: from what came in to what a model is told. The same inputs give the same bytes."""
+"""Observe: from the input to the model's prompt. The same inputs give the same bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ A title that is ``""`` is not written; a part whose title is None is left out.
 
 
 class Observed(NamedTuple):
-    """What a model is told: ``system_prompt, user_prompt, messages = agent.observe(inputs)``."""
+    """The prompt of a model: ``system_prompt, user_prompt, messages = agent.observe(inputs)``."""
 
     system: str
     user: str
@@ -35,7 +35,7 @@ class Observed(NamedTuple):
 
 
 def description(given: Any) -> str:
-    """What is said of a key: a text, or a mapping with one."""
+    """Return the description of a key: a text, or a mapping with one."""
     return (
         str(cast("Mapping[str, Any]", given).get("description", ""))
         if isinstance(given, Mapping)
@@ -45,7 +45,7 @@ def description(given: Any) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wiring:
-    """What an agent's place in a graph says of it."""
+    """The facts about an agent's place in a graph."""
 
     node: str = ""
     needed: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -57,7 +57,9 @@ class Wiring:
 
     @staticmethod
     def carried(out_edges: Sequence[Any]) -> dict[str, str]:
-        """The fields that edges carry, with descriptions; of several for one field the first."""
+        """Return the fields that edges carry, with descriptions; of several for one field the
+        first.
+        """
         needed: dict[str, str] = {}
         for edge in out_edges:
             keys = cast("Mapping[str, Any]", getattr(edge, "keys", None) or {})
@@ -76,7 +78,7 @@ class Wiring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """What an agent's prompts are made of."""
+    """The formatters and templates of an agent's prompts."""
 
     instructions: str = ""
     template: Any = None
@@ -88,11 +90,13 @@ class Style:
     def fields(
         self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], wiring: Wiring
     ) -> dict[str, Any]:
-        """What prompts may use; a later one of the same name wins: attributes, inputs, the role."""
+        """Return the fields that prompts may use; a later one of the same name wins: attributes,
+        inputs, the role.
+        """
         return {**attributes, **inputs, "role_name": self.role_name or wiring.node}
 
     def message(self, fields: Mapping[str, Any], where: str) -> str:
-        """The rendered template. Raises: PromptError (AX650)."""
+        """Return the rendered template. Raises: PromptError (AX650)."""
         given: Any = self.template
         if isinstance(given, Mapping):
             parts = cast("Mapping[str, Any]", given)
@@ -123,7 +127,7 @@ class Style:
         return set[str]().union(*(places(joined(text)) for text in texts))
 
     def unused(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields that the template has no place for, by name, the role last."""
+        """Return fields that the template has no place for, by name, the role last."""
         if self.hide_unused_fields:
             return {}
         used = self._places()
@@ -136,7 +140,7 @@ class Style:
 
 
 def titled(titles: Mapping[str, str | None] | None, where: str = "") -> Mapping[str, str | None]:
-    """The titles of all parts. Raises: WiringError (AX664): a part is unknown."""
+    """Return the titles of all parts. Raises: WiringError (AX664): a part is unknown."""
     strangers = sorted(set(titles or ()) - set(TITLES))
     if strangers:
         raise WiringError(
@@ -203,6 +207,6 @@ def user_prompt(
 
 
 def conversation(system: str, history: Sequence[Message], user: str | list[Part]) -> list[Message]:
-    """The messages: the system's, if it says anything, history, the user's."""
+    """Return the messages: the system's, if it says anything, history, the user's."""
     first: list[Message] = [{"role": "system", "content": system}] if system else []
     return [*first, *history, {"role": "user", "content": user}]

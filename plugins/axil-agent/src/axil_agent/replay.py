@@ -48,7 +48,9 @@ log = logging.getLogger("axil_agent")
 
 
 def shown(request: Request, model: str = "") -> dict[str, Any]:
-    """A request to the model called ``model`` as it is recorded: plain, and without secrets."""
+    """Return a request to the model called ``model`` as it is recorded: plain, and without
+    secrets.
+    """
     asked = cast("dict[str, Any]", _without_secrets(plain_data(request.plain())))
     return {"model": model, **asked} if model else asked
 
@@ -95,7 +97,7 @@ def _covered(value: Any, known: Mapping[str, str]) -> Any:
 
 
 def digest(request: Mapping[str, Any]) -> str:
-    """The name of a request: the same for the same request, in any order of keys."""
+    """Return the name of a request: the same for the same request, in any order of keys."""
     text = json.dumps(
         request, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str
     )
@@ -111,7 +113,7 @@ class Recorder:
     def __init__(
         self, model: Model, path: str | Path, *, name: str = "", session: str = ""
     ) -> None:
-        """Exchanges are added to the file at ``path``.
+        """Set the file at ``path``, to which exchanges are added.
 
         Args:
             name: what the model is called; a replay tells models by it.
@@ -140,21 +142,21 @@ class Recorder:
         )
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        """The model's reply, recorded. What it raises is not recorded."""
+        """Return the model's reply, recorded. What it raises is not recorded."""
         asked_by = asker()
         reply = await self.model.reply(request, emit)
         self._write(request, reply, asked_by)
         return reply
 
     def _write(self, request: Request, reply: Reply, asked_by: Asker) -> None:
-        asked, said = shown(request, self.name), _without_secrets(plain_data(reply.plain()))
+        asked, stated = shown(request, self.name), _without_secrets(plain_data(reply.plain()))
         exchange = {
             "session": self.session,
             "activation": asked_by.activation,
             "step": asked_by.step,
             "digest": digest(asked),
             "request": asked,
-            "reply": said,
+            "reply": stated,
         }
         if not self._is_mended:
             _mend(self.path)
@@ -214,7 +216,7 @@ class Replay:
     examples = ({"path": "recording.jsonl"},)
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """Which recording."""
+        """The recording to replay."""
 
         path: str = Field(
             description="The file that a Recorder wrote.", json_schema_extra=reads_path()
@@ -226,7 +228,7 @@ class Replay:
         )
 
     def __init__(self, config: Config | str | Path, *, repeat: bool = False) -> None:
-        """The file is read at the first request, or by ``everywhere``."""
+        """Set the file, which is read at the first request, or by ``everywhere``."""
         if isinstance(config, Replay.Config):
             config, repeat = config.path, config.repeat
         self.path, self.repeat = Path(config), repeat
@@ -247,7 +249,7 @@ class Replay:
         return models_through(lambda meant, written: _Named(self, name_of(written)))
 
     async def reply(self, request: Request, emit: Emit, /, *, model: str = "") -> Reply:
-        """The recorded reply.
+        """Return the recorded reply.
 
         Raises: ReplayMiss (AX662): there is none; the message shows the nearest request that there
         is.
@@ -365,7 +367,7 @@ class _Named:
 
 
 def _likeness(one: list[str], other: list[str]) -> tuple[float, float]:
-    """How alike two texts are: by lines, and where that is the same by letters."""
+    """Return how alike two texts are: by lines, and on a tie by letters."""
     letters = difflib.SequenceMatcher(None, "\n".join(one), "\n".join(other)).quick_ratio()
     return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio(), letters
 

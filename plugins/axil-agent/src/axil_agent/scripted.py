@@ -40,7 +40,9 @@ class _Strict(BaseModel):
 
 
 class Match(_Strict):
-    """When a rule answers: all that is said has to hold; nothing said: always."""
+    """The conditions under which a rule answers: all that are set have to hold; none set:
+    always.
+    """
 
     system_contains: str | None = Field(default=None, description="Text in a system message.")
     user_contains: str | None = Field(default=None, description="Text in a user message.")
@@ -57,7 +59,7 @@ class Call(_Strict):
     id: str | None = None
 
     def made(self, number: int) -> ToolCall:
-        """The call; ``number`` is its id where the script gives none."""
+        """Return the call; ``number`` is its id where the script gives none."""
         arguments, fault = read_arguments(self.arguments)
         return ToolCall(
             id=self.id or f"c{number}", name=self.name, arguments=arguments, fault=fault
@@ -87,7 +89,9 @@ def _is_more(given: Any) -> str:
 Said = Annotated[
     Annotated[str, Tag("text")] | Annotated[Line, Tag("more")], Discriminator(_is_more)
 ]
-"""A reply: a text, or more. Told apart by form, so that a mistake in one is not reported as two."""
+"""A reply: a text, or more. Distinguished by form, so that a mistake in one is not reported as
+two.
+"""
 
 
 class Rule(_Strict):
@@ -108,7 +112,7 @@ class Rule(_Strict):
 
 
 class Script(_Strict):
-    """What ``scripted`` is told."""
+    """The script of a ``scripted`` model."""
 
     rules: tuple[Rule, ...] = Field(
         (), description="Tried in order; the first that matches answers."
@@ -153,7 +157,7 @@ class Scripted:
 
     @staticmethod
     def from_file(path: str | Path) -> Scripted:
-        """The script in a JSON file, or in any format that a plugin loads, as YAML.
+        """Return the script in a JSON file, or in any format that a plugin loads, as YAML.
 
         Raises: ConfigError: it cannot be read (AX710), or with all that is wrong with it, by line;
         SpecError: it is no plain data.
@@ -206,14 +210,14 @@ class Scripted:
         return models_through(stand_in)
 
     async def reply(self, request: Request, emit: Emit, /, *, model: str = "") -> Reply:
-        """The next line of the rule that matches. Raises: ModelError: the script says so."""
+        """Return the next line of the rule that matches. Raises: ModelError: the script says so."""
         self.requests.append(request)
         line = self._line(request, model or str(request.settings.get("model") or ""))
         if line.delay:
             await self._sleep(line.delay)
         if line.status is not None:
-            told = f"Error code: {line.status} - scripted failure"
-            raise ModelError(told, status=line.status, retry_after_seconds=line.retry_after)
+            message = f"Error code: {line.status} - scripted failure"
+            raise ModelError(message, status=line.status, retry_after_seconds=line.retry_after)
         text = _echo(request) if line.echo_user else _text(line)
         for part in _parts(text):
             emit({"kind": "text", "text": part})
@@ -264,7 +268,7 @@ def _text(line: Line) -> str:
 
 
 def _says(line: Line, reply: Mapping[str, Any]) -> bool:
-    """Whether a recorded reply can be this line's."""
+    """Return whether a recorded reply can be this line's."""
     calls = cast("Sequence[Mapping[str, Any]]", reply["tool_calls"] or ())
     asked = [call.made(0) for call in line.tool_calls]
     return (line.echo_user or reply["text"] == _text(line)) and [
@@ -285,7 +289,7 @@ def _echo(request: Request) -> str:
 
 
 def _parts(text: str) -> list[str]:
-    """A text as it would be streamed: a few pieces, at blanks."""
+    """Return a text as it would be streamed: a few pieces, at blanks."""
     words = text.split(" ")
     size = max(1, -(-len(words) // 8))
     return (

@@ -1,8 +1,8 @@
-"""What memories keep in the state: with the node, or in an attribute that agents share.
+"""The notes that memories keep in the state: with the node, or in an attribute that agents share.
 
 While a body runs, an attribute's new value and what was added to it stand side by side in
 ``local``; when it ends, the field's reducer says which of them is the delta. So a field that
-appends gets each note once, whoever else writes beside it.
+appends gets each note once, also with other writers beside it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _GROWING = ("append", "append_messages")
 
 
 def is_shared(memory: Any) -> bool:
-    """Whether agents of one run share it by an attribute, as a blackboard."""
+    """Return whether agents of one run share the memory by an attribute, as a blackboard."""
     return (
         hasattr(memory, "notes") and hasattr(memory, "keep") and bool(getattr(memory, "share", ""))
     )
 
 
 def shared_now(name: str, ctx: Any) -> list[Any]:
-    """What a shared attribute holds, with what this body has added."""
+    """Return the values of a shared attribute, with those that this body has added."""
     written = ctx.local.get(_SHARED, {})
     return list(written[name]["whole"] if name in written else held(ctx.state, name))
 
@@ -41,7 +41,7 @@ def held(state: Any, name: str) -> Sequence[Any]:
 
 
 def kept(memory: ChatMemory, ctx: Any) -> Sequence[Message]:
-    """What a chat memory was given to keep."""
+    """Return the notes that a chat memory was given to keep."""
     return (
         shared_now(memory.share, ctx)
         if memory.share
@@ -60,7 +60,7 @@ def keep(memory: Any, ctx: Any, whole: list[Any], new: list[Any]) -> None:
 
 
 def shared_values(ctx: Any) -> dict[str, Any]:
-    """The new values of shared attributes; they are no longer in ``local``."""
+    """Return the new values of shared attributes; they are no longer in ``local``."""
     return {name: written["whole"] for name, written in ctx.local.pop(_SHARED, {}).items()}
 
 

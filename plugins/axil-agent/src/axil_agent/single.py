@@ -20,7 +20,7 @@ from axil_models import plain_data
 
 
 class _Conversation:
-    """What a thread goes on with."""
+    """The conversation that a thread continues."""
 
     def __init__(self) -> None:
         self.local: dict[str, Any] = {}
@@ -50,7 +50,7 @@ class _Conversation:
         finally:
             if before is None:
                 mine.set_result(None)
-            else:  # who gave up waiting lets nobody in before the one who is at it has ended
+            else:  # a caller that gave up waiting admits no other before the one at work has ended
                 before.add_done_callback(lambda _: mine.set_result(None))
 
 
@@ -104,7 +104,7 @@ class SingleAgent(Agent):
         *,
         thread: str = "",
     ) -> dict[str, Any]:
-        """The sync door: the fields of the reply.
+        """Return the sync door: the fields of the reply.
 
         Raises: as ``run``; RuntimeError: an event loop is running.
         """
@@ -125,7 +125,7 @@ class SingleAgent(Agent):
         thread: str = "",
         on_chunk: Callable[[Any], None] | None = None,
     ) -> dict[str, Any]:
-        """One turn. Connections of its model are kept until ``close``.
+        """Return one turn. Connections of its model are kept until ``close``.
 
         Args:
             thread: the conversation that this turn belongs to; kept in this object. Its turns wait

@@ -106,7 +106,7 @@ class AgentSwitch:
         self._conditions = found
 
     def adapted(self, rules: BodyRules) -> Body:
-        """The body. Raises: as making the model does."""
+        """Return the body. Raises: as making the model does."""
         if self._conditions:
             self._model.check(self._setting)
         conditions, where = dict(self._conditions), f'node "{rules.node}"'
@@ -156,13 +156,13 @@ class AgentSwitch:
             await self._model.ready(),
             "\n".join(f"{n}. {condition}" for n, condition in enumerate(conditions.values(), 1)),
         )
-        said = [
+        texts = [
             {"role": "system", "content": _ALL_AT_ONCE},
             {"role": "user", "content": f"USER INPUT:\nANSWER:\n{inputs}\nCONDITIONS:\n{shown}\n"},
         ]
         text = ""
         for attempt in range(3):
-            reply = await think(model, Request(messages=list(said)), ctx, f"conditions:{attempt}")
+            reply = await think(model, Request(messages=list(texts)), ctx, f"conditions:{attempt}")
             text = reply.text
             found, _ = read_arguments(text[text.find("{") : text.rfind("}") + 1])
             numbers: Any = found.get("holds")
@@ -170,7 +170,7 @@ class AgentSwitch:
                 type(n) is int and 1 <= n <= len(conditions) for n in cast("list[Any]", numbers)
             ):
                 return [n in cast("list[Any]", numbers) for n in range(1, len(conditions) + 1)]
-            said += [
+            texts += [
                 reply.message(),
                 {
                     "role": "user",

@@ -24,7 +24,7 @@ class Verbatim(str):
 
 
 def joined(template: Any) -> str:
-    """A template's text: itself, or its lines."""
+    """Return a template's text: itself, or its lines."""
     if template is None:
         return ""
     return (
@@ -35,13 +35,13 @@ def joined(template: Any) -> str:
 
 
 def places(template: str) -> set[str]:
-    """The fields that a template has places for."""
+    """Return the fields that a template has places for."""
     return {match[2] for match in _PLACE.finditer(template) if match[2]}
 
 
 def rendered(template: str, fields: Mapping[str, Any], where: str = "") -> str:
-    """The template with the fields put in; what is not text is put in as JSON, indented as its
-    place is.
+    """Return the template with the fields put in; what is not text is put in as JSON, indented as
+    its place is.
 
     >>> rendered('{a} and {{a}}, {"b": 1}, x^{2}', {"a": 1})
     '1 and {a}, {"b": 1}, x^{2}'

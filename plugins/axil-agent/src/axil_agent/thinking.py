@@ -19,15 +19,15 @@ from axil_models import Ask, Message, Request
 
 
 class Thinking(Protocol):
-    """What an agent does around its reply. One of the two may be missing."""
+    """The reflection of an agent before and after its reply. One of the two may be missing."""
 
     async def before(self, messages: Sequence[Message], ask: Ask, /) -> Sequence[Message]:
         """Return the messages that ask for the reply; ``ask`` asks the model other things first."""
         ...
 
     async def after(self, messages: Sequence[Message], reply: str, /) -> Sequence[Message] | None:
-        """The messages with which the model is asked again, for the reply that counts; None: the
-        one it gave stands.
+        """Return the messages with which the model is asked again, for the reply that counts; None:
+        the one it gave stands.
         """
         ...
 
@@ -40,7 +40,7 @@ class Reflection:
     """
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """What the model is asked around its reply."""
+        """The questions to the model around its reply."""
 
         before: str = Field(
             "",
@@ -60,19 +60,19 @@ class Reflection:
         )
 
     async def before(self, messages: Sequence[Message], ask: Ask, /) -> Sequence[Message]:
-        """The messages, with what the model noted behind them."""
+        """Return the messages, with what the model noted behind them."""
         if not self.first:
             return messages
-        said: list[Message] = [*messages, {"role": "user", "content": self.first}]
-        noted = await ask(Request(messages=said))
+        texts: list[Message] = [*messages, {"role": "user", "content": self.first}]
+        noted = await ask(Request(messages=texts))
         return [
-            *said,
+            *texts,
             {"role": "assistant", "content": noted.text},
             {"role": "user", "content": "Now reply."},
         ]
 
     async def after(self, messages: Sequence[Message], reply: str, /) -> Sequence[Message] | None:
-        """The conversation, with the reply and the question about it."""
+        """Return the conversation, with the reply and the question about it."""
         if not self.then:
             return None
         return [
@@ -88,7 +88,9 @@ class Reflection:
 async def considered(
     messages: Sequence[Message], manner: Manner, ctx: Stage, thinking: Sequence[Any]
 ) -> Answer:
-    """The answer that counts, with all that is thought around it. Raises: as ``converse``."""
+    """Return the answer that counts, with all that is thought around it. Raises: as
+    ``converse``.
+    """
     for number, each in enumerate(thinking):
         if hasattr(each, "before"):
             ask = partial(_asked, manner, ctx, f"before:{number}")

@@ -1,4 +1,4 @@
-"""Components that the settings of a node name: made one by one, and what is wrong with them told
+"""Components that the settings of a node name: made one by one, with their faults reported
 together, each at its place.
 """
 
@@ -15,7 +15,8 @@ T = TypeVar("T")
 
 
 def used(given: Any) -> tuple[str, Any]:
-    """The name and the settings of a component that is written as its name or as ``{type: …, …}``.
+    """Return the name and the settings of a component that is written as its name or as ``{type: …,
+    …}``.
 
     >>> (
     ...     used("history"),
@@ -30,9 +31,9 @@ def used(given: Any) -> tuple[str, Any]:
 
 
 class Parts:
-    """What a node is made of.
+    """The components that a node is made of.
 
-    ``setting``: of the plan; where it says the node's place in a file, problems are told there.
+    ``setting``: of the plan; where it says the node's place in a file, problems are reported there.
     """
 
     def __init__(self, setting: Any) -> None:
@@ -41,17 +42,17 @@ class Parts:
         self._registry: Any = getattr(setting, "registry", None)
 
     def place(self, *keys: str | int) -> Any:
-        """Where a setting is written: a ``Place``, or without a file its keys as text."""
+        """Return where a setting is written: a ``Place``, or without a file its keys as text."""
         return (
             self._place.at("config", *keys) if self._place is not None else ".".join(map(str, keys))
         )
 
     def where(self, *keys: str | int) -> str:
-        """The same as text."""
+        """Return the same as text."""
         return str(self.place(*keys))
 
     def made(self, kind: str, given: Any, *keys: str | int) -> Any:
-        """A component by its name; None: it cannot be had, and ``problems`` say why.
+        """Return a component by its name; None: it cannot be had, and ``problems`` say why.
 
         What is no name is given back.
         """
@@ -70,17 +71,17 @@ class Parts:
         )
 
     def attempt(self, ask: Callable[[], T], *keys: str | int) -> T | None:
-        """What ``ask`` gives; what it raises of ours is kept, at the place of these keys where it
-        says none.
+        """Return the result of ``ask``; record an axil error that it raises, at the place of these
+        keys where it names none.
         """
         try:
             return ask()
         except AxilError as error:
-            told: Any = getattr(error, "problems", None) or (getattr(error, "problem", None),)
-            if None in told:
+            report: Any = getattr(error, "problems", None) or (getattr(error, "problem", None),)
+            if None in report:
                 raise
             self.problems += [
-                each if each.where else replace(each, where=self.where(*keys)) for each in told
+                each if each.where else replace(each, where=self.where(*keys)) for each in report
             ]
             return None
 
@@ -90,7 +91,7 @@ class Parts:
 
 
 def listed_or_one(given: T | Sequence[T] | None) -> list[T]:
-    """One thing, several or none, as a list."""
+    """Return one thing, several or none, as a list."""
     if given is None:
         return []
     return (

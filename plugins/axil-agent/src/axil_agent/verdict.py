@@ -18,22 +18,22 @@ _THOUGHT = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNOR
 
 
 def verdict(text: str, words: Mapping[str, bool]) -> bool | None:
-    """What the text says: its first or its last word, else the only verdict in it; None: that is
-    not to be known.
+    """Return the verdict of the text: its first or its last word, else the only verdict in it;
+    None: it is unclear.
 
     >>> words = {"yes": True, "no": False}
     >>> [verdict(text, words) for text in ("YES.", "Answer: **no**", "eyes", "yes and no",
     ...     "<think>no</think>yes")]
     [True, False, None, None, True]
     """
-    said = [word.casefold() for word in _WORD.findall(_THOUGHT.sub("", text))]
-    found = [words[word] for word in said if word in words]
+    texts = [word.casefold() for word in _WORD.findall(_THOUGHT.sub("", text))]
+    found = [words[word] for word in texts if word in words]
     if not found:
         return None
-    ends = [words[word] for word in (said[0], said[-1]) if word in words]
-    if said[0] in words or (ends and not _TURNED.intersection(said)):
+    ends = [words[word] for word in (texts[0], texts[-1]) if word in words]
+    if texts[0] in words or (ends and not _TURNED.intersection(texts)):
         return ends[0] if len(set(ends)) == 1 else None
-    plain = len(set(found)) == 1 and len(said) <= 12 and not _TURNED.intersection(said)
+    plain = len(set(found)) == 1 and len(texts) <= 12 and not _TURNED.intersection(texts)
     return found[0] if plain else None
 
 
@@ -46,16 +46,16 @@ async def decided(
     where: str = "",
 ) -> bool:
     """Ask until the answer is one of ``words``; three times at most. Raises: ReplyError (AX659)."""
-    said = list(messages)
+    texts = list(messages)
     asked = " or ".join(word.upper() for word in list(words)[:2])
     text = ""
     for attempt in range(3):
-        reply = await think(model, Request(messages=list(said)), ctx, f"{name}:{attempt}")
+        reply = await think(model, Request(messages=list(texts)), ctx, f"{name}:{attempt}")
         text = reply.text
         answer = verdict(text, words)
         if answer is not None:
             return answer
-        said += [
+        texts += [
             reply.message(),
             {"role": "user", "content": f"Please answer with one word: {asked}."},
         ]

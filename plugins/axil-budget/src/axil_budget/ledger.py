@@ -8,10 +8,10 @@ most, in all accounts that it counts for at once. It is settled with what was re
 released. An account's limit bounds what is spent and held together, so calls that pass it only
 together do not both start.
 
-A hold that does not fit now, and would if those held by others came to less, waits for them, in
-order: whoever comes later and needs the same scarce account does not overtake. One that could not
-fit even then is refused. Whoever holds something, itself or around itself, is refused rather than
-made to wait, so nobody ever waits in a circle.
+A hold that does not fit now, and would if others used less than they hold, waits for them, in
+order: a later firing that needs the same scarce account does not overtake. One that could not
+fit even then is refused. A firing that holds something, itself or around itself, is refused rather
+than made to wait, so there is no circle of waiters.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OverBudget(RunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How much may be used at one place; None: no limit."""
+    """The resources that may be used at one place; None: no limit."""
 
     tokens: int | None = None
     cost: float | None = None
@@ -56,11 +56,11 @@ class Budget:
 
     @property
     def is_limited(self) -> bool:
-        """Whether it limits anything."""
+        """True if the budget limits anything."""
         return self.tokens is not None or self.cost is not None
 
     def passed(self, tokens: int, cost: float) -> str:
-        """What would be passed with so much: ``tokens``, ``cost`` or nothing."""
+        """Return the limit that this much would pass: ``tokens``, ``cost`` or an empty text."""
         if self.tokens is not None and tokens > self.tokens:
             return "tokens"
         if self.cost is not None and cost > self.cost * (1 + _ROUNDING):
@@ -70,7 +70,7 @@ class Budget:
 
 @dataclass(slots=True)
 class Usage(RunUsage):
-    """What was used: firings, seconds, model tokens and money."""
+    """The usage: firings, seconds, model tokens and money."""
 
     tokens: dict[str, int] = field(default_factory=dict[str, int])
     """Model tokens by kind, as bodies reported them."""
@@ -84,7 +84,7 @@ class Usage(RunUsage):
 
 
 class Account:
-    """What is spent and held at one place."""
+    """The resources spent and held at one place."""
 
     __slots__ = ("budgets", "holds", "place", "usage")
 
@@ -95,7 +95,7 @@ class Account:
         self.holds: dict[Reservation, None] = {}  # in order; small while it is empty
 
     def sums(self, tokens: int, cost: float, *, held: bool) -> tuple[int, float]:
-        """Tokens and money if so much came on top, of what is spent or of what is spent and
+        """Return tokens and money if so much came on top, of what is spent or of what is spent and
         held.
         """
         total = sum(self.usage.tokens.values()) + tokens
@@ -106,7 +106,7 @@ class Account:
         return total, math.fsum(money)
 
     def refusal(self, tokens: int, cost: float, *, held: bool) -> tuple[Budget, str] | None:
-        """The budget that would be passed, and how; None: it fits."""
+        """Return the budget that would be passed, and how; None: it fits."""
         if not self.is_limited:
             return None
         whole = self.sums(tokens, cost, held=held)
@@ -116,7 +116,7 @@ class Account:
 
     @property
     def where(self) -> str:
-        """Whose it is, for messages."""
+        """The owner, for messages."""
         return f'node "{self.place}"' if self.place else ""
 
     def check(self, budget: Budget) -> None:
@@ -127,12 +127,12 @@ class Account:
 
     @property
     def is_limited(self) -> bool:
-        """Whether anything is limited here."""
+        """True if anything is limited here."""
         return any(budget.is_limited for budget in self.budgets)
 
     @property
     def has_costs(self) -> bool:
-        """Whether money is limited here."""
+        """True if money is limited here."""
         return any(budget.cost is not None for budget in self.budgets)
 
 
@@ -192,7 +192,8 @@ class Ledger:
     ) -> None:
         """``budget``: the run's.
 
-        ``stop``: ends the run, and with it whoever asked for more; without one the limit is raised.
+        ``stop``: ends the run, and with it the firing that asked for more; without one the limit is
+        raised.
         """
         self.usage, self.estimator, self._stop = usage, estimator or _ESTIMATOR, stop or _raised
         self._run = Account("", usage)
@@ -203,7 +204,7 @@ class Ledger:
         self._waiting: Sequence[tuple[Reservation, asyncio.Future[None]]] = ()
 
     def close(self) -> None:
-        """The run has ended: what is spent by threads that could not be stopped is counted, and
+        """End the run's account: later usage by threads that could not be stopped is counted, and
         stops nothing.
         """
         self._stop = _unheard
@@ -211,8 +212,8 @@ class Ledger:
     # -- accounts
 
     def open(self, place: str, budget: Budget) -> Account:
-        """The account of a node, held to ``budget`` from now on; what was used there before a
-        resume counts.
+        """Return the account of a node, held to ``budget`` from now on; what was used there before
+        a resume counts.
         """
         account = self._accounts.get(place)
         if account is None:
@@ -224,7 +225,7 @@ class Ledger:
         return account
 
     def accounts(self, who: Activation) -> tuple[Account, ...]:
-        """The accounts that an activation counts for, outermost first."""
+        """Return the accounts that an activation counts for, outermost first."""
         if not self._accounts:
             return (self._run,)
         parts = who.path.split("/")
@@ -233,40 +234,40 @@ class Ledger:
 
     @property
     def held(self) -> int:
-        """How many holds are open."""
+        """The number of open holds."""
         return len(self._run.holds)
 
     @property
     def waiting(self) -> int:
-        """How many wait for a hold."""
+        """The number of firings that wait for a hold."""
         return len(self._waiting)
 
     @property
     def has_accounts(self) -> bool:
-        """Whether nodes have accounts of their own."""
+        """True if nodes have accounts of their own."""
         return bool(self._known or self._accounts)
 
-    def told(self) -> dict[str, Any]:
-        """What the nodes' accounts have used, for a journal."""
+    def as_data(self) -> dict[str, Any]:
+        """Return the usage of the nodes' accounts, for a journal."""
         usages = {
             **self._known,
             **{place: account.usage for place, account in self._accounts.items()},
         }
         return {place: [dict(usage.tokens), usage.cost] for place, usage in usages.items()}
 
-    def restore(self, told: Mapping[str, Any]) -> None:
+    def restore(self, data: Mapping[str, Any]) -> None:
         """Count on from what a journal says."""
         self._known = {
-            place: Usage(tokens=dict(tokens), cost=cost) for place, (tokens, cost) in told.items()
+            place: Usage(tokens=dict(tokens), cost=cost) for place, (tokens, cost) in data.items()
         }
 
     # -- reserving
 
     async def reserve(self, who: Activation, estimate: Estimate) -> Reservation:
-        """A hold of what is about to be used, in all accounts that it counts for.
+        """Return a hold of the expected usage, in all accounts that it counts for.
 
         Raises: OverBudget: a budget that fails its node would be passed (one that stops the run
-        cancels whoever asks); UnknownPrice.
+        cancels the asking firing); UnknownPrice.
         """
         import asyncio
 
@@ -379,7 +380,7 @@ class Ledger:
     def _dearest(
         self, accounts: Sequence[Account], models: Sequence[str], given: int, wanted: int
     ) -> float:
-        """The most that a call may cost."""
+        """Return the most that a call may cost."""
         pricing = self._pricing(accounts)
         if (
             pricing is None
@@ -400,7 +401,7 @@ def _unheard(limit: LimitReached) -> None:
 
 
 def _is_within(who: Activation, holder: Activation) -> bool:
-    """Whether one activation is another, or inside it."""
+    """Return whether one activation is another, or inside it."""
     inner = inner_frame(holder.frame, holder.node, holder.ordinal)
     return who == holder or who.frame[: len(inner)] == inner
 
@@ -414,7 +415,7 @@ def _amount(value: float, what: str) -> str:
 
 
 def _refused(account: Account, hold: Reservation, *, held: bool) -> LimitReached | OverBudget:
-    """Why a hold is refused, as the error that its budget wants."""
+    """Return the error, as its budget defines it, for a hold that is refused."""
     refusal = account.refusal(hold.tokens, hold.cost, held=held)
     assert refusal is not None
     budget, what = refusal
@@ -426,11 +427,11 @@ def _refused(account: Account, hold: Reservation, *, held: bool) -> LimitReached
     also = f", {_amount(kept, what)} reserved" if held and kept else ""
     asked = hold.tokens if what == "tokens" else hold.cost
     limit: Any = budget.tokens if what == "tokens" else budget.cost
-    told = (
+    message = (
         f"{_whose(account)} is {limit}{unit}: {_amount(used, what)} used{also}, and a call may "
         f"need {_amount(asked, what)} more."
     )
-    return _error(account, budget, what, told)
+    return _error(account, budget, what, message)
 
 
 def _passed(account: Account, budget: Budget, what: str) -> LimitReached | OverBudget:
@@ -444,10 +445,10 @@ def _passed(account: Account, budget: Budget, what: str) -> LimitReached | OverB
     return _error(account, budget, what, f"{who} {verb} {limit}, which is its limit.")
 
 
-def _error(account: Account, budget: Budget, what: str, told: str) -> LimitReached | OverBudget:
+def _error(account: Account, budget: Budget, what: str, data: str) -> LimitReached | OverBudget:
     where = account.where
     if budget.at_limit == "fail_node":
-        return OverBudget(told, where=where)
+        return OverBudget(data, where=where)
     return LimitReached(
-        told, where=where, id="AX416" if account.place else "AX413" if what == "tokens" else "AX414"
+        data, where=where, id="AX416" if account.place else "AX413" if what == "tokens" else "AX414"
     )

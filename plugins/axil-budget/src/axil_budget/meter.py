@@ -70,14 +70,14 @@ class BudgetMeter:
         """
         return await self.ledger.reserve(who, _estimate(**wanted))
 
-    def told(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         """See ``Meter``."""
         used: dict[str, Any] = {"tokens": dict(self.usage.tokens), "cost": self.usage.cost}
-        nodes = self.ledger.told()
+        nodes = self.ledger.as_data()
         return {**used, "nodes": nodes} if nodes else used
 
     def restore(self, used: Mapping[str, Any]) -> None:
-        """See ``Meter``; what a ``Tally`` told the journal counts, too."""
+        """See ``Meter``; usage that a ``Tally`` recorded counts, too."""
         self.usage.tokens, self.usage.cost = dict(used.get("tokens", ())), used.get("cost", 0.0)
         self.usage.add(*_parted(used.get("amounts", {})))
         self.ledger.restore(used.get("nodes", {}))
@@ -121,6 +121,6 @@ def _problem(name: str, value: Any) -> Problem | None:
         return Problem("AX128", where, "there is no such limit.", hint)
     kind, called = _LIMITS[name]
     if not isinstance(value, kind) or (name in ("tokens", "cost") and value < 0):
-        told = f"expected {called}, found {value!r}."
-        return Problem("AX128", where, told, "Leave it out for no limit.")
+        message = f"expected {called}, found {value!r}."
+        return Problem("AX128", where, message, "Leave it out for no limit.")
     return None

@@ -1,4 +1,4 @@
-"""What a model call is expected to take, and what it costs: figures of the user's, none of ours."""
+"""The expected tokens of a model call, and its cost: the figures are the user's."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Price:
             value: Any = getattr(self, name)
             is_number = isinstance(value, (int, float)) and type(value) is not bool
             if not ((is_number and 0 <= value < math.inf) or (value is None and name == "cached")):
-                told = f"expected a number ≥ 0, found {value!r}."
+                message = f"expected a number ≥ 0, found {value!r}."
                 raise SpecError(
-                    Problem("AX128", f"price.{name}", told, "Write money for a million tokens.")
+                    Problem("AX128", f"price.{name}", message, "Write money for a million tokens.")
                 )
 
     def of(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
-        """What a call costs; ``cached_tokens`` are among ``input_tokens``.
+        """Return the cost of a call; ``cached_tokens`` are among ``input_tokens``.
 
         >>> Price(input=2, output=8, cached=0.5).of(1_000_000, 500_000, 400_000)
         5.4
@@ -48,7 +48,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pricing:
-    """What models cost, by the names under which they are asked."""
+    """The prices of models, by the names under which they are called."""
 
     models: Mapping[str, Price] = field(default_factory=dict[str, Price])
     unknown: Literal["refuse", "ignore"] | Price = "refuse"
@@ -69,7 +69,7 @@ class Pricing:
         )
 
     def plain(self) -> dict[str, Any]:
-        """What ``read`` reads."""
+        """Return the data that ``read`` reads."""
         models = {name: _plain(price) for name, price in self.models.items()}
         return {
             "models": models,
@@ -77,7 +77,7 @@ class Pricing:
         }
 
     def price(self, names: Sequence[str]) -> Price | None:
-        """The price of the first of ``names`` that has one, or that of unknown models; None:
+        """Return the price of the first of ``names`` that has one, or that of unknown models; None:
         nothing says it.
         """
         found = next((self.models[name] for name in names if name in self.models), None)
@@ -116,7 +116,7 @@ class UnknownPrice(RunError, ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimator:
-    """How many tokens a call is taken to need before it is made."""
+    """The rule by which the tokens of a call are estimated before it is made."""
 
     characters_per_token: float = 4.0
     output_tokens: int = 1000
@@ -126,11 +126,11 @@ class Estimator:
         for name, least in (("characters_per_token", 0.01), ("output_tokens", 0)):
             value: Any = getattr(self, name)
             if type(value) not in (int, float) or value < least:
-                told = f"expected a number ≥ {least}, found {value!r}."
-                raise SpecError(Problem("AX128", f"estimate.{name}", told))
+                message = f"expected a number ≥ {least}, found {value!r}."
+                raise SpecError(Problem("AX128", f"estimate.{name}", message))
 
     def tokens(self, characters: int) -> int:
-        """Tokens in a text of so many characters.
+        """Return tokens in a text of so many characters.
 
         >>> Estimator().tokens(9)
         3
@@ -140,7 +140,7 @@ class Estimator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a body is about to use."""
+    """The usage that a body is about to cause."""
 
     models: tuple[str, ...] = ()
     """Names of the model; several: it may be any of them, and the dearest counts."""
@@ -154,7 +154,7 @@ class Estimate:
     """Of the input; a function that counts them is called only where something is limited."""
 
     def tokens(self, estimator: Estimator) -> tuple[int, int]:
-        """Input and output tokens."""
+        """Return input and output tokens."""
         assumed = 0 if self.characters is None else estimator.output_tokens
         characters = self.characters() if callable(self.characters) else self.characters or 0
         given = self.input_tokens if self.input_tokens is not None else estimator.tokens(characters)

@@ -25,7 +25,7 @@ STEPS: Final = ("plan", "lock", "assemble", "verify")
 
 @dataclass(slots=True)
 class Made:
-    """What a build came to."""
+    """The result of a build."""
 
     plan: Plan
     wheels: list[Wheel] = field(default_factory=list[Wheel])
@@ -72,9 +72,9 @@ class Build:
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Build it; what does not hold is an error, and then nothing is left in the folder."""
         if options.functions and "code" not in options.allow:
-            told = "functions are code, which this build does not allow."
+            message = "functions are code, which this build does not allow."
             hint = "Add --allow code, if you trust them."
-            raise ConfigError(Problem("AX700", "--functions", told, hint))
+            raise ConfigError(Problem("AX700", "--functions", message, hint))
         settings = read(options.files, options.functions)
         out = Path(options.out) if options.out else Path("build") / settings.name
         made = build(settings, session.registry, out, until=options.until)
@@ -145,19 +145,19 @@ def _put(place: Path, out: Path) -> None:
                     old.rename(out)
                 raise
     except OSError as error:
-        told = f"{out} cannot be written: {error.strerror or error}."
+        message = f"{out} cannot be written: {error.strerror or error}."
         raise ConfigError(
-            Problem("AX955", "--out", told, "Look at its folder and at the room on the disk.")
+            Problem("AX955", "--out", message, "Look at its folder and at the room on the disk.")
         ) from error
 
 
 def _replaceable(out: Path) -> None:
-    """A folder that holds something else than a build is not ours to replace."""
+    """Refuse to replace a folder that holds something other than a build."""
     if out.exists() and (
         not out.is_dir() or (any(out.iterdir()) and not (out / "plan.json").is_file())
     ):
-        told = f"{out} is there, and holds something else than a build."
-        raise ConfigError(Problem("AX746", "--out", told, "Name another folder, or remove it."))
+        message = f"{out} is there, and holds something else than a build."
+        raise ConfigError(Problem("AX746", "--out", message, "Name another folder, or remove it."))
 
 
 def _lock(made: Made, settings: Settings, place: Path) -> None:
@@ -167,9 +167,9 @@ def _lock(made: Made, settings: Settings, place: Path) -> None:
     }
     strangers = sorted(set(sources) - set(made.plan.distributions))
     if strangers:
-        told = f"{', '.join(strangers)} would not be in it."
+        message = f"{', '.join(strangers)} would not be in it."
         raise ConfigError(
-            Problem("AX740", "sources", told, "Remove the line, or include the distribution.")
+            Problem("AX740", "sources", message, "Remove the line, or include the distribution.")
         )
     made.wheels = [
         wheels.make(name, place / "wheels", sources.get(name, ""))
@@ -193,7 +193,9 @@ def _assemble(made: Made, settings: Settings, place: Path) -> Wheel:
 
 
 def _entry(made: Plan, settings: Settings) -> Path:
-    """The workflow that is run. Raises: ConfigError (AX745): it is none of those that are built."""
+    """Return the workflow that is run. Raises: ConfigError (AX745): it is none of those that are
+    built.
+    """
     if not settings.dist.entry:
         return made.workflows[0]
     wanted = (Path(settings.folder) / settings.dist.entry).resolve()
@@ -211,37 +213,41 @@ def _entry(made: Plan, settings: Settings) -> Path:
 
 
 def lines(made: Made, out: Path) -> Sequence[str]:
-    """What a person reads."""
-    told = [f"{made.plan.name} {made.plan.version}: {len(made.plan.distributions)} distributions"]
+    """Return the report for people."""
+    messages = [
+        f"{made.plan.name} {made.plan.version}: {len(made.plan.distributions)} distributions"
+    ]
     for name, uses in made.plan.roots.items():
         brought = made.report.get("sizes", {}).get("only_because_of", {}).get(name)
         size = f", {brought / 1e6:.2f} MB that nothing else needs" if brought is not None else ""
-        told.append(
+        messages.append(
             f"    {name} {made.plan.distributions[name]}: "
             f"{', '.join(uses[:4])}{' …' if len(uses) > 4 else ''}{size}"
         )
     for word in made.plan.blind:
-        told.append(
+        messages.append(
             f"warning: the settings of {word} were not looked into: "
             "its distribution has no manifest."
         )
     if "sizes" in made.report:
-        told.append(f"unpacked {made.report['sizes']['total'] / 1e6:.1f} MB")
+        messages.append(f"unpacked {made.report['sizes']['total'] / 1e6:.1f} MB")
     for name, ran in made.report.get("verified", {}).get("ran", {}).items():
-        told.append(
+        messages.append(
             f"verified: {name} checks, "
             f"and its dry run is {ran['status']} after {ran['firings']} "
             f"firing{'s' if ran['firings'] != 1 else ''}"
         )
-        told += [f"    {ran['note']}"] if "note" in ran else []
+        messages += [f"    {ran['note']}"] if "note" in ran else []
         if ran.get("asked") and JOURNAL not in made.plan.distributions:
-            told.append(f"warning: {name} asks people, and no journal is in the build.")
-            told.append("    A run that waits for an answer is lost: say dist.keep_runs = true.")
+            messages.append(f"warning: {name} asks people, and no journal is in the build.")
+            messages.append(
+                "    A run that waits for an answer is lost: say dist.keep_runs = true."
+            )
     if made.plan.asks and JOURNAL in made.plan.distributions:
-        told.append(
+        messages.append(
             f"asks people ({made.plan.asks}): {made.plan.name} axil runs list shows runs that wait"
         )
-    return [*told, *([f"{out}: {', '.join(_contents(made.files))}"] if made.files else [])]
+    return [*messages, *([f"{out}: {', '.join(_contents(made.files))}"] if made.files else [])]
 
 
 def _contents(files: Sequence[str]) -> list[str]:

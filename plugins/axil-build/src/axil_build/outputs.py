@@ -1,5 +1,5 @@
-"""What a build is made into: a lock, a wheel that requires exactly it, a single file, a folder for
-a container.
+"""The outputs of a build: a lock, a wheel that requires exactly it, a single file, a folder for a
+container.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def unpacked():
 
 
 if sys.version_info[:2] != PYTHON:
-    told = "%s was built for Python %d.%d; this is %d.%d."
-    sys.exit(told % ((NAME,) + PYTHON + sys.version_info[:2]))
+    message = "%s was built for Python %d.%d; this is %d.%d."
+    sys.exit(message % ((NAME,) + PYTHON + sys.version_info[:2]))
 # Nothing that happens to be installed here may take part.
 OWN = (sys.base_prefix, sys.base_exec_prefix)
 rest = [path for path in sys.path if path.startswith(OWN) and "-packages" not in path]
@@ -137,7 +137,7 @@ ENTRYPOINT ["{script}"]
 
 
 def lock_text(wheels: Sequence[Wheel]) -> str:
-    """The lock as pip reads it: every distribution with its version and its wheel's hash."""
+    """Return the lock as pip reads it: every distribution with its version and its wheel's hash."""
     return "".join(
         f"{each.name}=={each.version} --hash=sha256:{each.sha256}\n"
         for each in sorted(wheels, key=lambda each: each.name)
@@ -145,12 +145,14 @@ def lock_text(wheels: Sequence[Wheel]) -> str:
 
 
 def package_of(plan: Plan) -> str:
-    """The package that holds the workflows."""
+    """Return the package that holds the workflows."""
     return f"{re.sub(r'[^a-z0-9]+', '_', plan.name)}_flow"
 
 
 def main_wheel(plan: Plan, entry: Path, wheels: Sequence[Wheel], into: Path) -> Path:
-    """A wheel with the workflows and a command, that requires the locked versions and no others."""
+    """Return a wheel with the workflows and a command, that requires the locked versions and no
+    others.
+    """
     package, stem = package_of(plan), plan.name.replace("-", "_")
     info = f"{stem}-{plan.version}.dist-info"
     requires = "".join(
@@ -204,7 +206,7 @@ def single_file(plan: Plan, wheels: Sequence[Path], python: tuple[int, int], int
 
 
 def _purelib(name: str) -> str:
-    """Where a wheel's file is put: ``x.data/purelib/a.py`` is ``a.py``."""
+    """Return where a wheel's file is put: ``x.data/purelib/a.py`` is ``a.py``."""
     parts = name.split("/", 2)
     return (
         parts[2]
@@ -228,9 +230,9 @@ def container(
 
 
 def dockerfile(plan: Plan, entry: Path, python: tuple[int, int]) -> str:
-    """How the container is built: two stages, nobody special, nothing fetched."""
+    """Return the Dockerfile: two stages, an unprivileged user, no downloads."""
     version = f"{python[0]}.{python[1]}"
-    told = {
+    data = {
         "name": plan.name,
         "version": plan.version,
         "workflow": plan.named(entry),
@@ -238,4 +240,4 @@ def dockerfile(plan: Plan, entry: Path, python: tuple[int, int]) -> str:
         "lock": LOCK,
         "script": plan.name,
     }
-    return _DOCKERFILE.format(**told)
+    return _DOCKERFILE.format(**data)

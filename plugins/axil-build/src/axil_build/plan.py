@@ -29,7 +29,7 @@ PINNING = "axil-dependencies"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What goes into a build."""
+    """The content of a build."""
 
     name: str
     version: str
@@ -53,15 +53,15 @@ class Plan:
     """What asks people; empty: nothing is known to."""
 
     def inside(self, file: Path) -> str:
-        """Where a file is inside the distribution."""
+        """Return the path of a file inside the distribution."""
         return file.relative_to(self.root).as_posix()
 
     def named(self, workflow: Path) -> str:
-        """How a workflow is named inside: its file, or the graph in it."""
+        """Return the name of a workflow inside: its file, or the graph in it."""
         return self.graphs.get(workflow, "") or self.inside(workflow)
 
     def plain(self) -> dict[str, Any]:
-        """The plan as data, without a path of this machine."""
+        """Return the plan as data, without a path of this machine."""
         return {
             "name": self.name,
             "version": self.version,
@@ -77,7 +77,7 @@ class Plan:
 
 
 def plan(settings: Settings, registry: Registry) -> Plan:
-    """The plan of a build.
+    """Return the plan of a build.
 
     Raises: ConfigError: AX741 something that is needed is not installed, all at once; AX744
     something is denied. SpecError: a workflow cannot be read.
@@ -156,9 +156,9 @@ def _graph(target: PythonTarget) -> tuple[Path, tuple[str, str]]:
         return Path(target.file), (target.name, "")
     file = os.path.realpath(str(getattr(sys.modules[target.module], "__file__", "")))
     if not file.startswith(os.path.realpath(target.folder) + os.sep):
-        told = f"{target.module} is not below {target.folder}, so its files cannot be packed."
+        message = f"{target.module} is not below {target.folder}, so its files cannot be packed."
         hint = "Name it in a file of your own: file.py:graph."
-        raise ConfigError(Problem("AX745", target.text, told, hint))
+        raise ConfigError(Problem("AX745", target.text, message, hint))
     return Path(file), ("", target.text)
 
 
@@ -202,10 +202,10 @@ def _roots(found: Dependencies, settings: Settings) -> dict[str, tuple[str, ...]
     for name in settings.plugins.include:
         roots[canonical_name(name)] = ("plugins.include",)
     for name, uses in found.distributions().items():
-        told = dict.fromkeys(
+        data = dict.fromkeys(
             f"{use.kind}:{use.name}{' (default)' if use.is_default else ''}" for use in uses
         )
-        roots[name] = (*roots.get(name, ()), *told)
+        roots[name] = (*roots.get(name, ()), *data)
     return dict(sorted(roots.items()))
 
 
@@ -221,18 +221,18 @@ def _admitted(distributions: Mapping[str, str], settings: Settings) -> None:
         for name in denied
     ]
     if limits.max_distributions is not None and len(distributions) > limits.max_distributions:
-        told = (
+        message = (
             f"{len(distributions)} distributions, and {limits.max_distributions} are the limit: "
             f"{', '.join(distributions)}."
         )
-        problems.append(Problem("AX744", "limits.max_distributions", told))
+        problems.append(Problem("AX744", "limits.max_distributions", message))
     if problems:
         raise ConfigError(problems)
 
 
 def closure(roots: Sequence[str]) -> dict[str, str]:
-    """Distributions and all that they require here → their versions, by name; what is not installed
-    is left out.
+    """Return distributions and all that they require here → their versions, by name; what is not
+    installed is left out.
     """
     seen: dict[str, str] = {}
     waiting = [(canonical_name(name), frozenset[str]()) for name in roots]
@@ -251,7 +251,9 @@ def closure(roots: Sequence[str]) -> dict[str, str]:
 def required(
     metadata: Any, extras: frozenset[str] = frozenset()
 ) -> list[tuple[str, frozenset[str]]]:
-    """What a distribution requires in this environment, with the extras that it asks for."""
+    """Return the distributions that a distribution requires in this environment, with the extras
+    that it asks for.
+    """
     from packaging.requirements import InvalidRequirement, Requirement
 
     found: list[tuple[str, frozenset[str]]] = []
@@ -268,7 +270,7 @@ def required(
 
 
 def chain(name: str, distributions: Mapping[str, str]) -> list[str]:
-    """How a distribution comes in: from one that nobody requires to it."""
+    """Return the chain of requirements that leads to a distribution."""
     requirers = {
         each: [inner for inner, _ in required(metadata_of(each))] for each in distributions
     }
@@ -281,7 +283,7 @@ def chain(name: str, distributions: Mapping[str, str]) -> list[str]:
 
 
 def metadata_of(name: str) -> Any:
-    """The metadata of an installed distribution; None: it is not installed."""
+    """Return the metadata of an installed distribution; None: it is not installed."""
     from importlib import metadata as importlib_metadata
 
     try:

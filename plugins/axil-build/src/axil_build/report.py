@@ -1,4 +1,4 @@
-"""What is in a build: sizes, licences, and a bill of materials in CycloneDX."""
+"""The content of a build: sizes, licences, and a bill of materials in CycloneDX."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SPACE: Final = uuid.UUID("6b1f3c0e-2d5a-5b0e-9d8f-4f6a3c1d2e7b")
 
 
 def sizes(plan: Plan, wheels: Sequence[Wheel]) -> dict[str, Any]:
-    """Bytes, unpacked: of each distribution, of all, and what each root alone brings."""
+    """Return bytes, unpacked: of each distribution, of all, and what each root alone brings."""
     by_name = {each.name: each.size for each in wheels}
     total = sum(by_name.values())
     alone: dict[str, int] = {}
@@ -34,20 +34,20 @@ def licence_of(name: str) -> str:
     metadata = metadata_of(name)
     if metadata is None:
         return ""
-    said = metadata.metadata
-    if said.get("License-Expression"):
-        return str(said["License-Expression"])
+    stated = metadata.metadata
+    if stated.get("License-Expression"):
+        return str(stated["License-Expression"])
     classified = [
         str(each).rpartition(" :: ")[2]
-        for each in said.get_all("Classifier") or []
+        for each in stated.get_all("Classifier") or []
         if str(each).startswith("License ::")
     ]
-    text = str(said.get("License") or "").strip()
+    text = str(stated.get("License") or "").strip()
     return ", ".join(classified) or (text.splitlines()[0][:80] if text else "")
 
 
 def licences(wheels: Sequence[Wheel]) -> str:
-    """A list of all licences, a line for each distribution."""
+    """Return a list of all licences, a line for each distribution."""
     lines = [
         f"{each.name} {each.version}: {licence_of(each.name) or 'not said'}"
         for each in sorted(wheels, key=lambda each: each.name)
@@ -56,7 +56,9 @@ def licences(wheels: Sequence[Wheel]) -> str:
 
 
 def bill(plan: Plan, wheels: Sequence[Wheel]) -> str:
-    """A CycloneDX 1.6 bill of materials: what is in it, from which wheel, and who requires whom."""
+    """Return a CycloneDX 1.6 bill of materials: what is in it, from which wheel, and who requires
+    whom.
+    """
     ordered = sorted(wheels, key=lambda each: each.name)
     names = {each.name for each in ordered}
     refs = {each.name: f"pkg:pypi/{each.name}@{each.version}" for each in ordered}
@@ -93,14 +95,16 @@ def bill(plan: Plan, wheels: Sequence[Wheel]) -> str:
 
 
 def _component(wheel: Wheel, ref: str) -> dict[str, Any]:
-    said = licence_of(wheel.name)
-    told: Mapping[str, Any] = (
+    stated = licence_of(wheel.name)
+    data: Mapping[str, Any] = (
         {
             "licenses": [
-                {"expression": said} if _is_expression(wheel.name) else {"license": {"name": said}}
+                {"expression": stated}
+                if _is_expression(wheel.name)
+                else {"license": {"name": stated}}
             ]
         }
-        if said
+        if stated
         else {}
     )
     return {
@@ -110,7 +114,7 @@ def _component(wheel: Wheel, ref: str) -> dict[str, Any]:
         "version": wheel.version,
         "purl": ref,
         "hashes": [{"alg": "SHA-256", "content": wheel.sha256}],
-        **told,
+        **data,
     }
 
 

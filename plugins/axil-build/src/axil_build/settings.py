@@ -23,7 +23,7 @@ class _Part(BaseModel, extra="forbid", frozen=True):
 
 
 class Dist(_Part):
-    """What is made."""
+    """The outputs to make."""
 
     name: str = Field("", description="Of the distribution; empty: the first workflow's.")
     version: str = Field("0.1.0", description="Of the distribution.")
@@ -49,7 +49,7 @@ class Dist(_Part):
 
 
 class Plugins(_Part):
-    """What is put in beside what the workflows name."""
+    """The plugins to include beside those that the workflows name."""
 
     include: tuple[str, ...] = Field(
         (), description="Distributions, for what no workflow names: channels, journals, hooks."
@@ -57,7 +57,7 @@ class Plugins(_Part):
 
 
 class Workflows(_Part):
-    """What is built."""
+    """The workflows to build."""
 
     files: tuple[str, ...] = Field(
         (),
@@ -70,7 +70,7 @@ class Workflows(_Part):
 
 
 class Limits(_Part):
-    """What may not be passed."""
+    """The limits of a build."""
 
     max_mb: float | None = Field(
         None, gt=0, description="Megabytes, installed.", json_schema_extra={"unit": "megabytes"}
@@ -82,7 +82,7 @@ class Limits(_Part):
 
 
 class Verify(_Part):
-    """How the result is proved."""
+    """The settings for verifying a build."""
 
     dry_run: bool = Field(
         True, description="Run each workflow, with models that answer without being asked."
@@ -107,10 +107,12 @@ class Settings(_Part):
         description="Where a distribution comes from instead of this environment: "
         "a wheel, or its source.",
     )
-    folder: str = Field(".", description="What paths begin at; set by whoever reads the file.")
+    folder: str = Field(
+        ".", description="The folder at which paths begin; set by the reader of the file."
+    )
 
     def graphs(self) -> list[PythonTarget]:
-        """The graphs in Python among the workflows."""
+        """Return the graphs in Python among the workflows."""
         found = (self._graph(pattern) for pattern in self.workflows.files)
         return [each for each in found if each is not None]
 
@@ -122,12 +124,12 @@ class Settings(_Part):
         )
 
     def functions_folder(self) -> str:
-        """The folder with functions; empty: there is none."""
+        """Return the folder with functions; empty: there is none."""
         named = self.workflows.functions
         return str(Path(self.folder) / named) if named else ""
 
     def workflow_files(self) -> list[Path]:
-        """The workflows that are files, each once, sorted within a pattern.
+        """Return the workflows that are files, each once, sorted within a pattern.
 
         Raises: ConfigError (AX745): there is none, and no graph in Python.
         """

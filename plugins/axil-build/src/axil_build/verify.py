@@ -25,20 +25,20 @@ LONGEST_SECONDS: Final = 600.0
 
 
 def prove(plan: Plan, settings: Settings, wheels: Sequence[Wheel], main: Wheel) -> dict[str, Any]:
-    """What was found in a fresh environment.
+    """Return the findings in a fresh environment.
 
     Raises: ConfigError: AX743 something does not hold, AX744 a limit is passed; all at once.
     """
     with tempfile.TemporaryDirectory(prefix="axil-build-") as folder:
         python = _installed(Path(folder), [*wheels, main])
-        said = _inside(Path(folder), python, plan, settings)
-        said["bytes"] = sum(
+        stated = _inside(Path(folder), python, plan, settings)
+        stated["bytes"] = sum(
             file.stat().st_size for file in _site(Path(folder)).rglob("*") if file.is_file()
         )
-    problems = list(_faults(said, plan, settings, [*wheels, main]))
+    problems = list(_faults(stated, plan, settings, [*wheels, main]))
     if problems:
         raise ConfigError(problems)
-    return said
+    return stated
 
 
 def _installed(folder: Path, wheels: Sequence[Wheel]) -> Path:
@@ -70,11 +70,11 @@ def _installed(folder: Path, wheels: Sequence[Wheel]) -> Path:
         command, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False
     )
     if done.returncode:
-        told = (
+        message = (
             "; ".join(line for line in done.stderr.strip().splitlines() if line.startswith("ERROR"))
             or done.stderr[-500:]
         )
-        raise ConfigError(Problem("AX743", "verify", f"the lock cannot be installed: {told}"))
+        raise ConfigError(Problem("AX743", "verify", f"the lock cannot be installed: {message}"))
     return python
 
 
@@ -84,7 +84,7 @@ def _site(folder: Path) -> Path:
 
 
 def _inside(folder: Path, python: Path, plan: Plan, settings: Settings) -> dict[str, Any]:
-    """What the environment says of itself; its own process, with no variable of ours."""
+    """Return the environment's own report; its process gets none of our variables."""
     asked = {
         "package": package_of(plan),
         "workflows": [plan.named(each) for each in plan.workflows],
@@ -114,15 +114,15 @@ def _inside(folder: Path, python: Path, plan: Plan, settings: Settings) -> dict[
     try:
         return json.loads(done.stdout.strip().rpartition("\n")[2])
     except ValueError:
-        told = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise ConfigError(Problem("AX743", "verify", f"it cannot be looked at: {told}")) from None
+        report = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise ConfigError(Problem("AX743", "verify", f"it cannot be looked at: {report}")) from None
 
 
 def _faults(
     said: dict[str, Any], plan: Plan, settings: Settings, wheels: Sequence[Wheel]
 ) -> list[Problem]:
     locked = {each.name: each.version for each in wheels}
-    problems = [Problem("AX743", "verify", told) for told in said["faults"]]
+    problems = [Problem("AX743", "verify", report) for report in said["faults"]]
     if said["installed"] != locked:
         apart = sorted(set(said["installed"].items()) ^ set(locked.items()))
         problems.append(

@@ -60,7 +60,7 @@ def make(name: str, into: Path, source: str = "") -> Wheel:
 
 
 def described(name: str, path: Path) -> Wheel:
-    """A wheel's facts."""
+    """Return a wheel's facts."""
     with zipfile.ZipFile(path) as file:
         size = sum(each.file_size for each in file.infolist())
     return Wheel(
@@ -74,12 +74,12 @@ def described(name: str, path: Path) -> Wheel:
 
 def _editable(metadata: Any) -> Path | None:
     try:
-        said = json.loads(metadata.read_text("direct_url.json") or "{}")
+        stated = json.loads(metadata.read_text("direct_url.json") or "{}")
     except ValueError:
         return None
     return (
-        Path(unquote(urlparse(said["url"]).path))
-        if said.get("dir_info", {}).get("editable")
+        Path(unquote(urlparse(stated["url"]).path))
+        if stated.get("dir_info", {}).get("editable")
         else None
     )
 
@@ -105,16 +105,16 @@ def _built(name: str, source: Path, into: Path) -> Path:
         )
         made = list(Path(folder).glob("*.whl"))
         if done.returncode or not made:
-            told = (done.stderr.strip().splitlines() or ["its backend made no wheel"])[-1]
+            report = (done.stderr.strip().splitlines() or ["its backend made no wheel"])[-1]
             hint = f"Is its build backend installed here? Or name a wheel: [sources] {name} = …"
             raise ConfigError(
-                Problem("AX742", name, f"its source {source} cannot be built: {told}", hint)
+                Problem("AX742", name, f"its source {source} cannot be built: {report}", hint)
             )
         return _normal(made[0], into)
 
 
 def _normal(wheel: Path, into: Path) -> Path:
-    """The same wheel with its files in order and without dates."""
+    """Return the same wheel with its files in order and without dates."""
     with zipfile.ZipFile(wheel) as file:
         files = {each: file.read(each) for each in file.namelist() if not each.endswith("/")}
     return write_zip(into / wheel.name, files)
@@ -155,13 +155,13 @@ def _packed(name: str, metadata: Any, into: Path) -> Path:
 
 
 def _compressed(tags: Iterable[str]) -> str:
-    """Tags as a file's name has them: ``py2.py3-none-any``."""
+    """Return tags as a file's name has them: ``py2.py3-none-any``."""
     parts = [tag.split("-") for tag in tags]
     return "-".join(".".join(sorted({part[i] for part in parts})) for i in range(3))
 
 
 def record_of(files: Mapping[str, bytes], name: str) -> bytes:
-    """The RECORD of a wheel."""
+    """Return the RECORD of a wheel."""
     rows: list[str] = []
     for path, data in sorted(files.items()):
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

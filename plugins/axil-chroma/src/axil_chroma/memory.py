@@ -28,7 +28,7 @@ from axil_models import (
 
 
 class ChromaMemoryConfig(Place):
-    """Where it is kept, whose it is, and how much of it."""
+    """The place of the memory, its owner, and its size."""
 
     namespace: list[Owner] = Field(
         default_factory=list[Owner], description="Kept apart for each: run, session, agent, user."
@@ -63,7 +63,7 @@ class ChromaMemory:
         self.store = Store(self.config, "memories")
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """What is nearest; for an empty query, what is newest.
+        """Return the nearest blocks; for an empty query, the newest.
 
         Raises: ContextError (AX893, AX894, AX910, AX911).
         """
@@ -83,7 +83,7 @@ class ChromaMemory:
         return with_provider(found, self.context_label)
 
     async def learn(self, turn: Turn, /) -> None:
-        """Remember a turn; told again, it is remembered once. Raises: as ``get_blocks``."""
+        """Remember a turn, once if it comes again. Raises: as ``get_blocks``."""
         own = owner_metadata(self.config.namespace, turn.query, self.config.user_field)
         text = turn_text(turn, self.config.remember)
         if text.strip():
@@ -121,7 +121,7 @@ class ChromaMemory:
         owned = [
             block.metadata for block in blocks if all(name in block.metadata for name in names)
         ]
-        # what is nobody's pushes nobody's out
+        # blocks without an owner push out blocks without an owner
         whose = {tuple((name, metadata[name]) for name in names) for metadata in owned}
         for owner in sorted(whose, key=repr):
             await self._evict(dict(owner))

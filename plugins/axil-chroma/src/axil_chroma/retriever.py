@@ -23,7 +23,7 @@ from axil_retrieval import Chunk, Sources, chunked, difference
 
 
 class ChromaConfig(Sources, Place):
-    """What is searched, and where its vectors are kept."""
+    """The documents that are searched, and the place of their vectors."""
 
     refresh: Literal["once", "query", "never"] = Field(
         "once", description="When sources are looked at: once, at each query, or never."
@@ -50,7 +50,7 @@ class ChromaRetriever:
         """How often the collection had been lost when all sources were in it."""
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """The nearest blocks; their score is the cosine.
+        """Return the nearest blocks; their score is the cosine.
 
         Raises: ContextError; and what the embedder and Chroma raise.
         """
@@ -69,7 +69,7 @@ class ChromaRetriever:
         """Embed what is new or has changed, forget what is gone; the names of the documents that
         were embedded.
 
-        A document's old chunks are there until its new ones are. Whoever was interrupted is
+        A document's old chunks are there until its new ones are. An interrupted process is
         finished by the next one.
         """
         return await self._flight.run(self._refreshed)
@@ -126,7 +126,7 @@ def _uri(metadata: Any) -> str:
 
 
 def _whole(held: Sequence[tuple[str, Any]]) -> dict[str, str]:
-    """The digest of each document whose chunks are all there."""
+    """Return the digest of each document whose chunks are all there."""
     counts: Counter[tuple[str, str, int]] = Counter(
         (_uri(m), m["axil_digest"], int(m["axil_chunks"])) for _, m in held
     )

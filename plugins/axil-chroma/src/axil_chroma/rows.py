@@ -32,12 +32,12 @@ def row(block: ContextBlock, **marks: str | float) -> Row:
 
 
 def block(metadata: Mapping[str, Any], score: float | None = None) -> ContextBlock:
-    """The block that ``row`` made metadata of."""
+    """Return the block that ``row`` made metadata of."""
     return ContextBlock(**json.loads(metadata[BLOCK]), score=score)
 
 
 def id_of(block: ContextBlock) -> str:
-    """What Chroma knows a block by.
+    """Return the id of a block in Chroma.
 
     Raises: ContextError (AX892): it has neither ``uri`` nor ``chunk_id``.
     """
@@ -45,12 +45,12 @@ def id_of(block: ContextBlock) -> str:
 
 
 def clean(text: str) -> str:
-    """Text that can be UTF-8: lone surrogates are replaced."""
+    """Return text that can be UTF-8: lone surrogates are replaced."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def flat(metadata: Mapping[str, Any]) -> dict[str, str | int | float | bool]:
-    """The values that Chroma can compare."""
+    """Return the values that Chroma can compare."""
     return {name: value for name, value in metadata.items() if _is_flat(name, value)}
 
 
@@ -77,10 +77,10 @@ def where(filters: Mapping[str, Any], **marks: Any) -> Where | None:
 
 
 def is_whole(filters: Mapping[str, Any]) -> bool:
-    """Whether Chroma can hold all of ``filters``."""
+    """Return whether Chroma can express all of ``filters``."""
     return len(flat(filters)) == len(filters)
 
 
 def metadatas(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The metadata of what ``get`` gave."""
+    """Return the metadata of what ``get`` gave."""
     return cast("Sequence[Mapping[str, Any]]", found.get("metadatas") or ())

@@ -16,7 +16,7 @@ from axil_models import ContextError, call_async, decoded_settings
 
 
 class SentenceConfig(BaseModel):
-    """Which model."""
+    """The model to use."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -58,7 +58,7 @@ class SentenceEmbedder:
         return None if model is None else int(model.get_sentence_embedding_dimension())
 
     async def embed(self, texts: Sequence[str], /) -> list[list[float]]:
-        """A vector for each text.
+        """Return a vector for each text.
 
         Raises: ContextError (AX912): the library is not installed; AX913: the model is no folder.
         """
@@ -77,8 +77,10 @@ class SentenceEmbedder:
 
     def _loaded(self) -> Any:
         if not self.config.allow_downloads and not Path(self.config.model).is_dir():
-            told = f'"{self.config.model}" is no folder, and nothing is downloaded.'
-            raise ContextError("AX913", told, "Give the folder of a model, or set allow_downloads.")
+            message = f'"{self.config.model}" is no folder, and nothing is downloaded.'
+            raise ContextError(
+                "AX913", message, "Give the folder of a model, or set allow_downloads."
+            )
         try:
             library: Any = importlib.import_module("sentence_transformers")
         except ImportError as error:

@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 
 class Place(ProviderSettings):
-    """Where a collection is: the settings that everything on Chroma has."""
+    """The place of a collection: the settings of every component on Chroma."""
 
     path: str = Field(
         "",
@@ -70,7 +70,7 @@ class Place(ProviderSettings):
 
 
 class _Collection(Protocol):
-    """What is used of Chroma's collections."""
+    """The part of Chroma's collections that is used here."""
 
     metadata: Mapping[str, Any] | None
 
@@ -121,7 +121,7 @@ class Store:
 
     @property
     def embedder(self) -> Embedder:
-        """What makes the vectors; made when it is first used."""
+        """The embedder; made when it is first used."""
         with granted(self._grants):
             made = self._embedder = self._embedder or component_of(
                 "embedders", self.place.embedder, self.name
@@ -131,7 +131,7 @@ class Store:
     # -- opening
 
     def _opened(self) -> _Collection:
-        """The collection, made if it is not there. Raises: ContextError (AX910, AX911)."""
+        """Return the collection, made if it is not there. Raises: ContextError (AX910, AX911)."""
         with self._lock:
             if self._collection is None:
                 with _opening:
@@ -170,10 +170,10 @@ class Store:
 
     def _checked(self, client: Any) -> _Collection:
         name = self.embedder.name
-        told = {"axil_embedder": name, "axil_version": 1}
+        data = {"axil_embedder": name, "axil_version": 1}
         found: _Collection = client.get_or_create_collection(
             self.name,
-            metadata=told,
+            metadata=data,
             embedding_function=None,
             configuration={"hnsw": {"space": "cosine"}},
         )
@@ -194,8 +194,8 @@ class Store:
     # -- using
 
     async def _asked(self, use: Callable[..., Result], *given: Any) -> Result:
-        """What ``use`` gives, in a thread; once more where somebody has deleted the collection, or
-        its server has begun anew.
+        """Return the result of ``use``, run in a thread; once more where the collection was
+        deleted, or its server restarted.
 
         Raises: ContextError (AX911): a server has gone; the next use asks it again.
         """
@@ -265,7 +265,7 @@ class Store:
     async def search(
         self, text: str, top_k: int, filters: Mapping[str, Any], **marks: Any
     ) -> list[ContextBlock]:
-        """The nearest blocks, best first; the score is the cosine.
+        """Return the nearest blocks, best first; the score is the cosine.
 
         Raises: ContextError (AX893, AX910, AX911).
         """
@@ -307,7 +307,7 @@ class Store:
     async def all(
         self, filters: Mapping[str, Any], **marks: Any
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Ids and metadata of all rows that fit, as far as Chroma can say."""
+        """Return ids and metadata of all rows that fit, as far as Chroma can say."""
         return await self._asked(self._all, rows.where(filters, **marks))
 
     def _all(self, condition: rows.Where | None) -> list[tuple[str, Mapping[str, Any]]]:
@@ -320,7 +320,7 @@ class Store:
                 return found
 
     async def count(self, filters: Mapping[str, Any], **marks: Any) -> int:
-        """How many rows fit, as far as Chroma can say."""
+        """Return how many rows fit, as far as Chroma reports it."""
         condition = rows.where(filters, **marks)
         return await self._asked(
             lambda: len(self._opened().get(where=condition, include=[])["ids"])

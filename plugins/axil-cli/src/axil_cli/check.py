@@ -17,7 +17,7 @@ from axil_cli.source import TARGET, settings, workflow_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What there is to say of one file."""
+    """The findings of one file."""
 
     file: str
     problems: tuple[Problem, ...]
@@ -25,7 +25,7 @@ class Finding:
 
     @property
     def is_fine(self) -> bool:
-        """Whether it can run."""
+        """True if the file can run."""
         return not any(problem.severity == "error" for problem in self.problems)
 
     @property
@@ -102,14 +102,14 @@ def _examined(
     warnings: tuple[Problem, ...] = tuple(workflow.spec.extras.get("warnings", ()))
     planner = Compiler(workflow.setting)
     plan = None
-    told: tuple[Problem, ...] = ()
+    report: tuple[Problem, ...] = ()
     try:
         plan = planner.compile(workflow.spec)
     except AxilError as error:
-        told = problems_of(error)
+        report = problems_of(error)
     unsure = () if plan is None else tuple(_at_once(plan, session))
     found = dict.fromkeys(
-        (*warnings, *(each for each in renamed if each.where), *planner.problems, *told, *unsure)
+        (*warnings, *(each for each in renamed if each.where), *planner.problems, *report, *unsure)
     )
     return Finding(file=file, problems=tuple(found), plan=plan)
 
@@ -135,14 +135,14 @@ def _at_once(plan: Plan, session: Session) -> Iterator[Problem]:
         ]
         if len({edge.target for edge in taken}) > 1:
             ways = ", ".join(f"{edge.source} -> {edge.target}" for edge in taken)
-            told = (
+            message = (
                 f"{scope.name} is entered by {ways}, "
                 "which are all taken in every run: that fails with AX402."
             )
             yield Problem(
                 "AX402",
                 str(taken[1].place or scope.name),
-                told,
+                message,
                 "Let one edge enter it, or give the edges conditions.",
                 "warning",
             )
@@ -218,7 +218,7 @@ def _tell(each: Finding, session: Session) -> None:
 
 
 def _is_written(edge: EdgeSpec) -> bool:
-    """Whether an edge was written as one: those that ``start`` and ``end`` mean were not."""
+    """Return whether an edge was written as one: those that ``start`` and ``end`` mean were not."""
     return edge.place is None or "edges" in edge.place.keys
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Exit(IntEnum):
-    """What the command's exit code says."""
+    """The meaning of the command's exit code."""
 
     DONE = 0
     FAILED = 1
@@ -47,13 +47,13 @@ class Exit(IntEnum):
     LIMITED = 4
     INTERRUPTED = 130
     UNREAD = 141
-    """Whoever read the output has gone, ``axil … | head``, or it cannot be written."""
+    """The reader of the output has gone, ``axil … | head``, or it cannot be written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """What every sub-command is given: the installed components under the policy in force, and
-    where to write.
+    """The session of a sub-command: the installed components under the policy in force, and the
+    output streams.
     """
 
     registry: Registry
@@ -68,7 +68,9 @@ class Session:
     """Options of plugins that were given; see ``axil_cli.launch``."""
 
     def say(self, text: str = "") -> None:
-        """A result, on standard output; on a terminal without characters that would steer it."""
+        """Write a result to standard output; on a terminal without characters that would steer
+        it.
+        """
         write(self.stdout, (clean(text) if self.stdout.isatty() else text) + "\n")
 
     def tell(self, text: str = "") -> None:
@@ -116,7 +118,7 @@ def _allowed(given: str) -> str:
 def equipped(
     options: argparse.Namespace, session: Session, functions: str | None = None
 ) -> Generator[Session]:
-    """The session with the components of one run: those that are installed, and those of
+    """Give the session with the components of one run: those that are installed, and those of
     ``--functions``, or else of ``functions``.
 
     Raises: ConfigError (AX700, AX884).
@@ -187,7 +189,7 @@ def write(stream: TextIO, text: str) -> None:
 
 
 def can_show(stream: TextIO, text: str) -> bool:
-    """Whether the stream's encoding has all of these characters."""
+    """Return whether the stream's encoding has all of these characters."""
     try:
         text.encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -196,7 +198,7 @@ def can_show(stream: TextIO, text: str) -> bool:
 
 
 def read_text(path: str, option: str) -> str:
-    """The text of a file, or of standard input for ``-``.
+    """Return the text of a file, or of standard input for ``-``.
 
     Raises: ConfigError (AX700): it cannot be read.
     """
@@ -212,12 +214,12 @@ def read_text(path: str, option: str) -> str:
 
 
 def misuse(option: str, message: str, hint: str = "") -> ConfigError:
-    """An option that cannot be used as it was given."""
+    """Return an option that cannot be used as it was given."""
     return ConfigError(Problem("AX700", option, message, hint))
 
 
 def problems_of(error: AxilError) -> tuple[Problem, ...]:
-    """What an error says, as problems."""
+    """Return the problems that an error holds."""
     several = getattr(error, "problems", None)
     if several:
         return tuple(several)
@@ -225,7 +227,7 @@ def problems_of(error: AxilError) -> tuple[Problem, ...]:
 
 
 def told_once(problems: Iterable[Problem]) -> list[str]:
-    """Write problems as lines; one that is found at several places is told once, with them."""
+    """Write problems as lines; one that is found at several places is written once, with them."""
     places: dict[Problem, dict[str, None]] = {}
     for problem in problems:
         places.setdefault(replace(problem, where=""), {})[problem.where] = None
@@ -241,10 +243,10 @@ def _also(places: list[str]) -> str:
 
 
 def _short(place: str) -> str:
-    """A place without its folder."""
+    """Return a place without its folder."""
     return place.rpartition("/")[2]
 
 
 def is_debugging() -> bool:
-    """Whether tracebacks are wanted: ``AXIL_DEBUG=1``."""
+    """Return whether tracebacks are wanted: ``AXIL_DEBUG=1``."""
     return os.environ.get("AXIL_DEBUG", "") not in ("", "0")

@@ -1,4 +1,4 @@
-"""What is said of runs that would do nothing useful, before they begin and when they are over."""
+"""Findings about runs that would do nothing useful, before they begin and when they are over."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ def check_input(workflow: Workflow, registry: Registry) -> None:
     for name in begin:
         node = nodes.get(name)
         if node is not None and _asks_a_model(node, registry):
-            told = f'the workflow begins with "{name}", which asks a model, and there is no input.'
+            message = (
+                f'the workflow begins with "{name}", which asks a model, and there is no input.'
+            )
             hint = "Write --input TEXT; --input '' where none is meant."
-            raise ConfigError(Problem("AX120", "--input", told, hint))
+            raise ConfigError(Problem("AX120", "--input", message, hint))
 
 
 def _asks_a_model(node: NodeSpec, registry: Registry) -> bool:
-    """Whether the manifest of a node's type says that its settings name a model."""
+    """Return whether the manifest of a node's type says that its settings name a model."""
     if node.use is None or ":" in node.use.type:
         return False
     try:
@@ -46,7 +48,7 @@ def _asks_a_model(node: NodeSpec, registry: Registry) -> bool:
 
 
 def not_taken(plan: Plan, activations: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the edges at which a run came to an end before its exit, with their conditions.
+    """Yield the edges at which a run ended before its exit, with their conditions.
 
     Args:
         activations: the firings of the run, as data.

@@ -18,14 +18,14 @@ from typing import IO, Any, Final, Literal
 from axil_cli.command import Session, misuse
 
 RUNS: Final = "axil-runs"
-"""Where folders of runs are made that were not told where theirs is."""
+"""The folder for runs that name none of their own."""
 ATTACHMENTS: Final = "attachments"
 RECORD: Final = ".axil"
 """Where it is written down what was attached."""
 _MOST: Final = 1_000
-"""Artifacts that are told."""
+"""Artifacts that are reported."""
 _SHOWN: Final = 20
-"""Artifacts that are told to people."""
+"""Artifacts that are reported to people."""
 _CHUNK: Final = 1 << 20
 _TICK: Final = 20_000_000
 """Nanoseconds: file systems keep times in ticks of the kernel, which are shorter."""
@@ -97,7 +97,7 @@ class RunFolder:
             self._record()
 
     def __enter__(self) -> RunFolder:
-        """The run begins: remember what is there."""
+        """Remember the files that are there when the run begins."""
         self._before = dict(self._seen())
         age = time.time_ns() - max((changed for *_, changed in self._before.values()), default=0)
         if 0 <= age < _TICK:  # what the run changes within the tick would look as before
@@ -105,17 +105,15 @@ class RunFolder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """The run is over: find what it made; take the folder away, if it is the run's own and
-        there is nothing in it.
-        """
+        """Find the files that the run made; remove the folder if it is the run's own and empty."""
         self.artifacts = list(self._changed())
         if self.is_own:
             for folder in (self.path, self.path.parent):
                 with suppress(OSError):
                     folder.rmdir()
 
-    def told(self) -> dict[str, Any]:
-        """The folder for ``--format json``."""
+    def as_data(self) -> dict[str, Any]:
+        """Return the folder for ``--format json``."""
         return {
             "workspace": str(self.path) if self.path.is_dir() else None,
             "attachments": [asdict(each) for each in self.attachments],
@@ -124,7 +122,7 @@ class RunFolder:
         }
 
     def tell(self, session: Session) -> None:
-        """What the run made, for people, on standard error."""
+        """Report the files that the run made, for people, on standard error."""
         if self.artifacts:
             session.tell(f"Files in {self.shown}:")
             for each in self.artifacts[:_SHOWN]:
@@ -135,7 +133,7 @@ class RunFolder:
             session.tell(f"The run's files are in {self.shown}.")
 
     def _changed(self) -> Iterator[Artifact]:
-        """The files that were made or changed, by name."""
+        """Yield the files that were made or changed, by name."""
         for name, seen in self._seen():
             before = self._before.get(name)
             kept = None if before == seen else self._kept(name)
@@ -194,7 +192,7 @@ class RunFolder:
             ) from error
 
     def _seen(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Every plain file that may be an artifact, with what changes when it does.
+        """Yield every plain file that may be an artifact, with the facts that change when it does.
 
         Links are not followed.
         """
@@ -211,7 +209,7 @@ class RunFolder:
                         yield os.path.relpath(path, self.path).replace(os.sep, "/"), seen
 
     def _kept(self, name: str) -> Kept | None:
-        """What is known of a file; None: it cannot be read."""
+        """Return the facts about a file; None: it cannot be read."""
         try:
             with open(self.path / name, "rb", opener=_opened) as file:
                 size = os.fstat(file.fileno()).st_size
@@ -226,7 +224,7 @@ class RunFolder:
 
 
 def _opened(path: str, flags: int) -> int:
-    """No link is followed, and a pipe keeps nobody waiting."""
+    """No link is followed, and a pipe causes no wait."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -244,8 +242,8 @@ def _media_type(name: str) -> str:
 
 
 def placed(running: dict[str, Any], given: str | None) -> RunFolder:
-    """The folder of the run that ``running`` describes (fields of ``axil.Options``), and its id and
-    workspace put there.
+    """Return the folder of the run that ``running`` describes (fields of ``axil.Options``), and its
+    id and workspace put there.
 
     Raises: ConfigError (AX700): it is no folder.
     """

@@ -121,7 +121,7 @@ def add(
 
 
 def given(found: Mapping[str, Any], options: argparse.Namespace) -> tuple[Given, ...]:
-    """Those of the options that were given, in the order in which they were.
+    """Return the options that were given, in their order.
 
     Raises: ConfigError (AX700): two that exclude each other.
     """
@@ -199,7 +199,9 @@ def _declare(parser: Any, name: str, option: Any) -> bool:
 
 
 def _describe(parser: argparse.ArgumentParser, command: str, registry: Registry) -> None:
-    """All options of plugins, for help; one that cannot be had says so instead of its help."""
+    """Describe all options of plugins for help; one that cannot be loaded shows the reason instead
+    of its help.
+    """
     group = parser.add_argument_group("options of plugins")
     for each in registry.candidates(_KIND):
         if each.status == "blocked" or not each.name.startswith(f"{command}."):

@@ -59,7 +59,7 @@ _OWN = {
 
 
 def main(argv: Sequence[str] | None = None, *, program: str = "") -> int:
-    """The command. Gives the exit code; see ``Exit``.
+    """Return the command. Gives the exit code; see ``Exit``.
 
     Args:
         program: the command of a distribution that was built around one workflow: it is what help
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None, *, program: str = "") -> int:
     except (BrokenPipeError, Unwritten) as error:
         # nothing more can be said, not even at the end of the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        if isinstance(error, Unwritten):  # else whoever read us has enough
+        if isinstance(error, Unwritten):  # else the reader has enough
             with suppress(OSError):
                 write(sys.stderr, f"error: the output cannot be written: {error.strerror}.\n")
         return Exit.UNREAD
@@ -172,24 +172,26 @@ def _parser(name: str) -> argparse.ArgumentParser:
 
 
 def _listed() -> str:
-    """All commands that may be used, with what is known of them without an import."""
+    """Return all commands that may be used, with what is known of them without an import."""
     try:
         registry = _registry(argparse.Namespace())
         found = [each for each in registry.candidates("commands") if each.status != "blocked"]
     except ConfigError as error:  # settings that make no sense must not take the help away
         return "\n".join(map(str, error.problems))
-    told = [
+    lines = [
         (each.name, _OWN.get(each.name, "") if each.distribution == SELF else _said(each, registry))
         for each in found
     ]
-    width = max((len(name) for name, _ in told), default=0)
+    width = max((len(name) for name, _ in lines), default=0)
     return "\n".join(
-        ["commands:", *(f"  {name:<{width}}  {words}".rstrip() for name, words in told)]
+        ["commands:", *(f"  {name:<{width}}  {words}".rstrip() for name, words in lines)]
     )
 
 
 def _said(command: Component, registry: Registry) -> str:
-    """What a distribution says of its command: in its manifest, else of itself; and who says it."""
+    """Return a distribution's description of its command, from its manifest or else its metadata,
+    and the source.
+    """
     manifest = registry.manifest(command.distribution)
     described = manifest.find("commands", command.name) if manifest is not None else None
     words = described.get("summary", "") if described is not None else ""
@@ -202,7 +204,7 @@ def _said(command: Component, registry: Registry) -> str:
 
 
 def _registry(options: argparse.Namespace) -> Registry:
-    """What is installed, under the environment's policy and the options.
+    """Return the registry under the environment's policy and the options.
 
     The command's own distributions are always admitted.
     """
@@ -232,7 +234,7 @@ def _command(registry: Registry, name: str) -> Command:
     try:
         found: Any = registry.resolve("commands", name)
     except UnknownComponent as error:
-        # who provides the right one matters to nobody who mistyped it
+        # the provider of the right one does not matter after a slip of the key
         hint = re.sub(r" \([^()]*, installed\)", "", error.hint).replace("Installed:", "Commands:")
         raise UnknownComponent(error.message, hint=hint) from None
     command = found() if isinstance(found, type) else found
@@ -245,7 +247,7 @@ def _command(registry: Registry, name: str) -> Command:
 
 
 def _hooks(registry: Registry, wanted: Sequence[str]) -> Any:
-    """A manager with the hook plugins that the settings and ``--hook`` name, each once; None
+    """Return a manager with the hook plugins that the settings and ``--hook`` name, each once; None
     without any.
 
     Raises: UnknownComponent and its kin: it cannot be had; PluginContract: it implements no hook.
@@ -269,7 +271,7 @@ def _hooks(registry: Registry, wanted: Sequence[str]) -> Any:
 
 
 def script() -> None:
-    """The command as a program: main, then the end of the process.
+    """Run the command as a program: main, then the end of the process.
 
     A body may have left a thread behind that does not end; the interpreter would wait for it.
     """

@@ -53,7 +53,7 @@ class Page:
         return max(min(known or shutil.get_terminal_size((80, 24)).columns, _WIDEST), 40)
 
     def sign(self, sign: str) -> str:
-        """The sign, or what stands for it where the encoding lacks it."""
+        """Return the sign, or what stands for it where the encoding lacks it."""
         return self._signs[sign]
 
     def fit(self, text: str, room: int) -> str:
@@ -82,7 +82,7 @@ class Page:
         self.write("".join(held))
 
     def rule(self, title: str) -> None:
-        """A line across the page with a title."""
+        """Write a line across the page with a title."""
         line = self.sign("─")
         title = self.fit(clean(title), self.width - 6)
         rest = line * max(self.width - columns(title) - 4, 2)
@@ -172,7 +172,7 @@ class Paragraph:
 
 
 def columns(text: str) -> int:
-    """How wide a text is on a terminal.
+    """Return the width of a text on a terminal, in columns.
 
     >>> columns("axil"), columns("日本"), columns("e\\u0301")
     (4, 4, 1)
@@ -186,7 +186,7 @@ def columns(text: str) -> int:
 
 
 def _fitting(word: str, room: int) -> int:
-    """How many letters of a word that is too long fit; at least one."""
+    """Return how many letters of a word that is too long fit; at least one."""
     used = 0
     for at, letter in enumerate(word):
         used += columns(letter)

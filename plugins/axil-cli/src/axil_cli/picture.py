@@ -37,7 +37,7 @@ def listed(
 
 
 def ago(seconds: float) -> str:
-    """How long that is, in one unit.
+    """Return the age in one unit.
 
     >>> ago(5), ago(200), ago(7300), ago(200000)
     ('5s ago', '3m ago', '2h ago', '2d ago')
@@ -49,7 +49,7 @@ def ago(seconds: float) -> str:
 
 
 def until(seconds: float) -> str:
-    """How long there is to answer.
+    """Return the time left to answer.
 
     >>> until(7300), until(-200)
     ('due in 2h 1m', 'overdue for 3m 20s')
@@ -62,7 +62,7 @@ def until(seconds: float) -> str:
 
 
 def told_question(question: Question, now: float) -> Iterator[str]:
-    """A question that a run waits for, with its id and all that is shown of it."""
+    """Yield the lines of a question that a run waits for, with its id."""
     what = "a time" if question.kind == "timer" else "an answer to"
     when = (
         ""
@@ -76,8 +76,8 @@ def told_question(question: Question, now: float) -> Iterator[str]:
 
 
 def asked(question: Question) -> Iterator[str]:
-    """What a person has to know to answer a question: of a tool its arguments and what it changes,
-    of a breakpoint what the node is given, else the whole text.
+    """Return the facts for answering a question: of a tool its arguments and what it changes, of
+    a breakpoint what the node is given, else the whole text.
     """
     data: Mapping[str, Any] = plain(question.data)
     if question.kind == "tool_approval" and "tool" in data:
@@ -104,8 +104,8 @@ def asked(question: Question) -> Iterator[str]:
 def _fields(values: Mapping[str, Any]) -> Iterator[str]:
     """Values by name, each line of a text on a line of its own."""
     for name, value in values.items():
-        told = text_of(value) if is_messages(value) else value
-        first, *more = (render(told).splitlines() or [""]) if told is not None else ["null"]
+        report = text_of(value) if is_messages(value) else value
+        first, *more = (render(report).splitlines() or [""]) if report is not None else ["null"]
         yield f"    {name}: {first}"
         yield from (f"    {' ' * (len(name) + 2)}{line}" for line in more)
 
@@ -113,7 +113,7 @@ def _fields(values: Mapping[str, Any]) -> Iterator[str]:
 def told_run(
     info: RunInfo, now: float, changed: Sequence[str], differences: Sequence[str] = ()
 ) -> Iterator[str]:
-    """A run in a few lines.
+    """Yield a few lines about a run.
 
     ``changed``: files that are not what they were; ``differences``: of its graph and what is there
     now.
@@ -129,7 +129,9 @@ def told_run(
 
 
 def told_outline(drawn: Outline) -> Iterator[str]:
-    """A run's nodes as a tree: how often each ended, when, and what it used; input and output."""
+    """Yield a run's nodes as a tree: how often each ended, when, and what it used; input and
+    output.
+    """
     used = spent(drawn.used.get("tokens", {}), drawn.used.get("cost", 0.0))
     firings = drawn.used.get("firings", 0)
     parts = [f"{drawn.seconds:.1f} s", f"{firings} firing{'s' if firings != 1 else ''}", *used]
@@ -149,7 +151,7 @@ def told_outline(drawn: Outline) -> Iterator[str]:
 
 
 def _row(nodes: Sequence[OutlineNode], number: int) -> tuple[str, str, str, str]:
-    """A node in the tree: its name, what became of it, when that was, and what it used."""
+    """Return a node in the tree: its name, what became of it, when that was, and what it used."""
     node = nodes[number]
     later = [each for each in nodes[number + 1 :] if len(each.path) >= len(node.path)]
     margin = "".join(
@@ -162,12 +164,12 @@ def _row(nodes: Sequence[OutlineNode], number: int) -> tuple[str, str, str, str]
     times = f"×{node.times}" if node.times > 1 else ""
     state = "waits" if node.waits else "" if node.times or node.rounds else "not finished"
     ended = "" if node.ended is None else f"at {node.ended:.1f} s"
-    told = " ".join(part for part in (rounds or times, state) if part)
-    return name, told, ended, " · ".join(spent(node.tokens, node.cost))
+    message = " ".join(part for part in (rounds or times, state) if part)
+    return name, message, ended, " · ".join(spent(node.tokens, node.cost))
 
 
 def _goes_on(later: Sequence[OutlineNode], depth: int) -> bool:
-    """Whether a branch at this depth has another node below."""
+    """Return whether a branch at this depth has another node below."""
     for node in later:
         if len(node.path) == depth:
             return True
@@ -191,7 +193,7 @@ def spent(tokens: Mapping[str, float], cost: float) -> list[str]:
 
 
 def told_step(step: RunStep) -> Iterator[str]:
-    """A step: its number, when it was, who, and what came of it."""
+    """Yield the lines of a step: its number, time, node and result."""
     who = " ".join(
         part
         for part in (
@@ -221,7 +223,7 @@ def _line(name: str, value: Any) -> str:
 
 
 def said(value: Any) -> str:
-    """A value on one line: of messages and replies what they say, else JSON."""
+    """Return a value on one line: of messages and replies what they say, else JSON."""
     if is_messages(value):
         return " | ".join(" ".join(text_of(plain(each)).split()) for each in value)
     if isinstance(value, Mapping) and "tool_calls" in value:
@@ -230,25 +232,25 @@ def said(value: Any) -> str:
 
 
 def _reply(reply: Mapping[str, Any]) -> str:
-    """What a model said, and the calls that it asked for."""
+    """Return the text of a model, and the calls that it asked for."""
     calls = cast("list[Mapping[str, Any]]", reply.get("tool_calls") or [])
-    told = [
+    lines = [
         f"{call.get('name', '')}({as_json(call.get('arguments') or {}, indent=None)})"
         for call in calls
     ]
     text = " ".join(str(reply.get("text") or "").split())
-    return " ".join(part for part in (text, *(f"⚙ {each}" for each in told)) if part)
+    return " ".join(part for part in (text, *(f"⚙ {each}" for each in lines)) if part)
 
 
 def told_difference(each: Difference) -> Iterator[str]:
-    """What one activation came to in each of two runs."""
+    """Return the results of one activation in two runs."""
     yield f"{each.activation}: {each.kind}"
     for sign, value in (("-", each.first), ("+", each.second)):
         if value is None:
             continue
-        told = (
+        lines = (
             [f"{name}: {said(part)}" for name, part in cast("Mapping[str, Any]", value).items()]
             if isinstance(value, Mapping)
             else [said(value)]
         )
-        yield from (f"  {sign} {shortened(line, _WIDTH)}" for line in told)
+        yield from (f"  {sign} {shortened(line, _WIDTH)}" for line in lines)

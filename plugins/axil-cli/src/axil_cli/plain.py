@@ -90,8 +90,8 @@ def as_json(value: Any, *, indent: int | None = 2) -> str:
     )
 
 
-def told(error: AxilError | None) -> dict[str, Any] | None:
-    """An error as data."""
+def error_data(error: AxilError | None) -> dict[str, Any] | None:
+    """Return an error as data."""
     if error is None:
         return None
     problem = problems_of(error)[0]
@@ -104,7 +104,7 @@ def told(error: AxilError | None) -> dict[str, Any] | None:
 
 
 def summary(result: Result) -> dict[str, Any]:
-    """A result as data, in the types of JSON."""
+    """Return a result as data, in the types of JSON."""
     return {
         "status": result.status,
         "run_id": result.run_id,
@@ -114,7 +114,7 @@ def summary(result: Result) -> dict[str, Any]:
         "cycles": {path: asdict(tally) for path, tally in result.cycles.items()},
         "usage": {**asdict(result.usage), "seconds": round(result.usage.seconds, 6)},
         "questions": plain(result.questions),
-        "error": told(result.error),
+        "error": error_data(result.error),
     }
 
 

@@ -1,5 +1,4 @@
-"""What happens in a run, for somebody who watches: who said what, in order; which tools were
-called; rounds.
+"""The events of a run for a person who watches: texts in order, tool calls, rounds.
 
 One node speaks at a time. What others do meanwhile waits until it has finished what it says, so
 that words never mix; nothing is lost, and the order of each node's own deeds stays. On a terminal
@@ -23,7 +22,7 @@ from axil_cli.page import Page, Paragraph, columns
 from axil_cli.plain import as_json
 
 _PATIENCE: Final = 0.2
-"""Seconds until a firing that goes on is announced; one that is over sooner is told when it is
+"""Seconds until a firing that goes on is announced; one that is over sooner is shown when it is
 over.
 """
 _LINES: Final = 8
@@ -59,7 +58,7 @@ class Progress:
 
     @contextmanager
     def quiet(self) -> Generator[None]:
-        """While a question is open nothing is written over it; what happened meanwhile is told
+        """While a question is open nothing is written over it; events in the meantime are shown
         behind the answer.
         """
         if not self._questions:
@@ -73,7 +72,7 @@ class Progress:
             if not self._questions:
                 self.page.release()
 
-    # -- what observers are told
+    # -- the events of observers
 
     def run_started(self, run_id: str, plan: Any) -> None:
         self._title = plan.graph.spec.id or self._title
@@ -107,7 +106,7 @@ class Progress:
 
     def firing_failed(self, activation: Activation, kind: str, error: BaseException) -> None:
         self._took(activation)
-        # what failed inside a graph was told already
+        # a failure inside a graph was shown already
         if kind == "node" or not isinstance(error, NodeFailed):
             self._in_turn(activation, lambda: self._failed(activation, error))
 
@@ -129,7 +128,9 @@ class Progress:
             self._later.append((activation, tell))
 
     def _release(self) -> None:
-        """The speaker has finished; those who waited are told of, until one of them speaks on."""
+        """Release the speaker's turn, and show the texts of the waiting ones until one of them
+        continues.
+        """
         self._speaker = None
         waiting, self._later = self._later, []
         for activation, tell in waiting:
@@ -146,7 +147,7 @@ class Progress:
     # -- telling
 
     def _announce(self, activation: Activation) -> None:
-        """It goes on, and nothing was told of it yet."""
+        """It continues, and nothing of it was shown yet."""
         if self._silent.pop(activation, None) is None:
             return
         if self._questions or self._speaker is not None:
@@ -198,7 +199,7 @@ class Progress:
         turn.paragraph.feed(text)
 
     def _paused(self, activation: Activation, turn: _Turn) -> None:
-        """What was said is at an end for now; the node goes on."""
+        """End the present text; the node continues."""
         if turn.paragraph is not None:
             self._last = " ".join(turn.text.split())
         turn.end()
@@ -208,17 +209,17 @@ class Progress:
 
     def _finished(self, activation: Activation, output: Any, took: str) -> None:
         turn = self._turns.pop(activation, None) or _Turn()
-        said = _spoken(output)
+        stated = _spoken(output)
         if turn.paragraph is not None:
             self._last = " ".join(turn.text.split())
             turn.end(took)
         elif turn.text:
-            self._last = " ".join(said.split())
+            self._last = " ".join(stated.split())
             paragraph = self._paragraph(activation)
-            paragraph.feed(said or turn.text.lstrip())
+            paragraph.feed(stated or turn.text.lstrip())
             paragraph.end(took)
         else:
-            line = " ".join(said.split())
+            line = " ".join(stated.split())
             words = "(nothing)" if not line else "(passed on)" if line == self._last else line
             self._last = line or self._last
             self._noted(activation, "", f"{took}  {words}".strip())
@@ -239,7 +240,7 @@ class Progress:
         return Paragraph(self.page, self._column, column=self._named(activation), lines=_LINES)
 
     def _noted(self, activation: Activation, sign: str, words: str, *, bad: bool = False) -> None:
-        """One line."""
+        """Write one line."""
         at = self._named(activation, bad=bad)
         mark = f"{self.page.sign(sign)} " if sign else ""
         text = self.page.fit(clean(mark + words), self.page.width - at - 1)
@@ -248,7 +249,7 @@ class Progress:
     def _tool(
         self, activation: Activation, call: tuple[str, str], result: str, *, failed: bool
     ) -> None:
-        """A call and its result on one line; the result has the right of way."""
+        """Write a call and its result on one line; the result is cut last."""
         self._waits_no_more(activation)
         at = self._named(activation)
         name, arguments = call
@@ -263,8 +264,8 @@ class Progress:
         )
 
     def _named(self, activation: Activation, *, bad: bool = False) -> int:
-        """The heading, if it is another one, and the node's name unless it was named last; where
-        what is said of it begins.
+        """Return the heading, if it is another one, and the node's name unless it was named last;
+        where what is said of it begins.
         """
         rounds, item, path = where(activation.frame, activation.path)
         scope, _, node = path.rpartition("/")
@@ -295,14 +296,14 @@ class Progress:
             waiting.cancel()
 
     def _took(self, activation: Activation) -> str:
-        """How long a firing that is over took, if that is worth a word."""
+        """Return how long a finished firing took, if that is worth a word."""
         self._waits_no_more(activation)
         seconds = time.monotonic() - self._since.pop(activation, time.monotonic())
         return f"{seconds:.1f} s" if seconds >= _PATIENCE else ""
 
 
 class _Turn:
-    """What a node says at one firing, between two tool calls."""
+    """The output of a node in one firing, between two tool calls."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -310,14 +311,14 @@ class _Turn:
         self.calls: dict[str, tuple[str, str]] = {}
 
     def end(self, tail: str = "") -> None:
-        """The words are at an end."""
+        """End the text."""
         if self.paragraph is not None:
             self.paragraph.end(tail)
             self.paragraph = None
 
 
 def _called(chunk: Mapping[str, Any]) -> tuple[str, str]:
-    """A call's name and arguments, as they would be written."""
+    """Return a call's name and arguments, as they would be written."""
     given = cast("Mapping[str, Any]", chunk.get("arguments") or {})
     return str(chunk.get("name", "")), ", ".join(
         f"{name}={as_json(value, indent=None)}" for name, value in given.items()
@@ -325,7 +326,7 @@ def _called(chunk: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _flat(result: str) -> str:
-    """A tool's result; fields without braces and quotes."""
+    """Return a tool's result; fields without braces and quotes."""
     try:
         data: Any = json.loads(result) if result.startswith("{") else None
     except ValueError:
@@ -338,7 +339,7 @@ def _flat(result: str) -> str:
 
 
 def _spoken(output: Any) -> str:
-    """An output in words: messages as their texts, fields one after the other."""
+    """Return an output in words: messages as their texts, fields one after the other."""
     if isinstance(output, Mapping) and not is_messages(output):
         fields = cast("Mapping[str, Any]", output)
         if set(fields) - {"message"}:
@@ -347,8 +348,8 @@ def _spoken(output: Any) -> str:
 
 
 def where(frame: Frame, path: str) -> tuple[str, str, str]:
-    """The rounds of the cycles and the items of the maps that a frame belongs to, counted from one,
-    and the node's path.
+    """Return the rounds of the cycles and the items of the maps that a frame belongs to, counted
+    from one, and the node's path.
 
     A tree's items are counted in each of its layers.
     """
@@ -370,5 +371,5 @@ def where(frame: Frame, path: str) -> tuple[str, str, str]:
     if items and around[-1:] == [node] == [scope]:  # a map runs its own node in frames of that name
         path = "/".join(around)
     turned = f"round {'.'.join(str(n + 1) for n in rounds)}" if rounds else ""
-    told = ("/".join(str(n + 1) for n in numbers) for numbers in (layers, items) if numbers)
-    return turned, ":".join(told), path
+    report = ("/".join(str(n + 1) for n in numbers) for numbers in (layers, items) if numbers)
+    return turned, ":".join(report), path

@@ -1,5 +1,5 @@
-"""Where runs are kept: the journal that a command uses, and what it keeps beside each run so that
-it can go on.
+"""The place of runs: the journal that a command uses, and the data beside each run that it needs to
+resume.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -> Any:
-    """The journal, or None: nothing is kept.
+    """Return the journal, or None: nothing is kept.
 
-    ``needed``: what cannot do without; empty: where the journal cannot be used and nobody asked for
-    it, that is told, and the run goes on. Raises: ConfigError, UnknownComponent, JournalError.
+    ``needed``: what cannot do without; empty: where the journal cannot be used and was not asked
+    for, the reason is shown, and the run goes on. Raises: ConfigError, UnknownComponent,
+    JournalError.
     """
     named = options.journal or os.environ.get("AXIL_JOURNAL", "")
     where = named or FOLDER
@@ -72,8 +73,9 @@ def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -
 
 
 def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of a file with a run: its texts, those that it includes among them, so that the
-    run goes on with what it began with. Of a graph in Python: its name, and a digest of its file.
+    """Return the part of a file that is kept with a run: its texts, those that it includes among
+    them, so that the run goes on with what it began with. Of a graph in Python: its name, and a
+    digest of its file.
     """
     workflow.plan  # noqa: B018  # what the file includes is read when it is compiled
     python = python_target(file)
@@ -107,13 +109,13 @@ def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, 
 
 
 def source_of(kept: dict[str, Any]) -> str:
-    """What the workflow of a run was begun from: a file, or a graph in Python; empty: neither."""
+    """Return the source of a run's workflow: a file, or a graph in Python; empty: neither."""
     return str(kept.get("python") or kept.get("file") or "")
 
 
 def surroundings(workspace: Path, functions: str | None) -> dict[str, Any]:
-    """What else is kept, so that a run goes on where it was: its folder, and that of the functions
-    it brought along.
+    """Return the other data that a run needs to resume: its folder, and that of its own
+    functions.
     """
     return {
         "workspace": str(workspace),
@@ -129,7 +131,8 @@ def reopened(
     current: bool = False,
     hooks: Any = None,
 ) -> Workflow:
-    """The workflow of a run, as it was when the run began. ``current``: as its files are now.
+    """Return the workflow of a run, as it was when the run began. ``current``: as its files are
+    now.
 
     Raises: ConfigError: the run was not begun from a file; it used code, which is not allowed now.
     """
@@ -141,12 +144,12 @@ def reopened(
             "Go on with it where it was begun: graph.resume(…).",
         )
     if kept.get("allow_code") and "code" not in allow:
-        told = (
+        message = (
             "the run was begun with leave to run code."
             if python is None
             else f"the run is that of the graph {python.text}, which is code."
         )
-        raise misuse("--allow-code", told, "Give leave again: add --allow code.")
+        raise misuse("--allow-code", message, "Give leave again: add --allow code.")
     wanted = hooks or session.hooks
     if python is not None:
         return hooked(python.load(), wanted)
@@ -186,7 +189,7 @@ def _variables(kept: dict[str, Any]) -> dict[str, Any]:
 
 
 def changed(kept: dict[str, Any]) -> list[str]:
-    """The files of a run that are not what they were, or are gone."""
+    """Return the files of a run that are not what they were, or are gone."""
     python = _python(kept)
     if python is not None:
         before: dict[str, str] = kept.get("digests", {})
@@ -197,8 +200,8 @@ def changed(kept: dict[str, Any]) -> list[str]:
 
 
 def differences(kept: dict[str, Any], session: Session, *, allow: frozenset[str]) -> list[str]:
-    """What differs between the graph that a run began with and that of its files now, in lines; why
-    that cannot be said, if so.
+    """Return the differences, in lines, between the graph that a run began with and that of its
+    files now; or why they are unknown.
     """
     if kept.get("python"):
         return ["a graph in Python goes on as it is now"]

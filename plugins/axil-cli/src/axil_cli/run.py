@@ -112,7 +112,7 @@ class Run:
             "--run-id",
             metavar="ID",
             default="",
-            help="what the run is called; without it something nobody else is called",
+            help="the run's name; by default a name that is not yet used",
         )
         parser.add_argument(
             "--thread",
@@ -249,7 +249,7 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
         raise unfit
     if options.format == "json":
         data = summary(result)
-        session.say(as_json({**data, **job.folder.told(), "activations": seen.activations}))
+        session.say(as_json({**data, **job.folder.as_data(), "activations": seen.activations}))
     elif options.format == "text":
         page = progress.page if progress is not None else None
         _print(result, session, page, asked, lambda: not_taken(job.workflow.plan, seen.activations))
@@ -317,7 +317,7 @@ class Job:
 
 @contextmanager
 def _signals(stop: Any) -> Generator[None]:
-    """The first Ctrl-C (or SIGTERM) ends the run in good order; the second one ends the process,
+    """End the run in good order at the first Ctrl-C (or SIGTERM), and the process at the second,
     whatever the run does: what has not ended half a second later is left as it is.
     """
     before: dict[signal.Signals, Any] = {}
@@ -350,7 +350,9 @@ def _signals(stop: Any) -> Generator[None]:
 
 
 def _unused(variables: Mapping[str, Any], file: str, workflow: Workflow) -> list[str]:
-    """Variables that neither the file nor one that it may include can mean: slips of the pen."""
+    """Return variables that neither the file nor one that it may include can mean: slips of the
+    pen.
+    """
     if not variables or any(
         node.use is not None and node.use.type == "subgraph" for node in workflow.spec.nodes
     ):
@@ -360,7 +362,7 @@ def _unused(variables: Mapping[str, Any], file: str, workflow: Workflow) -> list
 
 
 def as_input(text: str | None, payload: str) -> Any:
-    """The input as a graph wants it: a text for messages, fields for the others.
+    """Return the input as a graph wants it: a text for messages, fields for the others.
 
     Raises: ConfigError (AX700).
     """
@@ -381,7 +383,7 @@ def as_input(text: str | None, payload: str) -> Any:
 
 
 def _unfit(result: Result) -> ConfigError | None:
-    """What is wrong with the input, if that is why nothing fired."""
+    """Return the fault of the input, if it is why nothing fired."""
     error = result.error
     if not isinstance(error, NodeFailed) or error.path != ENTRY or result.usage.firings:
         return None
@@ -413,7 +415,7 @@ class _Asking:
         )
 
     async def ask(self, question: Question) -> Any:
-        """What the person says."""
+        """Return the person's answer."""
         with self._progress.quiet() if self._progress is not None else nullcontext():
             answer = await self._channel.ask(question)
             if answer is MISSING:
@@ -423,7 +425,7 @@ class _Asking:
 
 
 class Answers:
-    """A channel that has its answers, in the order of the questions; then nobody answers, and the
+    """A channel that has its answers, in the order of the questions; then there is none, and the
     run pauses.
     """
 
@@ -431,12 +433,12 @@ class Answers:
         self._left = deque(answers)
 
     async def ask(self, question: Question) -> Any:
-        """The next answer."""
+        """Return the next answer."""
         return self._left.popleft() if self._left else MISSING
 
 
 def answers_in(text: str) -> list[Any]:
-    """The answers in a file: a JSON list, or one a line. Raises: ConfigError (AX700).
+    """Return the answers in a file: a JSON list, or one a line. Raises: ConfigError (AX700).
 
     >>> answers_in('["yes", {"score": 3}]'), answers_in("yes\\nno\\n")
     (['yes', {'score': 3}], ['yes', 'no'])
@@ -477,7 +479,7 @@ def _print(
     asked: set[str],
     ways: Callable[[], Iterable[str]],
 ) -> None:
-    """The output for people, and on standard error what else there is to say.
+    """Print the output for people, and all other messages on standard error.
 
     ``asked``: questions that were on the terminal. ``ways``: finds the edges that carried nothing.
     """

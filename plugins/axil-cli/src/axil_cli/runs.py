@@ -60,7 +60,7 @@ class Runs:
     """Look at kept runs, and go on with them.
 
     RUN is a run's id, or as much of its beginning as tells it from the others. Runs are kept by
-    axil run unless it is told not to.
+    axil run unless it says otherwise.
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
@@ -264,7 +264,9 @@ class Runs:
     def _apart(
         self, kept: dict[str, Any], options: argparse.Namespace, session: Session
     ) -> list[str]:
-        """What changed in the graph of a run; where code may not be run, that is not looked for."""
+        """Return the changes in the graph of a run; where code may not be run, they are not looked
+        for.
+        """
         if kept.get("allow_code") and "code" not in options.allow:
             return ["what: axil runs show --allow code tells"]
         with equipped(options, session, kept.get("functions")) as here:
@@ -541,7 +543,7 @@ class Runs:
 
 
 def found(journal: Any, name: str) -> str:
-    """The id of the run that is called ``name``, or begins so.
+    """Return the id of the run that is called ``name``, or begins so.
 
     Raises: JournalError (AX503): none, or several.
     """
@@ -551,17 +553,17 @@ def found(journal: Any, name: str) -> str:
     near = [each for each in ids if each.startswith(name)] if name else []
     if len(near) == 1:
         return near[0]
-    told = (
+    message = (
         f'several runs begin with "{name}": {", ".join(near[:5])}.'
         if near
         else f'the journal knows no run "{name}".'
     )
-    raise JournalError(told, id="AX503", hint="axil runs list shows them.")
+    raise JournalError(message, id="AX503", hint="axil runs list shows them.")
 
 
 def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
-    """Whether a run is forgotten; one that somebody goes on with, or forgot, in the meantime is
-    left alone.
+    """Return whether a run was forgotten; one that is resumed or forgotten in the meantime is left
+    alone.
     """
     try:
         journal.forget(run_id)
@@ -576,7 +578,7 @@ def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
 def _ways_on(
     error: JournalError, run_id: str, before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> list[str]:
-    """The ways on of a run whose graph or plugins are not what they were, as commands.
+    """Return the commands that can continue a run whose graph or plugins have changed.
 
     ``before``, ``now``: its plugins.
     """
@@ -600,7 +602,7 @@ def _ways_on(
 
 
 def _dues(journal: Any, infos: Sequence[RunInfo]) -> dict[str, float]:
-    """When the first question of each run that waits is due, where it is."""
+    """Return when the first question of each waiting run is due, where it has a time limit."""
     dues: dict[str, float] = {}
     for info in infos:
         if info.status in ("paused", "running"):
@@ -628,8 +630,8 @@ def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
         if equals and name in questions:
             answers[name] = as_data(value)
         elif equals and _QUESTION.fullmatch(name):
-            told = f'the run waits for no answer to "{name}".'
-            raise misuse("ANSWER", told, f"Open: {', '.join(questions)}.")
+            message = f'the run waits for no answer to "{name}".'
+            raise misuse("ANSWER", message, f"Open: {', '.join(questions)}.")
         else:
             rest.append(as_data(each) if isinstance(each, str) else each)
     left = [question for question in questions if question not in answers]
@@ -646,7 +648,7 @@ def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
 
 
 def _recorded(entries: Sequence[Entry]) -> list[tuple[str, Any]]:
-    """The steps of bodies that are done, with their results."""
+    """Return the steps of bodies that are done, with their results."""
     return [
         (str(entry.data["name"]), decode_value(entry.data["value"]))
         for entry in entries

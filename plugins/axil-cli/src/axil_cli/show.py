@@ -49,7 +49,7 @@ class Show:
         return Exit.DONE
 
     def _plan(self, options: argparse.Namespace, session: Session) -> Plan:
-        """The plan; of a workflow that cannot run here, its shape."""
+        """Return the plan; of a workflow that cannot run here, its shape."""
         reading: dict[str, Any] = {
             "vars": settings(options.set),
             "allow": frozenset(options.allow),
@@ -71,8 +71,8 @@ class Show:
 
 
 def as_data(plan: Plan) -> dict[str, Any]:
-    """The plan as plain data: its scopes, the whole graph first, each with its nodes; ``in`` says
-    which scope is around.
+    """Return the plan as plain data: its scopes, the whole graph first, each with its nodes; ``in``
+    says which scope is around.
     """
     scopes: list[dict[str, Any]] = []
     for step in walk_plan(plan):

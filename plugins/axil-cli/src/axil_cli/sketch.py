@@ -28,7 +28,7 @@ class Stroke:
         """Nothing."""
 
     def wrap(self, body: Body, node: Any) -> Body:
-        """The body as it is."""
+        """Return the body unchanged."""
         return body
 
 
@@ -42,13 +42,13 @@ class Sketching(Registry):
         self._real = real
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """The names that the real registry has."""
+        """Return the names that the real registry has."""
         return self._real.names(kind)
 
     def resolve(
         self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()
     ) -> Any:
-        """The component, or something that stands for it."""
+        """Return the component, or something that stands for it."""
         if kind in _REAL:
             return self._real.resolve(kind, name, where, requires=requires)
         try:
@@ -75,7 +75,7 @@ class _Named(Mapping[str, str]):
 
 
 def sketched(file: str, registry: Registry, **reading: Any) -> Plan:
-    """The plan of a file, with strokes in the place of what it names.
+    """Return the plan of a file, with strokes in the place of what it names.
 
     Raises: SpecError: its shape is wrong as well.
     """

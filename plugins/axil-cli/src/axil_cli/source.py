@@ -1,4 +1,4 @@
-"""Where a workflow comes from: a file, or a graph that is made in Python.
+"""The sources of workflows: a file, or a graph that is made in Python.
 
 ``module:graph`` and ``file.py:graph`` name the latter. To name one on the command line is to give
 leave to execute its module; where a journal names it, leave is asked for.
@@ -41,8 +41,8 @@ def workflow_of(target: str, session: Session, *, hooks: Any = None, **reading: 
     if python is None:
         return load(target, registry=session.registry, hooks=wanted, **reading)
     if reading.get("vars"):
-        told = f"{target} is a graph in Python, and has no variables."
-        raise misuse("--set", told, "Give it a parameter in Python, or an attribute.")
+        message = f"{target} is a graph in Python, and has no variables."
+        raise misuse("--set", message, "Give it a parameter in Python, or an attribute.")
     return hooked(python.load(), wanted)
 
 
@@ -122,7 +122,7 @@ def settings(given: Iterable[str], option: str = "--set") -> dict[str, Any]:
 
 
 def as_data(text: str) -> Any:
-    """JSON where it is JSON, else the text."""
+    """Return JSON where it is JSON, else the text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Those who watch a run for the command: the record of activations, and events as lines of JSON.
+"""Observers for the command: the record of activations, and events as lines of JSON.
 
 For people: ``progress``.
 """
@@ -14,7 +14,7 @@ from axil_cli.plain import as_json, plain, summary
 
 
 def named(activation: Activation, kind: str, **more: Any) -> dict[str, Any]:
-    """An activation as data; ``ordinal`` is 0 for a node's only firing in its frame."""
+    """Return an activation as data; ``ordinal`` is 0 for a node's only firing in its frame."""
     ordinal = list(activation.ordinal) or 0
     return {
         "node": activation.node,
@@ -45,7 +45,7 @@ class Record:
 class Lines:
     """Everything that happens, as one JSON object a line.
 
-    ``stop`` is called when nobody can read them any more.
+    ``stop`` is called when their reader has gone.
     """
 
     def __init__(self, stream: TextIO, stop: Callable[[], None]) -> None:

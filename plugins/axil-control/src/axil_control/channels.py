@@ -49,7 +49,7 @@ class Replies:
 
 
 class Terminal:
-    """``terminal``: asks on the terminal; where there is none, nobody answers and the run pauses.
+    """``terminal``: asks on the terminal; where there is none, the run pauses.
 
     One question at a time, whichever event loops ask. An empty line takes the question's default,
     if it has one; the end of the input is no answer.
@@ -69,7 +69,7 @@ class Terminal:
         self._streams = (stdin, stdout)
         self._lock = threading.Lock()
         self._last: Future[None] | None = None
-        """Done when whoever came last has had their turn."""
+        """Done when the last waiter has had its turn."""
         self._reading: Future[str] | None = None
 
     async def ask(self, question: Question) -> Any:
@@ -115,7 +115,7 @@ class Terminal:
                 before.add_done_callback(lambda _: mine.set_result(None))
 
     async def _line(self, stdin: TextIO) -> str:
-        """The next line.
+        """Return the next line.
 
         What is still being typed when a question is taken back is the answer to the one after it.
         """
@@ -138,8 +138,8 @@ def _promised() -> Future[Any]:
 
 
 def _line(stdin: TextIO) -> Future[str]:
-    """One line, from a thread that keeps nobody waiting: a reading that nobody needs any more ends
-    with the process.
+    """Return one line, from a thread that blocks no exit: a reading that is not needed any
+    more ends with the process.
     """
     answer = _promised()
 
@@ -155,7 +155,7 @@ def _line(stdin: TextIO) -> Future[str]:
 
 
 def asked(question: Question) -> str:
-    """A question as lines for a terminal."""
+    """Return a question as lines for a terminal."""
     where = f" {question.node}" if question.node else ""
     parts = [f"──{where} asks", str(question.data.get("description") or ""), question.text]
     parts += [f"{number}. {option}" for number, option in enumerate(question.options, 1)]
@@ -172,7 +172,7 @@ _APPROVAL = {"y": True, "yes": True, "n": False, "no": False}
 
 
 def read(question: Question, line: str) -> Any:
-    """What a line answers; ``MISSING``: nothing that was asked for."""
+    """Return the answer in a line; ``MISSING``: it answers no question."""
     if not line and question.default is not None:
         return question.default
     if question.kind == "approval":

@@ -58,7 +58,7 @@ class Python:
     lane = "python"
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """What runs, and within which limits."""
+        """The code that runs, and its limits."""
 
         code: str | None = Field(
             default=None, description="The program; without it, it is taken from the last message."
@@ -114,7 +114,7 @@ class Python:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a program ended."""
+    """The end of a program."""
 
     stdout: str = ""
     stderr: str = ""
@@ -124,7 +124,7 @@ class Ended:
 
 
 def program(text: str) -> str:
-    """The program in a text: its first fenced block, or all of it.
+    """Return the program in a text: its first fenced block, or all of it.
 
     >>> program("Try this:\\n```python\\nprint(1)\\n```")
     'print(1)'
@@ -134,7 +134,7 @@ def program(text: str) -> str:
 
 
 def failure(error: str, exit_code: int | None = None, stderr: str = "") -> Message:
-    """The message of a program that failed."""
+    """Return the message of a program that failed."""
     lines = [FAILED, error]
     if exit_code is not None:
         lines.append(f"exit_code={exit_code}")
@@ -196,7 +196,7 @@ async def execute(code: str, config: Python.Config, workspace: Path, given: str 
 
 
 def _files(code: str, workspace: Path, given: tuple[str, str]) -> tuple[Path, IO[bytes]]:
-    """The program's file, and the one that it reads as its input."""
+    """Return the program's file, and the one that it reads as its input."""
     stdin = _readable(*given)
     try:
         return _written(code, workspace), stdin
@@ -225,7 +225,7 @@ def _written(code: str, workspace: Path) -> Path:
 
 
 def _readable(text: str, encoding: str) -> IO[bytes]:
-    """The text as a file without a name: nobody has to feed a program that does not read."""
+    """Return the text as a file without a name: a program that does not read need not be fed."""
     data = text.encode(encoding, errors="replace")
     # closed by its user, after the program has ended
     file = tempfile.TemporaryFile()  # noqa: SIM115

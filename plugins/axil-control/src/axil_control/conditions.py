@@ -81,7 +81,7 @@ class Keyword:
     examples = ({"any": ["APPROVED"], "none": ["NOT APPROVED"]},)
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """What ``keyword`` looks for."""
+        """The words that ``keyword`` looks for."""
 
         any: tuple[str, ...] = Field(default=(), description="Texts; one of them found: yes.")
         none: tuple[str, ...] = Field(
@@ -167,7 +167,7 @@ class Stated:
     )
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """What must hold."""
+        """The expression that must hold."""
 
         expression: str = Field(
             description='For example: message.score >= 7 and "draft" not in text'
@@ -196,7 +196,7 @@ class Function:
     examples = ({"name": "true"},)
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """Which condition."""
+        """The condition to use."""
 
         name: str = Field(
             min_length=1,

@@ -1,4 +1,4 @@
-"""What can be wrong with a control node's wiring, its input or its expression.
+"""Errors in a control node's wiring, input or expression.
 
     AxilError
     └── ControlError         a sentence with an id                      (ValueError)
@@ -27,4 +27,4 @@ class ExpressionError(ControlError):
 
 
 class InputError(ControlError):
-    """What reached a node is not what it works on."""
+    """The input of a node is not of the kind that it works on."""

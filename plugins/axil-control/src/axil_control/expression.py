@@ -65,7 +65,7 @@ class Expression:
         return self._value(seen)
 
     def holds(self, seen: EdgeInput) -> bool:
-        """Whether the value counts as true."""
+        """Return whether the value counts as true."""
         return is_true(self._value(seen))
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class Expression:
 
 
 def is_true(value: Any) -> bool:
-    """The truth of a value; what has none (an array, say) is false."""
+    """Return the truth of a value; what has none (an array, say) is false."""
     try:
         return bool(value)
     except (TypeError, ValueError):
@@ -88,7 +88,7 @@ ROOTS: Final = ("text", "message", "state")
 
 
 def path_of(text: str) -> tuple[Key, ...]:
-    """A dotted path as keys and positions. Raises: ValueError.
+    """Return a dotted path as keys and positions. Raises: ValueError.
 
     >>> path_of('message.items[0]["a b"]')
     ('message', 'items', 0, 'a b')
@@ -117,8 +117,8 @@ def path_of(text: str) -> tuple[Key, ...]:
 
 
 def follow(value: Any, keys: Sequence[Key]) -> Any:
-    """What the keys lead to, through mappings, sequences and declared fields; ``MISSING`` where
-    they lead nowhere.
+    """Return the value that the keys lead to, through mappings, sequences and declared fields;
+    ``MISSING`` where they lead nowhere.
     """
     for key in keys:
         if isinstance(value, Mapping):
@@ -150,7 +150,7 @@ def _declared(value: Any) -> Sequence[str]:
 
 
 def root_of(seen: EdgeInput, name: str) -> Any:
-    """What a path starts at: ``text``, ``message`` or ``state``."""
+    """Return the start of a path: ``text``, ``message`` or ``state``."""
     if name == "text":
         return seen.text
     if name == "state":
@@ -170,7 +170,7 @@ def root_of(seen: EdgeInput, name: str) -> Any:
 
 
 def _never(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], bool]:
-    """A comparison that is false where it would raise, or where a side is missing."""
+    """Return a comparison that is false where it would raise, or where a side is missing."""
 
     def total(a: Any, b: Any) -> bool:
         if a is MISSING or b is MISSING:
@@ -274,7 +274,7 @@ class _Reader:
         )
 
     def take(self, *texts: str) -> str | None:
-        """The next token's text, if it is one of these words or signs; it is consumed."""
+        """Return the next token's text, if it is one of these words or signs; it is consumed."""
         kind, text, _ = self.peek()
         if kind in ("name", "sign") and text in texts:
             self.next += 1
@@ -424,7 +424,7 @@ def _constant(value: Any) -> Value:
 
 
 def _first(parts: Sequence[Value], seen: EdgeInput, wanted: bool) -> Any:
-    """The first part whose truth is as wanted, else the last."""
+    """Return the first part whose truth is as wanted, else the last."""
     value: Any = MISSING
     for part in parts:
         value = part(seen)

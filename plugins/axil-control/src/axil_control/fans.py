@@ -46,7 +46,7 @@ MOST_LAYERS: Final = 100
 
 
 class MapConfig(BaseModel, extra="forbid", frozen=True):
-    """What the items are, and how many run at a time."""
+    """The items, and how many run at a time."""
 
     split: Split = Field(
         default_factory=ByMessage, description="What an item is: message, regex or json_path."
@@ -59,7 +59,7 @@ class MapConfig(BaseModel, extra="forbid", frozen=True):
     )
 
     def items(self, messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-        """What is the same for all, and the items. Raises: InputError."""
+        """Return the value that all items share, and the items. Raises: InputError."""
         mine = [self.edges is None or m.get("source") in self.edges for m in messages]
         static = [m for m, is_mine in zip(messages, mine, strict=True) if not is_mine]
         return static, [
@@ -71,7 +71,7 @@ class MapConfig(BaseModel, extra="forbid", frozen=True):
 
 
 class TreeConfig(MapConfig, frozen=True):
-    """What the items are, and how many become one."""
+    """The items, and how many become one."""
 
     group_size: int = Field(default=3, ge=2, description="Messages that one firing takes together.")
 
@@ -174,7 +174,7 @@ class _Fan:
         return [m for each in returned for m in as_messages(each.output)]
 
     def changes(self) -> Any:
-        """All that was written so far, as one delta."""
+        """Return all that was written so far, as one delta."""
         from axil.plugin import combine_deltas
 
         return combine_deltas(self._entry.schema, self._written)
@@ -210,7 +210,7 @@ def _body_is_one(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _around(body: dict[str, Any], node: str, wrapper: Use, setting: CompileOptions) -> Any:
-    """A graph of one node: the body, wrapped."""
+    """Return a graph of one node: the body, wrapped."""
     from axil.plugin import SubgraphSpec
 
     inner = (

@@ -25,7 +25,7 @@ TASK = "TASK"
 
 
 def shown(messages: Sequence[Message]) -> str:
-    """What came, as blocks with their sources.
+    """Return the input as blocks with their sources.
 
     >>> shown([message("hi", source="A")])
     '=== INPUT FROM A (user) ===\\n\\nhi'
@@ -48,7 +48,7 @@ class Human:
     says = "the answer"
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """What the person is asked to do."""
+        """The task for the person."""
 
         description: str | None = Field(
             default=None, description="What the person is asked to do; shown with what came."
@@ -59,11 +59,11 @@ class Human:
             "without it for ever.",
         )
         default: Any = Field(
-            default=None, description="The answer, where nobody gives one within that time."
+            default=None, description="The answer if there is none within that time."
         )
         late: str | None = Field(
             default=None,
-            description="The node that goes on instead, with what came, where nobody answers "
+            description="The node that runs instead, with the same input, if there is no answer "
             "within that time; else it gets nothing.",
         )
 
@@ -80,7 +80,7 @@ class Human:
                 )
             if self.default is not None and self.late is not None:
                 raise ValueError(
-                    "AX523 where nobody answers in time there is a default, "
+                    "AX523 without an answer in time there is a default, "
                     "or another node goes on; not both."
                 )
             return self
@@ -118,8 +118,8 @@ class Human:
 
 
 def answered(answer: Any) -> Any:
-    """An answer as output: text and parts become one user message, messages and fields stay what
-    they are.
+    """Return an answer as output: text and parts become one user message, messages and fields stay
+    what they are.
     """
     if isinstance(answer, str) or answer is None:
         return [message(answer or "")]

@@ -25,7 +25,9 @@ from axil.plugin import Body, Changes, Message, Mode, NodeInfo, Task, as_message
 
 
 def received(waiting: Sequence[Message], tokens: Sequence[Token]) -> list[Message]:
-    """What a firing sees: what was waiting, and what came, with its marks obeyed."""
+    """Return the input of a firing: the waiting messages and the new ones, with their marks
+    obeyed.
+    """
     seen = list(waiting)
     for token in tokens:
         came = as_messages(token.payload)
@@ -43,8 +45,8 @@ def received(waiting: Sequence[Message], tokens: Sequence[Token]) -> list[Messag
 
 
 def windowed(messages: Sequence[Message], window: int) -> list[Message]:
-    """What stays: all (-1), kept ones only (0), or the newest ``window``, of which kept ones are
-    counted and never dropped.
+    """Return the messages that stay: all (-1), kept ones only (0), or the newest ``window``, of
+    which kept ones are counted and never dropped.
 
     >>> windowed([{"content": 1, "keep": True}, {"content": 2}, {"content": 3}], 2)
     [{'content': 1, 'keep': True}, {'content': 3}]
@@ -64,7 +66,7 @@ def windowed(messages: Sequence[Message], window: int) -> list[Message]:
 
 
 def own(messages: Sequence[Message], node: str) -> list[Message]:
-    """What the node said, as it will read it later: its own words."""
+    """Return the node's own messages, as it will read them later."""
     marks = ("preserve_role", "keep", "clear")
     return [
         {**{k: v for k, v in m.items() if k not in marks}, "role": "assistant", "source": node}
@@ -76,7 +78,7 @@ class Inbox:
     """``inbox``: keeps messages for the next firing of a node."""
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """What stays after a firing."""
+        """The messages that stay after a firing."""
 
         window: int = Field(
             default=0,
@@ -136,7 +138,7 @@ class _Remembering:
 
 
 def _reading(task: Task, messages: list[Message]) -> Task:
-    """The task as if all messages had come on one edge."""
+    """Return the task as if all messages had come on one edge."""
     first = task.tokens[0] if task.tokens else Token(-1, None, task.state)
     token = Token(first.edge, messages, first.state, first.ordinal)
     return Task(task.frame, task.node, task.ordinal, (token,), task.state, task.owner)

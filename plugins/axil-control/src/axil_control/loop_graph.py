@@ -125,20 +125,20 @@ class Loop(Graph):
         super().__init__(name, **settings)
 
     def set_initial_messages(self, messages: Mapping[str, Any]) -> None:
-        """Fields that the controller holds before anything came in."""
+        """Set the fields that the controller holds before the first input."""
         self.check_open()
         self._first = dict(messages)
 
     def edge_from_controller(self, receiver: Any, keys: Any = None, **more: Any) -> EdgeHandle:
-        """An edge from the controller into the body."""
+        """Return an edge from the controller into the body."""
         return self.create_edge("controller", receiver, keys, **more)
 
     def edge_to_controller(self, sender: Any, keys: Any = None, **more: Any) -> EdgeHandle:
-        """An edge back to the controller: the next round."""
+        """Return an edge back to the controller: the next round."""
         return self.create_edge(sender, "controller", keys, **more)
 
     def edge_to_terminate_node(self, sender: Any, keys: Any = None, **more: Any) -> EdgeHandle:
-        """An edge that leaves the loop at once; what it carries is the loop's output."""
+        """Return an edge that leaves the loop at once; what it carries is the loop's output."""
         return self.create_edge(sender, "terminate", keys, **more)
 
     def end(self, given: Any, role: str) -> str:
@@ -163,8 +163,8 @@ class Loop(Graph):
                 )
             )
         if "controller" not in (edge.source, edge.target):
-            told = "the edge would close a cycle beside the controller"
-            self.refuse_cycle(edge, told, "Lead it through the controller, or nest a Loop.")
+            message = "the edge would close a cycle beside the controller"
+            self.refuse_cycle(edge, message, "Lead it through the controller, or nest a Loop.")
         return super().add_edge(edge, sender, receiver)
 
     def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
@@ -235,7 +235,7 @@ _NAMES = ("inputs", "attributes", "controller", "memories", "tools", "retrievers
 
 def _wanted(stop: Callable[..., Any]) -> dict[str, str]:
     """Return what each parameter of a stop function is given. Raises: SpecError (AX164)."""
-    told = f"of 1 to {len(_NAMES)}: {', '.join(_NAMES)}"
+    message = f"of 1 to {len(_NAMES)}: {', '.join(_NAMES)}"
     where = "terminate_condition_function"
     try:
         wanted = arranged(
@@ -246,7 +246,7 @@ def _wanted(stop: Callable[..., Any]) -> dict[str, str]:
         id = "AX164" if id == "AX163" else id
         raise SpecError(Problem(id, where, found, hint)) from None
     if not wanted:
-        raise SpecError(Problem("AX164", where, f"it takes no argument, {told}."))
+        raise SpecError(Problem("AX164", where, f"it takes no argument, {message}."))
     return wanted
 
 

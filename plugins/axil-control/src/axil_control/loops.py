@@ -25,7 +25,7 @@ class LoopCounter:
     inline = True
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """When ``loop_counter`` sends, and what."""
+        """The conditions under which ``loop_counter`` sends, and its message."""
 
         max_iterations: int = Field(
             default=10, ge=1, description="The firing at which the message is sent."
@@ -64,7 +64,7 @@ class LoopTimer:
     inline = True
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """When ``loop_timer`` sends, and what."""
+        """The conditions under which ``loop_timer`` sends, and its message."""
 
         max_duration: int | float = Field(
             default=60.0,

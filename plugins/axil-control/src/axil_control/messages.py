@@ -36,7 +36,7 @@ class Constant:
     says = "its text"
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """What ``literal`` says."""
+        """The text of ``literal``."""
 
         content: str = Field(min_length=1, description="The text of the message.")
         role: Literal["user", "assistant"] = Field(
@@ -56,7 +56,7 @@ class Passthrough:
     inline = True
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """What ``passthrough`` repeats."""
+        """The messages that ``passthrough`` repeats."""
 
         only_last_message: bool = Field(
             default=True, description="Repeat the last message only; false: all of them."

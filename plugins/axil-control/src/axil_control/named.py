@@ -22,7 +22,7 @@ def component(
     where: str = "",
     setting: CompileOptions | None = None,
 ) -> Any:
-    """The component that ``kind`` and ``name`` lead to, configured.
+    """Return the component that ``kind`` and ``name`` lead to, configured.
 
     Policy holds: nothing but registered names is found.
 
@@ -37,19 +37,19 @@ def component(
 
 
 def is_plain(found: Any) -> bool:
-    """Whether a component is a plain function of the text, as DevAll's are."""
+    """Return whether a component is a plain function of the text, as DevAll's are."""
     return callable(found) and not isinstance(found, type) and not hasattr(type(found), "Config")
 
 
 def as_condition(found: Any) -> Callable[[EdgeInput], bool]:
-    """A condition, or a plain ``function(text) -> bool``, as a condition."""
+    """Return a condition, or a plain ``function(text) -> bool``, as a condition."""
     if not is_plain(found):
         return found
     return lambda seen: bool(found(seen.text))
 
 
 def as_processor(found: Any) -> Callable[[EdgeInput], Any]:
-    """A processor, or a plain ``function(text[, state])``, as a processor.
+    """Return a processor, or a plain ``function(text[, state])``, as a processor.
 
     A plain function may also give ``{"content": …, "metadata": …, "drop": …}``.
     """
@@ -63,14 +63,14 @@ def as_processor(found: Any) -> Callable[[EdgeInput], Any]:
             cast("Mapping[str, Any]", new)
         ):
             return cast("Any", new)
-        told = cast("Mapping[str, Any]", new)
-        if told.get("drop"):
+        data = cast("Mapping[str, Any]", new)
+        if data.get("drop"):
             return None
         before: Mapping[str, Any] = (
             cast("Any", seen).payload if isinstance(seen.payload, Mapping) else {}
         )
-        content = told.get("content", MISSING)
-        metadata: Mapping[str, Any] = told.get("metadata") or {}
+        content = data.get("content", MISSING)
+        metadata: Mapping[str, Any] = data.get("metadata") or {}
         return {**before, **metadata, "content": seen.text if content is MISSING else content}
 
     return process

@@ -1,5 +1,5 @@
-"""How messages become the items of a map or a tree: each message one, the matches of a pattern, or
-what a JSON path leads to.
+"""The items of a map or a tree: each message, the matches of a pattern, or the values at a JSON
+path.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class ByMessage(BaseModel, extra="forbid", frozen=True):
     config: Nothing | None = Field(default=None, description="No settings.")
 
     def items(self, m: Message) -> list[Message]:
-        """The items in one message."""
+        """Return the items in one message."""
         return [m]
 
 
 class PatternItems(GroupConfig, frozen=True):
-    """What is an item in a text."""
+    """The items in a text, by pattern."""
 
     on_no_match: Literal["pass", "empty"] = Field(
         default="pass",
@@ -52,7 +52,7 @@ class ByPattern(BaseModel, extra="forbid", frozen=True):
     config: PatternItems = Field(description="The pattern.")
 
     def items(self, m: Message) -> list[Message]:
-        """The items in one message."""
+        """Return the items in one message."""
         found = [
             self.config.taken(match) or ""
             for match in self.config.compiled().matches(text_of(m), seconds=_SECONDS)
@@ -63,7 +63,7 @@ class ByPattern(BaseModel, extra="forbid", frozen=True):
 
 
 class Path(BaseModel, extra="forbid", frozen=True):
-    """Where the items are in JSON."""
+    """The place of the items in JSON."""
 
     json_path: str = Field(
         description="For example items, data.results or results[0].rows; empty: the whole document."
@@ -85,7 +85,7 @@ class ByPath(BaseModel, extra="forbid", frozen=True):
     config: Path = Field(description="Where the list is.")
 
     def items(self, m: Message) -> list[Message]:
-        """The items in one message; a text that is not JSON is one item.
+        """Return the items in one message; a text that is not JSON is one item.
 
         Raises: InputError (AX630).
         """
@@ -110,7 +110,7 @@ EVERY = "*"
 
 
 def keys_of(path: str) -> tuple[Key, ...]:
-    """A JSON path as keys and positions; ``*`` is every element. Raises: ValueError.
+    """Return a JSON path as keys and positions; ``*`` is every element. Raises: ValueError.
 
     >>> keys_of("$.data.rows[*].name"), keys_of("a.0"), keys_of("")
     (('data', 'rows', '*', 'name'), ('a', 0), ())

@@ -12,7 +12,7 @@ from axil.plugin import Match, Pattern, compile_pattern
 
 
 class PatternConfig(BaseModel, extra="forbid", frozen=True):
-    """What a pattern matches.
+    """The text that a pattern matches.
 
     The one config that others extend, so that the same switch has the same name everywhere.
     """
@@ -71,5 +71,5 @@ class GroupConfig(PatternConfig, frozen=True):
         return self
 
     def taken(self, match: Match) -> str | None:
-        """What the wanted group matched; None where it took no part."""
+        """Return the text that the wanted group matched; None where it took no part."""
         return match.group(self.group or 0)

@@ -23,7 +23,7 @@ class RegexExtract:
     examples = ({"pattern": "answer: (.*)", "group": 1},)
 
     class Config(GroupConfig, frozen=True):
-        """What is extracted, and what happens where nothing is."""
+        """The text to extract, and what happens where there is none."""
 
         multiple: bool = Field(
             default=False, description="Take all matches, one a line; false: the first."
@@ -117,7 +117,7 @@ class Template:
 
 
 def _parts(template: str) -> list[str | tuple[Key, ...]]:
-    """The text between places, and the places' paths. Raises: ValueError."""
+    """Return the text between places, and the places' paths. Raises: ValueError."""
     parts: list[str | tuple[Key, ...]] = []
     end = 0
     for place in _PLACE.finditer(template):
@@ -153,7 +153,7 @@ class Function:
     examples = ({"name": "uppercase_payload"},)
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """Which processor."""
+        """The processor to use."""
 
         name: str = Field(
             min_length=1,

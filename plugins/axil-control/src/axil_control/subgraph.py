@@ -34,7 +34,7 @@ class Subgraph:
     )
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """Which graph."""
+        """The graph to use."""
 
         type: Literal["file", "config"] = Field(
             description="Whether config names a file or is the graph."
@@ -69,7 +69,7 @@ class Subgraph:
         self.config = config
 
     def scope(self, node: str, setting: CompileOptions) -> Any:
-        """The inner graph.
+        """Return the inner graph.
 
         Raises: SpecError: the file cannot be read or may not be included, or its graph is wrong.
         """

@@ -39,14 +39,16 @@ EXIT_NAMES = ("exit", "end", "terminate")
 
 
 def receiver_of(edge: Any) -> str:
-    """The name of the node that an edge leads to: of a builder's edge, or of one in a plan."""
+    """Return the name of the node that an edge leads to: of a builder's edge, or of one in a
+    plan.
+    """
     spec = getattr(edge, "spec", None)
     return str(spec.target if spec is not None else edge.receiver)
 
 
 def spoken(name: str, receivers: Sequence[str]) -> str:
-    """A receiver by the name that people use: ``exit`` for a graph's exit, ``<loop>_controller``
-    for a loop's controller.
+    """Return a receiver by the name that people use: ``exit`` for a graph's exit,
+    ``<loop>_controller`` for a loop's controller.
     """
     if name in receivers:
         return name
@@ -157,7 +159,7 @@ class LogicSwitch:
 
 
 def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
-    """The callback with two arguments, whatever it takes. Decided here, once."""
+    """Return the callback with two arguments, whatever it takes. Decided here, once."""
     if not callable(callback):
         raise BindingError(
             "AX613",
@@ -176,8 +178,8 @@ def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
     try:
         wanted = arranged(callback, (*_ASKED, *_SAME), _ASKED, _SAME)
     except ValueError as error:
-        told = f"the condition for {name}: {error.args[1]}"
-        raise BindingError("AX613", told, error.args[2]) from None
+        text = f"the condition for {name}: {error.args[1]}"
+        raise BindingError("AX613", text, error.args[2]) from None
     if STAR in wanted:
         return lambda message, attributes: callback(message)
 
@@ -193,12 +195,12 @@ _SAME = {"input": "inputs", "message": "inputs"}
 
 
 def seen_by(payloads: Sequence[Any], task: Task) -> EdgeInput:
-    """All that came, as conditions see it."""
+    """Return all that came, as conditions see it."""
     return EdgeInput(forwarded(payloads), task.state)
 
 
 class Switch:
-    """``switch``: sends what came to each target whose condition holds; where none holds, to
+    """``switch``: sends its input to each target whose condition holds; where none holds, to
     ``otherwise``, or to none.
     """
 
@@ -288,7 +290,7 @@ def _is_names(value: object) -> TypeGuard[Sequence[str]]:
 
 
 class Router:
-    """``router``: sends what came to the targets that a value names: a field of the message or the
+    """``router``: sends its input to the targets that a value names: a field of the message or the
     state, or an expression.
 
     The value is a name or a list of names, ``names`` may translate it. A name that is not a target
@@ -301,7 +303,7 @@ class Router:
     inline = True
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """Where the names come from."""
+        """The place of the names."""
 
         by: str = Field(
             description="An expression whose value names targets, for example: message.next"
@@ -369,16 +371,16 @@ class Router:
         return self._known(chosen)
 
     def _known(self, chosen: Sequence[str]) -> list[str]:
-        """The names as the plan has them. Raises: RouteError (AX222): one is no target."""
+        """Return the names as the plan has them. Raises: RouteError (AX222): one is no target."""
         targets = self._targets
         if targets is None:
             return list(chosen)
         names = [spoken(name, targets) for name in chosen]
         strangers = [name for name in names if name not in targets]
         if strangers:
-            told = (
+            message = (
                 f"the router's {self.config.by} names {format_names(strangers)}; "
                 f"its targets are {format_names(targets)}."
             )
-            raise RouteError(told, hint=did_you_mean(strangers[0], targets))
+            raise RouteError(message, hint=did_you_mean(strangers[0], targets))
         return names

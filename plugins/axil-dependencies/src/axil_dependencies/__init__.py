@@ -1,4 +1,6 @@
-"""What workflows need: components, their distributions, and the versions a run is pinned to."""
+"""The needs of workflows: components, their distributions, and the versions to which a run is
+pinned.
+"""
 
 from axil_dependencies.needs import Dependencies, Dependency, dependencies_of
 from axil_dependencies.versions import pins, recorded_files

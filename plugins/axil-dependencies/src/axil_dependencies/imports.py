@@ -1,4 +1,4 @@
-"""What Python files import: further files beside them, and distributions.
+"""The imports of Python files: further files beside them, and distributions.
 
 Nothing is executed; imports are read from the text. Those below ``TYPE_CHECKING`` are left out, and
 so is what cannot be found here: the file did without it. A name of a door of axil that another
@@ -24,7 +24,7 @@ _DOORS: Final = ("axil", "axil.plugin", "axil.driver")
 
 @dataclass(slots=True)
 class Imports:
-    """What files import, and what those import in turn."""
+    """The imports of files, direct and indirect."""
 
     files: dict[str, None] = field(default_factory=dict[str, None])
     """The files themselves, and those beside them: real paths."""

@@ -1,5 +1,5 @@
-"""What a workflow needs: every component that it names, in itself, in the graphs inside it, and in
-the settings of components.
+"""The needs of a workflow: every component that it names, in itself, in the graphs inside it, and
+in the settings of components.
 
 Nothing but the loader of the file is imported; of a graph that is made in Python the module is
 executed. Files, and graphs in settings, are read by
@@ -42,9 +42,9 @@ class Dependency:
     """As it was written: perhaps ``distribution/name``."""
     where: str
     component: Component | None = None
-    """Who provides it; None: nobody who may be used, and ``error`` says why."""
+    """The provider; None: there is none that may be used, and ``error`` says why."""
     provider: str = ""
-    """The distribution that has it, installed or not; empty: nobody is known."""
+    """The distribution that has it, installed or not; empty: none is known."""
     error: PluginError | None = None
     is_default: bool = False
     """Whether it is not written, but meant where nothing is."""
@@ -54,7 +54,7 @@ class Dependency:
 
 @dataclass(slots=True)
 class Dependencies:
-    """What one or several workflows need."""
+    """The needs of one or several workflows."""
 
     found: list[Dependency] = field(default_factory=list[Dependency])
     """In the order of the files; each use once."""
@@ -73,7 +73,7 @@ class Dependencies:
 
     def distributions(self) -> dict[str, list[Dependency]]:
         """Return each distribution that is needed but the kernel, with what needs it; ``""``: what
-        nobody is known to provide.
+        no known distribution provides.
         """
         sorted_out: dict[str, list[Dependency]] = {}
         for need in self.found:

@@ -1,4 +1,4 @@
-"""What a run is pinned to beside its graph: the distributions that its components come from.
+"""The pins of a run beside its graph: the distributions that its components come from.
 
 Those are found as ``needs`` finds them, by the names in the graph, in the graphs inside it and
 in settings; of what was made in Python it is the package of its class. The kernel is one of them.
@@ -93,11 +93,11 @@ def _pin(name: str, version: str) -> tuple[tuple[str, str], ...]:
 def _record(there: Distribution) -> str:
     """Return a short digest of what a distribution says it installed; empty: it is not known."""
     try:
-        said: Any = json.loads(there.read_text("direct_url.json") or "{}")
+        data: Any = json.loads(there.read_text("direct_url.json") or "{}")
     except ValueError:
-        said = {}
+        data = {}
     listed = recorded_files(there)
-    if not listed or said.get("dir_info", {}).get("editable"):
+    if not listed or data.get("dir_info", {}).get("editable"):
         return ""
     return hashlib.sha256(listed.encode()).hexdigest()[:16]
 

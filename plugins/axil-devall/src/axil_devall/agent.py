@@ -54,7 +54,7 @@ class AgentNode:
         self._setting = setting
 
     def adapted(self, rules: BodyRules) -> Body:
-        """The body. Raises: ConfigError: all that the agent names and that cannot be had."""
+        """Return the body. Raises: ConfigError: all that the agent names and that cannot be had."""
         parts = self._parts = self._made(rules.node)
         return as_body(_Firing(parts, rules.node, self.config).run, rules)
 
@@ -115,9 +115,9 @@ class AgentNode:
 
 
 def _inside(problem: Problem) -> Problem:
-    """Put the problem's key into its message; whoever knows the file adds the node's place."""
-    told = f"{problem.where}: {problem.message}" if problem.where else problem.message
-    return replace(problem, where="", message=told)
+    """Put the problem's key into its message; the reader of the file adds the node's place."""
+    text = f"{problem.where}: {problem.message}" if problem.where else problem.message
+    return replace(problem, where="", message=text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class _Parts:
 
 
 def _model(config: AgentConfig) -> dict[str, Any]:
-    """The model, as an agent takes it."""
+    """Return the model, as an agent takes it."""
     given = {"name": config.name, "base_url": config.base_url or None, "api_key": config.api_key}
     kind = (
         "openai_responses"
@@ -143,7 +143,7 @@ def _model(config: AgentConfig) -> dict[str, Any]:
 
 
 def _settings(params: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """What of ``params`` is the model's, and how many turns with tools there may be.
+    """Return the model's settings among ``params``, and the limit of turns with tools.
 
     Raises: ConfigError (AX655).
     """
@@ -175,17 +175,17 @@ class _Firing:
         query = ContextQuery(
             asked, {"message": asked}, {}, self.node, ctx.activation.path, messages=heard
         )
-        told = self._reminded(heard, await memories.read("gen", asked, task.state, ctx))
+        report = self._reminded(heard, await memories.read("gen", asked, task.state, ctx))
         manner = await agent.manner(Wiring(node=self.node), query, ctx, formatter=_Text())
         thinking = (
             [] if self.config.thinking is None else [await self._looking_back(asked, ctx, task)]
         )
-        answer = await considered([*self._system(), *told], manner, ctx, thinking)
+        answer = await considered([*self._system(), *report], manner, ctx, thinking)
         note = {"text": answer.text, "about": asked, "by": self.node}
         return Out([message(answer.text, "assistant")], await memories.tell(note, ctx))
 
     def _system(self) -> list[Message]:
-        """The role, and what is said of skills."""
+        """Return the role, and what is said of skills."""
         skills = self.parts.skills
         parts = [self.config.role or "", skills.introduction if skills is not None else ""]
         text = "\n\n".join(part for part in parts if part)
@@ -197,8 +197,8 @@ class _Firing:
         return LookingBack(self.config.thinking.config.reflection_prompt, known)
 
     def _reminded(self, heard: list[Message], known: str) -> list[Message]:
-        """The messages, with what is remembered before the last of the user's; in one message,
-        where all is one.
+        """Return the messages, with what is remembered before the last of the user's; in one
+        message, where all is one.
         """
         if not known:
             return heard
@@ -217,7 +217,7 @@ class _Firing:
 
 
 def _told(given: Message) -> Message:
-    """A message without axil's own marks."""
+    """Return a message without axil's own marks."""
     return {
         name: given[name]
         for name in ("role", "content", "name", "tool_call_id", "tool_calls", "extra")
@@ -226,7 +226,7 @@ def _told(given: Message) -> Message:
 
 
 def words(given: Message) -> str:
-    """What a message says; an image or a file in it is named.
+    """Return the text of a message; an image or a file in it is named.
 
     >>> words({"content": [{"type": "text", "text": "Look:"}, {"type": "image", "url": "…"}]})
     'Look:\\n[image]'
@@ -248,7 +248,7 @@ def _has_parts(content: Any) -> bool:
 
 
 def _blocks(messages: Sequence[Message]) -> Any:
-    """All messages as one text; images and files in them come behind it."""
+    """Return all messages as one text; images and files in them come behind it."""
     text = "\n\n".join(
         f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n{words(m)}"
         for m in messages

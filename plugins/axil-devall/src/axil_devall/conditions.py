@@ -11,22 +11,22 @@ _VERDICT: Final = re.compile(r"verdict\s*:\s*\W*(\w+)", re.IGNORECASE)
 
 
 def contains_keyword(text: str) -> bool:
-    """The text holds the word ``trigger``, in any case."""
+    """Return whether the text holds the word ``trigger``, in any case."""
     return WORD in text.casefold()
 
 
 def not_contains_keyword(text: str) -> bool:
-    """The text does not hold the word ``trigger``."""
+    """Return whether the text does not hold the word ``trigger``."""
     return not contains_keyword(text)
 
 
 def length_greater_than_5(text: str) -> bool:
-    """The text has more than five characters."""
+    """Return whether the text has more than five characters."""
     return len(text) > 5
 
 
 def should_stop_loop(text: str) -> bool:
-    """The last verdict in the text is to stop.
+    """Return whether the last verdict in the text is to stop.
 
     >>> (
     ...     should_stop_loop("Score: 0.9\\nVerdict: STOP"),
@@ -40,5 +40,5 @@ def should_stop_loop(text: str) -> bool:
 
 
 def need_reflection_loop(text: str) -> bool:
-    """The text does not say to stop, so another round is needed."""
+    """Return whether another round is needed, because the text does not say to stop."""
     return not should_stop_loop(text)

@@ -31,7 +31,7 @@ class Named(Strict):
 
 
 class FunctionTools(Strict):
-    """Which functions."""
+    """The functions to offer."""
 
     tools: list[Named] = Field(
         default_factory=list[Named],
@@ -101,20 +101,20 @@ Tooling = Annotated[Functions | Remote | Local, Field(discriminator="type")]
 
 
 class ReflectionPrompt(Strict):
-    """What a reflection asks."""
+    """The question of a reflection."""
 
     reflection_prompt: str = Field(min_length=1, description="What is to be done with the reply.")
 
 
 class Thinking(Strict):
-    """What the agent does with its reply before it is sent."""
+    """The steps of the agent between its reply and its message."""
 
     type: Literal["reflection"]
     config: ReflectionPrompt
 
 
 class Attachment(Strict):
-    """How an agent uses a memory of its graph."""
+    """The use that an agent makes of a memory of its graph."""
 
     name: str = Field(min_length=1, description="The memory.")
     retrieve_stage: list[Stage] = Field(
@@ -134,7 +134,7 @@ class Attachment(Strict):
 
 
 class Skills(Strict):
-    """Which skills the agent may use."""
+    """The skills that the agent may use."""
 
     enabled: bool = Field(False, description="Whether it has any.")
     allow: list[Named] = Field(
@@ -143,7 +143,7 @@ class Skills(Strict):
 
 
 class Retry(Strict):
-    """When a model that failed is asked again."""
+    """The rules for repeating a failed call to a model."""
 
     enabled: bool = Field(True, description="Whether it is.")
     max_attempts: int = Field(5, ge=1, description="Calls in all.")
@@ -164,7 +164,7 @@ class Retry(Strict):
 
 
 class AgentConfig(Strict):
-    """What a DevAll agent is told."""
+    """The settings of a DevAll agent."""
 
     provider: str = Field(
         min_length=1,
@@ -204,7 +204,7 @@ class AgentConfig(Strict):
 
 
 class Embedding(Strict):
-    """How texts of a memory are compared."""
+    """The embedder by which texts of a memory are compared."""
 
     provider: str = Field(
         min_length=1, description="The embedder: openai, or any that is installed."

@@ -1,4 +1,4 @@
-"""How an agent of a DevAll file is recognised and read.
+"""The recognition and reading of agents in DevAll files.
 
 DevAll's agents have ``provider``, which DevAll requires, and axil's have ``model``. So an agent is
 DevAll's if it has a key that only DevAll's have and none that only axil's have; in a file of
@@ -24,7 +24,7 @@ DEVALL: Final = frozenset({"provider", "tooling", "thinking", "skills", "retry"}
 
 @cache
 def axils() -> frozenset[str]:
-    """Keys that only agents of axil's own files have."""
+    """Return keys that only agents of axil's own files have."""
     from axil_agent import AgentConfig
     from axil_devall.config import AgentConfig as Theirs
 
@@ -41,7 +41,7 @@ _TRIES: Final = {"tries": 5, "min_wait_seconds": 1.0, "max_wait_seconds": 6.0}
 
 
 def agent(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
-    """The node as ``devall.agent``, if it is DevAll's; else as it is.
+    """Return the node as ``devall.agent``, if it is DevAll's; else as it is.
 
     What it says of ``retry`` becomes that wrapper, innermost.
     """
@@ -59,27 +59,27 @@ def retries(given: object) -> tuple[Use, ...]:
     """Make the wrapper for an agent's ``retry``; none, if it says nothing or forbids it."""
     if not isinstance(given, Mapping):
         return ()
-    said = {
+    data = {
         key: value
         for key, value in cast("Mapping[str, object]", given).items()
         if value is not None
     }
-    if said.get("enabled") is False:
+    if data.get("enabled") is False:
         return ()
     config: dict[str, object] = {
         **_TRIES,
-        **{ours: said[theirs] for theirs, ours in _RETRY.items() if theirs in said},
+        **{ours: data[theirs] for theirs, ours in _RETRY.items() if theirs in data},
     }
     config["wait_seconds"] = config["min_wait_seconds"]
-    if "retry_on_status_codes" in said:
-        config["on_status"] = said["retry_on_status_codes"]
-    if "retry_on_error_substrings" in said:
-        config["on_text"] = said["retry_on_error_substrings"]
+    if "retry_on_status_codes" in data:
+        config["on_status"] = data["retry_on_status_codes"]
+    if "retry_on_error_substrings" in data:
+        config["on_text"] = data["retry_on_error_substrings"]
     for theirs, ours in (
         ("retry_on_exception_types", "on"),
         ("non_retry_exception_types", "not_on"),
     ):
-        names = said.get(theirs)
+        names = data.get(theirs)
         if isinstance(names, list) and names:
             config[ours] = [f"*.{name}" for name in cast("list[object]", names)]
     return (Use(type="retry", config=config),)

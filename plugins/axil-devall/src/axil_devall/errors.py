@@ -1,4 +1,4 @@
-"""What can be missing for a DevAll file, or wrong with it.
+"""Errors for missing or wrong parts of a DevAll file.
 
 AxilError
 ├── SpecError             what a file names and nothing provides, with the place

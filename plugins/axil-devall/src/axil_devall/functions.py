@@ -110,7 +110,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def expanded(names: Iterable[str], where: str = "") -> list[str]:
-    """The functions, those of whole modules included, each once.
+    """Return the functions, those of whole modules included, each once.
 
     Raises: SpecError (AX851): an unknown module.
     """
@@ -149,12 +149,12 @@ def function_tools(
         made: Any = make_component(component, None, where)
         tools.append((name, made if is_toolset(made) else called(name, [tool_of(made)])[0]))
     if missing:
-        told = {
+        data = {
             advice: f"nothing provides the function{'s' * (len(names) > 1)} "
             f"{format_names(names, 20)}."
             for advice, names in missing.items()
         }
-        raise SpecError([Problem("AX850", where, text, advice) for advice, text in told.items()])
+        raise SpecError([Problem("AX850", where, text, advice) for advice, text in data.items()])
     return tools
 
 
@@ -169,7 +169,7 @@ def _advice(component: str) -> str:
 
 
 def called(name: str, tools: Sequence[Tool]) -> list[Tool]:
-    """A single tool by the function's own name; of several each keeps its own."""
+    """Return a single tool by the function's own name; of several each keeps its own."""
     return [replace(tools[0], name=name)] if name and len(tools) == 1 else list(tools)
 
 
@@ -184,7 +184,7 @@ def prefixed(tools: Sequence[Tool], prefix: str | None, also: str = "") -> list[
 
 
 async def tools_of(given: Any, ctx: Any) -> list[Tool]:
-    """The tools of a set."""
+    """Return the tools of a set."""
     ask: Any = given.tools
     several = await (ask(ctx=ctx) if "ctx" in inspect.signature(ask).parameters else ask())
     return [tool_of(each) for each in cast("Sequence[Any]", several)]

@@ -41,12 +41,12 @@ class Mem0:
 
     async def add(self, note: Mapping[str, Any]) -> None:
         """Let the service take from a turn what is worth keeping. Raises: StoreError (AX854)."""
-        said = [
+        texts = [
             {"role": "user", "content": str(note.get("about") or "")},
             {"role": "assistant", "content": str(note["text"])},
         ]
         await self._asked(
-            "add", [each for each in said if each["content"].strip()], **self._whose()
+            "add", [each for each in texts if each["content"].strip()], **self._whose()
         )
 
     def _whose(self) -> dict[str, str]:
@@ -59,9 +59,9 @@ class Mem0:
         except StoreError:
             raise
         except Exception as error:  # the SDK raises whatever its transport raises
-            told = f"the service Mem0 failed ({type(error).__name__}: {error})."
+            message = f"the service Mem0 failed ({type(error).__name__}: {error})."
             raise StoreError(
-                "AX854", told, "Check the key, and that the service can be reached."
+                "AX854", message, "Check the key, and that the service can be reached."
             ) from error
 
     def _made(self) -> Any:

@@ -1,5 +1,5 @@
 """An agent's memories: which of its graph's it uses and how, read before and around its reply, and
-told of it.
+updated after it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Memories:
         self._attached = list(attached)
 
     async def read(self, stage: Stage, query: str, state: State, ctx: Ctx) -> str:
-        """What they know at a stage, as text for the model; empty: nothing.
+        """Return the memories' blocks at a stage, as text for the model; empty: none.
 
         Recorded, so that a repeated body sees the same.
         """
@@ -66,7 +66,7 @@ class Memories:
 
 
 def _notes(each: Attached, state: State) -> Sequence[Note]:
-    """A memory's notes in the state."""
+    """Return a memory's notes in the state."""
     return (
         list(cast("Sequence[Note]", state.get(notes_field(each.how.name)) or ()))
         if each.store.in_state
@@ -75,7 +75,7 @@ def _notes(each: Attached, state: State) -> Sequence[Note]:
 
 
 def shown(found: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """What memories gave, as text; empty: nothing.
+    """Return the blocks of memories as text; empty: none.
 
     >>> print(shown([("board", ["one", "two"]), ("other", [])]))
     ===== Related Memories =====
@@ -103,7 +103,7 @@ def shown(found: Sequence[tuple[str, Sequence[str]]]) -> str:
 def memories_of(
     attachments: Sequence[Attachment], declared: Sequence[Mapping[str, Any]], around: Surroundings
 ) -> Memories:
-    """The memories that an agent names, of those that its graph declares.
+    """Return the memories that an agent names, of those that its graph declares.
 
     Each memory is made for each agent that uses it.
 

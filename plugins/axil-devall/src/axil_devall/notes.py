@@ -1,4 +1,4 @@
-"""Where notes are kept, and how the ones that matter are found: by likeness, or the newest."""
+"""The place of notes, and the search for those that matter: by likeness, or the newest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Embedder(Protocol):
     """Texts to vectors, as ``axil.embedders`` provide it."""
 
     async def embed(self, texts: Sequence[str], /) -> Sequence[Sequence[float]]:
-        """A vector for each text, in their order."""
+        """Return a vector for each text, in their order."""
         ...
 
 
@@ -40,7 +40,7 @@ class Vectors:
         self._lock = threading.Lock()
 
     async def of(self, texts: Sequence[str]) -> list[Sequence[float]]:
-        """A vector for each text."""
+        """Return a vector for each text."""
         with self._lock:
             for text in texts:
                 if text not in self._known and self._made and (name := digest(text)) in self._made:
@@ -62,12 +62,13 @@ class Vectors:
         self._made = dict(vectors)
 
     def kept(self, texts: Sequence[str]) -> dict[str, Sequence[float]]:
-        """The vectors of ``texts`` that are known, by the digests of the texts."""
+        """Return the vectors of ``texts`` that are known, by the digests of the texts."""
         with self._lock:
             return {digest(text): self._known[text] for text in texts if text in self._known}
 
     async def nearest(self, query: str, texts: Sequence[str], most: int, least: float) -> list[int]:
-        """Positions of the texts that are most like ``query``, best first, of equals the later.
+        """Return positions of the texts that are most like ``query``, best first, of equals the
+        later.
 
         None is less like it than ``least``, if that is not negative.
         """
@@ -80,7 +81,7 @@ class Vectors:
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """How alike two vectors are: 1 the same direction, 0 nothing in common.
+    """Return how alike two vectors are: 1 the same direction, 0 nothing in common.
 
     A zero vector is like none.
     """
@@ -89,12 +90,12 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def digest(text: str) -> str:
-    """The name of a text."""
+    """Return the name of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def newest(notes: Sequence[Note], most: int) -> list[Note]:
-    """The last notes, without what was said before in the same words; oldest first."""
+    """Return the last notes, without what was said before in the same words; oldest first."""
     latest: dict[str, Note] = {}
     for note in reversed(notes):
         latest.setdefault(str(note["text"]), note)
@@ -112,7 +113,7 @@ class NotesFile:
         self.path = path
 
     async def read(self, most: int = 1000) -> list[Note]:
-        """The newest notes, oldest first; none: there is no file yet.
+        """Return the newest notes, oldest first; none: there is no file yet.
 
         Raises: StoreError (AX854): it is something else.
         """
@@ -187,8 +188,8 @@ class NotesFile:
 
 
 def _before(file: int) -> bytes:
-    """What is to be written before a line: the mark of a new file, the end of a line that a crash
-    cut off, or nothing.
+    """Return the text to write before a line: the mark of a new file, the end of a line that a
+    crash cut off, or nothing.
     """
     size = os.lseek(file, 0, os.SEEK_END)
     if not size:

@@ -11,20 +11,20 @@ from axil_models import Message
 
 
 class LookingBack:
-    """A ``Thinking`` whose question is a request of its own: the conversation is told in it."""
+    """A ``Thinking`` whose question is a request of its own, with the conversation in it."""
 
     def __init__(self, prompt: str, memories: str = "") -> None:
         """``memories``: what is remembered for this, as text."""
         self.prompt, self.memories = prompt, memories
 
     async def after(self, messages: Sequence[Message], reply: str, /) -> Sequence[Message] | None:
-        """One message with all that was said and what is to be done with it."""
-        said = "\n\n".join(f"{m['role']}: {text_of(m.get('content'))}" for m in messages)
+        """Return one message with all that was said and what is to be done with it."""
+        text = "\n\n".join(f"{m['role']}: {text_of(m.get('content'))}" for m in messages)
         parts = [
             "Here is a conversation with an assistant, "
             "and below it what you are to do with the assistant's last message.",
             "===== Conversation =====\n\n"
-            f"{said}\n\nassistant: {reply}\n\n===== End of Conversation =====",
+            f"{text}\n\nassistant: {reply}\n\n===== End of Conversation =====",
             self.memories,
             f"Your task: {self.prompt.strip()}",
             "Write the new last message of the assistant, and nothing else.",

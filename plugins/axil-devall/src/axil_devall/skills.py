@@ -1,7 +1,7 @@
 """Skills: folders with instructions that a model reads when it needs them.
 
 A skill is a folder with a ``SKILL.md``: a header between lines of three dashes with ``name``,
-``description`` and perhaps ``allowed-tools``, then instructions. The model is told names and
+``description`` and perhaps ``allowed-tools``, then instructions. The model gets names and
 descriptions. It activates a skill to read its instructions, and may then read the skill's other
 files. While a skill with ``allowed-tools`` is active, other tools refuse. Nothing in a skill is run
 by this.
@@ -31,7 +31,7 @@ class SkillSet:
 
     @property
     def introduction(self) -> str:
-        """What the model is told of them."""
+        """The introduction of the skills for the model."""
         lines = [f"- {skill.name}: {skill.description}" for skill in self.skills.values()]
         head = (
             "You have skills: instructions for special tasks. Activate the one that fits with "
@@ -40,7 +40,9 @@ class SkillSet:
         return "\n".join([head, *lines]) if lines else ""
 
     def around(self, tools: Sequence[Tool]) -> list[Tool]:
-        """The tools, held to what the active skill allows, and those with which skills are used."""
+        """Return the tools, held to what the active skill allows, and those with which skills are
+        used.
+        """
         active: list[Skill] = []
 
         def activate_skill(skill_name: str) -> str:
@@ -66,9 +68,9 @@ class SkillSet:
 
 
 def _held(tool: Tool, active: Sequence[Skill]) -> Tool:
-    """The tool, which refuses while a skill is active that does not name it."""
-    told = {each.name: getattr(tool, each.name) for each in fields(Tool)}
-    return Held(**told, inner=tool, active=active)
+    """Return the tool, which refuses while a skill is active that does not name it."""
+    data = {each.name: getattr(tool, each.name) for each in fields(Tool)}
+    return Held(**data, inner=tool, active=active)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,7 @@ class Held(Tool):
     active: Sequence[Skill]
 
     async def __call__(self, arguments: Mapping[str, Any], ctx: Any = None) -> Any:
-        """What the tool gives. Raises: Refused; and what it raises."""
+        """Return the result of the tool. Raises: Refused; and the tool's own errors."""
         skill = self.active[0] if self.active else None
         allowed = None if skill is None else skill.allowed_tools
         if skill is not None and allowed is not None and self.name not in allowed:
@@ -99,8 +101,8 @@ def found_skills(
     registry: Registry,
     where: str = "",
 ) -> SkillSet:
-    """The skills in ``.agents/skills`` of ``folders``, the first of each name; ``allow``: only
-    these; none: all.
+    """Return the skills in ``.agents/skills`` of ``folders``, the first of each name; ``allow``:
+    only these; none: all.
 
     Raises: SpecError (AX856): one that is named is not there, or its header cannot be read.
     """
@@ -116,13 +118,13 @@ def found_skills(
     missing = [name for name in wanted if name not in there]
     if missing:
         looked = " or ".join(f"{place}" for place in places) or "no folder"
-        told = (
+        message = (
             f"there {'are no skills' if len(missing) > 1 else 'is no skill'} "
             f"{format_names(missing)}."
         )
         raise SpecError(
             Problem(
-                "AX856", where, told, f"Put a folder with a SKILL.md of that name into {looked}."
+                "AX856", where, message, f"Put a folder with a SKILL.md of that name into {looked}."
             )
         )
     return SkillSet([_skill(name, there[name], registry, where) for name in wanted])

@@ -63,7 +63,7 @@ class Store(Protocol):
     """Whether its notes are state of the run, handed in as ``notes``."""
 
     async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
-        """What is remembered for ``query``."""
+        """Return the items that are remembered for ``query``."""
         ...
 
     async def add(self, note: Note) -> None:
@@ -73,7 +73,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where the memories of a graph are made."""
+    """The place where the memories of a graph are made."""
 
     registry: Registry
     root: str
@@ -82,7 +82,7 @@ class Surroundings:
     """Whether unknown keys are only warned of."""
 
     def path(self, given: str, where: str) -> Path:
-        """A path below the root. Raises: SpecError (AX855): it leads out of it."""
+        """Return a path below the root. Raises: SpecError (AX855): it leads out of it."""
         root = os.path.realpath(self.root or ".")
         real = os.path.realpath(os.path.join(root, given))
         if os.path.commonpath([real, root]) != root:
@@ -97,7 +97,7 @@ class Surroundings:
         return Path(real)
 
     def written(self, given: str, where: str) -> Path:
-        """A path below the root that a file may write to.
+        """Return a path below the root that a file may write to.
 
         Raises: SpecError (AX855): it leads out of it; ConfigError: it is not granted.
         """
@@ -105,7 +105,9 @@ class Surroundings:
         return path if grants is None else Path(grants.path(str(path), "write", where))
 
     def vectors(self, embedding: Embedding | None, where: str) -> Vectors:
-        """How texts are compared. Raises: PluginError: an embedder that is missing; ConfigError."""
+        """Return the function that compares texts. Raises: PluginError: a missing embedder;
+        ConfigError.
+        """
         if embedding is None:
             return Vectors(
                 make_component(self.registry.resolve("embedders", "lexical", where), None, where)
@@ -175,14 +177,14 @@ class Files:
         ]
         missing = [source.path for source, path in self._sources if not path.exists()]
         if missing:
-            told = (
+            message = (
                 f"the memory searches {format_names(missing)}, and there is no such file or folder."
             )
             raise SpecError(
                 Problem(
                     "AX855",
                     f"{where}.file_sources",
-                    told,
+                    message,
                     f"Paths begin at {os.path.realpath(around.root or '.')}.",
                 )
             )
@@ -220,8 +222,8 @@ class Files:
         return pieces
 
     def _is_index(self, file: Path) -> bool:
-        """Whether a file is the index, or one that is to become it: another run may be writing it,
-        or have died over it.
+        """Return whether a file is the index, or one that is to become it: another run may be
+        writing it, or may have crashed while writing.
         """
         index = self._index
         return index is not None and (
@@ -286,8 +288,10 @@ class Files:
                 temporary.unlink(missing_ok=True)
                 raise
         except OSError as error:
-            told = f"the index {self._index} cannot be written: {error.strerror}."
-            raise StoreError("AX854", told, "Check its folder, or leave out index_path.") from error
+            message = f"the index {self._index} cannot be written: {error.strerror}."
+            raise StoreError(
+                "AX854", message, "Check its folder, or leave out index_path."
+            ) from error
 
 
 def _notes_file(given: str | None, around: Surroundings, where: str) -> NotesFile | None:
@@ -318,10 +322,10 @@ class _Service:
 
     def __init__(self, config: Mem0Config, around: Surroundings, where: str) -> None:
         if importlib.util.find_spec("mem0") is None:
-            told = (
+            message = (
                 "the memory is kept by the service Mem0, and its package mem0ai is not installed."
             )
-            raise SpecError(Problem("AX857", where, told, 'pip install "axil-devall[mem0]"'))
+            raise SpecError(Problem("AX857", where, message, 'pip install "axil-devall[mem0]"'))
         self._service = Mem0(config)
 
     async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
@@ -345,7 +349,7 @@ KINDS: Final[Mapping[str, Any]] = {
 
 
 def store_of(given: Mapping[str, Any], around: Surroundings, where: str) -> Store:
-    """The memory that a graph declares.
+    """Return the memory that a graph declares.
 
     Raises: SpecError (AX852): an unknown type; and as its settings and its making do.
     """

@@ -61,7 +61,7 @@ class Toolbox:
             self._sources.append(_Source(server, prefix=each.prefix, own=f"{_SERVER}__"))
 
     async def tools(self, ctx: Any = None) -> list[Tool]:
-        """The tools."""
+        """Return the tools."""
         found = list(self._known)
         for source in self._sources:
             found += prefixed(
@@ -71,7 +71,7 @@ class Toolbox:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there can be no tool."""
+        """True if there can be no tool."""
         return not (self._known or self._sources or self._skills)
 
     async def close(self) -> None:
@@ -96,7 +96,7 @@ class _Source:
 
 
 def _server(each: Remote | Local, where: str) -> dict[str, Any]:
-    """The settings of a server, as the tool ``mcp`` takes them.
+    """Return the settings of a server, as the tool ``mcp`` takes them.
 
     Raises: SpecError (AX853): its program is not here.
     """
@@ -110,12 +110,15 @@ def _server(each: Remote | Local, where: str) -> dict[str, Any]:
             {**given, "call_timeout_seconds": each.config.timeout} if each.config.timeout else given
         )
     if shutil.which(each.config.command) is None:
-        told = (
+        message = (
             f'the MCP server is started with "{each.config.command}", and there is no such program.'
         )
         raise SpecError(
             Problem(
-                "AX853", where, told, f"Install {each.config.command}, or put its folder on PATH."
+                "AX853",
+                where,
+                message,
+                f"Install {each.config.command}, or put its folder on PATH.",
             )
         )
     config = each.config

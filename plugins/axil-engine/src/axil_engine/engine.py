@@ -398,9 +398,9 @@ class LocalEngine:
         replay = ReplayIndex(entries)
         self._workflow_of(replay)
         if (times := recoveries_without_progress(entries)) >= MAX_RECOVERIES:
-            told = f'the run "{run_id}" was recovered {times} times without progress.'
+            message = f'the run "{run_id}" was recovered {times} times without progress.'
             hint = "Find out what interrupts it; then resume or cancel it."
-            raise EngineError(told, id="AX543", hint=hint)
+            raise EngineError(message, id="AX543", hint=hint)
         if replay.ended is None:
             self._queue[run_id] = None
         elif (due := due_of(replay)) is not None:
@@ -439,9 +439,9 @@ class LocalEngine:
             self._workflows[header["digest"]] = found
         if found is None:
             name = header.get("graph", "")
-            told = f'the engine has no workflow "{name}" in the version that the run began with.'
+            message = f'the engine has no workflow "{name}" in the version that the run began with.'
             hint = "Pass this workflow to the engine, or a function `find` that returns it."
-            raise EngineError(told, id="AX542", hint=hint)
+            raise EngineError(message, id="AX542", hint=hint)
         return found
 
     def _with_live_status(self, info: RunInfo) -> RunInfo:
@@ -504,11 +504,11 @@ def _resolve(waiters: Iterable[asyncio.Future[Result]], outcome: Result | BaseEx
 
 def _check_answerable(run_id: str, question: str, replay: ReplayIndex) -> None:
     if question not in replay.asked:
-        told = f'the run "{run_id}" does not ask "{question}".'
-        raise EngineError(told, id="AX541", hint="Look at its open questions with `get`.")
+        message = f'the run "{run_id}" does not ask "{question}".'
+        raise EngineError(message, id="AX541", hint="Look at its open questions with `get`.")
     if question in replay.answers:
-        told = f'the question "{question}" of the run "{run_id}" was answered before.'
-        raise EngineError(told, id="AX541", hint="The first answer counts.")
+        message = f'the question "{question}" of the run "{run_id}" was answered before.'
+        raise EngineError(message, id="AX541", hint="The first answer counts.")
 
 
 def _answer_entry(question: str, answer: Any) -> Entry:
@@ -516,8 +516,8 @@ def _answer_entry(question: str, answer: Any) -> Entry:
 
 
 def _unknown_run(run_id: str) -> JournalError:
-    told = f'the journal knows no run "{run_id}".'
-    return JournalError(told, id="AX503", hint="See the runs that it knows with `list`.")
+    message = f'the journal knows no run "{run_id}".'
+    return JournalError(message, id="AX503", hint="See the runs that it knows with `list`.")
 
 
 def _closed() -> EngineError:

@@ -56,21 +56,21 @@ def _described(hint: Any) -> Any:
     inner, *notes = typing.get_args(hint)
     if not any(type(each).__name__ == "ParamMeta" for each in notes):
         return hint
-    told: list[Any] = []
+    lines: list[Any] = []
     for each in notes:
         if type(each).__name__ != "ParamMeta":
-            told.append(each)
+            lines.append(each)
             continue
         choices: Any = getattr(each, "enum", None)
         if choices:
             inner = typing.Literal[tuple(choices)]
-        told += [each.description] if getattr(each, "description", None) else []
+        lines += [each.description] if getattr(each, "description", None) else []
     annotated: Any = typing.Annotated
-    return annotated[(inner, *told)] if told else inner
+    return annotated[(inner, *lines)] if lines else inner
 
 
 def _surroundings(ctx: Any, loop: asyncio.AbstractEventLoop, checkout: Checkout) -> dict[str, Any]:
-    """What DevAll's functions find in their ``_context``."""
+    """Return the ``_context`` of DevAll's functions."""
     found: dict[str, Any] = {
         "node_id": ctx.activation.node,
         "session_id": ctx.run_id,
@@ -100,7 +100,7 @@ class _Prompt:
 
 
 def _plain(value: Any) -> Any:
-    """A function's result without objects of DevAll's own, which say themselves as data."""
+    """Return a function's result without objects of DevAll's own, which say themselves as data."""
     if isinstance(value, list):
         return [_plain(each) for each in cast("list[Any]", value)]
     say: Any = None if isinstance(value, dict) else getattr(value, "to_dict", None)

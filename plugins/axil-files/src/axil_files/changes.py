@@ -1,5 +1,5 @@
-"""What differs between two versions of a graph, in words: for whoever has a run of the one and a
-file with the other.
+"""The differences between two versions of a graph, in words: for a run of the one and a file with
+the other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OF_GRAPHS: Final = (
 
 
 def changes(before: GraphSpec, now: GraphSpec) -> list[str]:
-    """Each difference that may matter to a run, in one line; descriptions and places do not.
+    """Return each difference that may matter to a run, in one line; descriptions and places do not.
 
     >>> from axil import GraphSpec, NodeSpec, Use
     >>> node = lambda text: NodeSpec(id="a", use=Use(type="literal", config={"content": text}))
@@ -109,7 +109,7 @@ def _others(before: GraphSpec, now: GraphSpec) -> Iterator[str]:
 
 
 def _apart(one: Any, other: Any, path: str) -> Iterator[str]:
-    """The paths at which two settings differ."""
+    """Yield the paths at which two settings differ."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         first, second = cast("Mapping[str, Any]", one), cast("Mapping[str, Any]", other)
         for name in dict.fromkeys([*first, *second]):
@@ -128,8 +128,8 @@ def _apart(one: Any, other: Any, path: str) -> Iterator[str]:
 
 
 def _shown(value: Any) -> Any:
-    """A value as it counts: what came from the environment as its placeholder, components by what
-    they are called.
+    """Return a value as it counts: what came from the environment as its placeholder, components by
+    what they are called.
     """
     if isinstance(value, FromEnvironment):
         return value.template

@@ -75,7 +75,7 @@ class Checkout:
         return module
 
     def _folder(self, name: str, folder: Path) -> ModuleType:
-        """A package without a file of its own."""
+        """Return a package without a file of its own."""
         package = ModuleType(name)
         package.__path__ = [str(folder)]
         sys.modules[name] = package
@@ -129,7 +129,7 @@ class Checkout:
         return module
 
     def beside(self, name: str) -> ModuleType | None:
-        """A module of a package beside the folder; None: there is none."""
+        """Return a module of a package beside the folder; None: there is none."""
         if name.partition(".")[0] not in self._beside:
             return None
         try:
@@ -150,8 +150,8 @@ class _Loader(SourceFileLoader):
 
 
 def _packages_beside(home: Path) -> list[str]:
-    """The names of packages and modules in the folder that holds ``home``, where ``home`` is
-    laid out as DevAll's; those of Python itself are not taken.
+    """Return the names of packages and modules in the folder that holds ``home``, where ``home``
+    is laid out as DevAll's; those of Python itself are not taken.
     """
     if not any((home / name).is_dir() for name in _DEVALL):
         return []

@@ -53,7 +53,7 @@ class Document:
     """What messages call the file."""
 
     def place(self, *keys: str | int) -> Place:
-        """Where ``keys`` were written.
+        """Return where ``keys`` were written.
 
         The path leaves out ``graph``, where nearly everything is.
         """
@@ -72,7 +72,7 @@ class Loader(Protocol):
     """``axil.loaders``: named like the suffix of its files, ``yaml`` for ``flow.yaml``."""
 
     def __call__(self, text: str, name: str, /) -> Document:
-        """The document in ``text``.
+        """Return the document in ``text``.
 
         Raises: SpecError, with the line, for text that is not plain data.
         """
@@ -80,7 +80,7 @@ class Loader(Protocol):
 
 
 def refused(id: str, name: str, line: int | None, message: str, hint: str = "") -> SpecError:
-    """The one problem that ends the reading of a text, at its line."""
+    """Return the one problem that ends the reading of a text, at its line."""
     return SpecError(Problem(id, str(Place(file=name, line=line)), message, hint))
 
 
@@ -194,8 +194,8 @@ def parse_json(text: str, name: str) -> Document:
         if len(digits) <= LONGEST_NUMBER:
             return int(digits)
         line = text.count("\n", 0, text.find(digits)) + 1
-        told = f"a number of more than {LONGEST_NUMBER} digits."
-        raise refused("AX140", name, line, told, "Write it as text, in quotes.")
+        message = f"a number of more than {LONGEST_NUMBER} digits."
+        raise refused("AX140", name, line, message, "Write it as text, in quotes.")
 
     try:
         data = json.loads(text, parse_constant=refuse, parse_int=whole)
@@ -203,13 +203,13 @@ def parse_json(text: str, name: str) -> Document:
         advice = next((f"{words} " for part, words in _ADVICE if part in error.msg), "")
         at = text[error.pos : error.pos + 1]
         found = f"found {format_value(at)}" if at else "found the end of the file"
-        told = f"{error.msg.replace('Expecting', 'expected').removesuffix(' at')}, {found}."
+        message = f"{error.msg.replace('Expecting', 'expected').removesuffix(' at')}, {found}."
         hint = f"{advice}It is in column {error.colno}."
-        raise refused("AX140", name, error.lineno, told, hint) from None
+        raise refused("AX140", name, error.lineno, message, hint) from None
     except RecursionError:
         _json_lines(text, name)  # it says at which line the nesting becomes too deep
-        told = f"nested deeper than {DEEPEST} levels."
-        raise refused("AX110", name, None, told, "Make it flatter.") from None
+        message = f"nested deeper than {DEEPEST} levels."
+        raise refused("AX110", name, None, message, "Make it flatter.") from None
     return Document(data=data, lines=_json_lines(text, name), name=name)
 
 
@@ -223,14 +223,14 @@ def _json_lines(text: str, name: str) -> dict[Keys, int]:
     def record(at: int) -> None:
         line = bisect.bisect_left(breaks, at) + 1
         if len(path) > DEEPEST:
-            told = f"nested deeper than {DEEPEST} levels."
-            raise refused("AX110", name, line, told, "Make it flatter.")
+            message = f"nested deeper than {DEEPEST} levels."
+            raise refused("AX110", name, line, message, "Make it flatter.")
         if len(lines) > MOST:
             hint = "Split the file; a subgraph can be a file of its own."
             raise refused("AX144", name, line, f"more than {MOST} values.", hint)
         if tuple(path) in lines:
-            told = f"the key {format_value(path[-1])} is there twice."
-            raise refused("AX145", name, line, told, "Remove one.")
+            message = f"the key {format_value(path[-1])} is there twice."
+            raise refused("AX145", name, line, message, "Remove one.")
         lines[tuple(path)] = line
 
     for token in _JSON_TOKEN.finditer(text):
@@ -313,16 +313,16 @@ def _statements(text: str, name: str) -> Iterator[_Statement]:
         if mark == ".":
             dots += 1
             if dots >= DEEPEST:
-                told = f"a key of more than {DEEPEST} parts."
-                raise refused("AX110", name, line, told, "Make it flatter.")
+                message = f"a key of more than {DEEPEST} parts."
+                raise refused("AX110", name, line, message, "Make it flatter.")
             continue
         if mark[0] not in "\"'":
             dots = 0
         if mark in ("[", "{"):
             depth += 1
             if depth > DEEPEST:
-                told = f"nested deeper than {DEEPEST} levels."
-                raise refused("AX110", name, line, told, "Make it flatter.")
+                message = f"nested deeper than {DEEPEST} levels."
+                raise refused("AX110", name, line, message, "Make it flatter.")
         elif mark in ("]", "}"):
             depth -= 1
         elif mark == "=" and not depth and is_open:

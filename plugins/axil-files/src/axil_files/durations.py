@@ -20,7 +20,7 @@ _PART: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
 
 
 def seconds(given: float | str) -> float:
-    """A duration in seconds: a number of them, or numbers with units.
+    """Return a duration in seconds: a number of them, or numbers with units.
 
     Units: ``s``, ``m`` (minutes), ``h``, ``d``, ``w``, and their names. Raises: ValueError: it is
     none, or not above zero.
@@ -51,11 +51,11 @@ def _read(text: str) -> float | None:
     return total
 
 
-def told(seconds: float) -> str:
-    """A duration in its two largest units.
+def format_seconds(seconds: float) -> str:
+    """Return a duration in its two largest units.
 
-    >>> told(5), told(200), told(7300), told(200000), told(0.25)
-    ('5s', '3m 20s', '2h 1m', '2d 7h', '0.25s')
+    >>> format_seconds(5), format_seconds(200), format_seconds(7300), format_seconds(200000),
+    format_seconds(0.25) ('5s', '3m 20s', '2h 1m', '2d 7h', '0.25s')
     """
     if seconds < 60:
         return f"{seconds:g}s" if seconds < 10 else f"{int(seconds)}s"

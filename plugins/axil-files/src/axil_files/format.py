@@ -155,7 +155,7 @@ def _config_schema(registry: Registry, kind: str, name: str, definitions: dict[s
     model = getattr(component, "Config", None)
     if not hasattr(model, "model_json_schema"):
         return {}
-    from pydantic.errors import PydanticUserError  # whoever has a model has pydantic
+    from pydantic.errors import PydanticUserError  # a program with a model has pydantic
 
     try:
         schema: dict[str, Any] = cast("Any", model).model_json_schema(

@@ -1,8 +1,9 @@
 """Functions in the Python files of a folder, as tools, conditions and processors.
 
-What a file's functions are is told by its place: in a folder or a file called ``conditions`` they
-are conditions, ``processors`` and ``tools`` likewise; those of all others are whatever the workflow
-takes them for. Names that begin with ``_`` are the file's own business; ``__all__`` says it better.
+The kind of a file's functions follows from its place: in a folder or a file called ``conditions``
+they are conditions, ``processors`` and ``tools`` likewise; those of all others are whatever the
+workflow takes them for. Names that begin with ``_`` are the file's own business; ``__all__`` says
+it better.
 
 A function is taken instead of an installed component of its name, and a note says so. The folder
 ``functions`` of DevAll is read as it is.
@@ -45,8 +46,10 @@ def with_functions(
     named = os.fspath(folder)
     home = Path(named).resolve()
     if not home.is_dir():
-        told = f"{named} is no folder."
-        raise ConfigError(Problem("AX700", "functions", told, "Give a folder with Python files."))
+        message = f"{named} is no folder."
+        raise ConfigError(
+            Problem("AX700", "functions", message, "Give a folder with Python files.")
+        )
     known = registry.child()
     checkout = Checkout(home)
     places: dict[tuple[str, str], str] = {}
@@ -58,8 +61,8 @@ def with_functions(
             where = f"{shown}:{_line(found)}"
             for kind in kinds:
                 if (kind, public) in places:
-                    told = f'"{public}" is defined in {places[kind, public]} already.'
-                    raise ConfigError(Problem("AX884", where, told, "Rename one."))
+                    message = f'"{public}" is defined in {places[kind, public]} already.'
+                    raise ConfigError(Problem("AX884", where, message, "Rename one."))
                 places[kind, public] = where
                 if kind == "processors" and public in registry.names("wrappers"):
                     continue  # it waits, which a processor may not: the wrapper of that name does
@@ -68,9 +71,9 @@ def with_functions(
                 made = adapted(found, checkout) if kind == "tools" else found
                 known.register(kind, public, made, instead=True)
     if not places:
-        told = f"there is no function in a .py file of {named}."
+        message = f"there is no function in a .py file of {named}."
         hint = "Give the folder that the files are in."
-        raise ConfigError(Problem("AX700", "functions", told, hint))
+        raise ConfigError(Problem("AX700", "functions", message, hint))
     if tell is not None:
         for kind, names in instead.items():
             tell(
@@ -81,7 +84,7 @@ def with_functions(
 
 
 def _files(home: Path, checkout: Checkout) -> Iterator[tuple[tuple[str, ...], Path, str]]:
-    """Kinds, file and the private name of its module, sorted."""
+    """Yield kinds, each file and the private name of its module, sorted."""
     for entry in sorted(home.iterdir()):
         if entry.is_dir() and entry.name in KINDS:
             for file in sorted(entry.glob("*.py")):
@@ -92,13 +95,13 @@ def _files(home: Path, checkout: Checkout) -> Iterator[tuple[tuple[str, ...], Pa
 
 
 def _loaded(checkout: Checkout, file: Path, name: str, shown: str) -> ModuleType:
-    """The file's module. Raises: ConfigError (AX884), with the line that failed."""
+    """Return the file's module. Raises: ConfigError (AX884), with the line that failed."""
     try:
         return checkout.load(name, file)
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:
-        # whatever a file does while it is loaded, SystemExit included, is told
+        # every error while a file is loaded, SystemExit included, is reported
         line = error.lineno if isinstance(error, SyntaxError) else _failed_at(error, file)
         cause = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
         where = f"{shown}:{line}" if line else shown

@@ -119,7 +119,7 @@ def load(
     environment: Mapping[str, str] | None = None,
     texts: dict[str, str] | None = None,
 ) -> GraphSpec:
-    """The graph that a workflow file describes.
+    """Return the graph that a workflow file describes.
 
     Args:
         vars: values for ``${NAME}``, stronger than the file's own ``vars``; the environment comes
@@ -167,7 +167,7 @@ def include(
     registry: Registry | None = None,
     reading: Reading | None = None,
 ) -> GraphSpec:
-    """The graph in a file that another file mentions.
+    """Return the graph in a file that another file mentions.
 
     Args:
         name: its path, from the folder of the mentioning file, or from that of the first one;
@@ -258,8 +258,7 @@ def inline(
 
 
 def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
-    """What is wrong with the components of a file that cannot be used anyway: so that it is all
-    said at once.
+    """Report the faults of components that cannot be used, so that one check reports all problems.
 
     Settings with a variable that nothing is known for are left alone.
     """
@@ -291,12 +290,12 @@ def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
                 replace(problem, where=problem.where or where) for problem in error.problems
             )
         except Exception:  # noqa: BLE001
-            # a plugin's fault; it is told when the rest of the file is mended
+            # a plugin's fault; it is reported when the rest of the file is mended
             continue
 
 
 def _translated(spec: GraphSpec, registry: Registry | None) -> GraphSpec:
-    """The graph, with nodes of another origin as what they mean here.
+    """Return the graph, with nodes of another origin as what they mean here.
 
     Raises: PluginError: a dialect cannot be used.
     """
@@ -308,17 +307,19 @@ def _translated(spec: GraphSpec, registry: Registry | None) -> GraphSpec:
             return node
         given: Any = found.resolve("dialects", node.use.type, str(node.place or ""))(node, spec)
         if not isinstance(given, NodeSpec):
-            told = (
+            message = (
                 f'the dialect "{node.use.type}" gave {type(given).__name__} instead of a NodeSpec.'
             )
-            raise PluginContract(told, where=str(node.place or ""))
+            raise PluginContract(message, where=str(node.place or ""))
         return given
 
     return replace(spec, nodes=tuple(map(meant, spec.nodes))) if known else spec
 
 
 def _requirements(spec: GraphSpec, place: Place) -> Iterator[Problem]:
-    """Distributions that the file requires and that are missing or too old, as warnings."""
+    """Yield, as warnings, the distributions that the file requires and that are missing or too
+    old.
+    """
     for name, wanted in spec.requires.items():
         where = str(place.at("requires"))
         try:
@@ -334,8 +335,8 @@ def _requirements(spec: GraphSpec, place: Place) -> Iterator[Problem]:
             continue
         least = re.search(r">=\s*(\d+(?:\.\d+)*)", wanted)
         if least and _numbers(there) < _numbers(least[1]):
-            told = f"the file requires {name} {wanted}, and {there} is installed."
-            yield Problem("AX119", where, told, f"pip install --upgrade {name}", "warning")
+            message = f"the file requires {name} {wanted}, and {there} is installed."
+            yield Problem("AX119", where, message, f"pip install --upgrade {name}", "warning")
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -348,7 +349,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _included(name: str, folder: str, root: str, at: tuple[str, Mapping[str, str]]) -> str:
-    """The real path of a file inside ``root``.
+    """Return the real path of a file inside ``root``.
 
     ``at``: who mentions it, and the texts that are known.
     """
@@ -359,17 +360,19 @@ def _included(name: str, folder: str, root: str, at: tuple[str, Mapping[str, str
     for start in dict.fromkeys((folder, root)):
         real = os.path.realpath(os.path.join(start, name))
         if os.path.commonpath([real, root]) != root:
-            told = f"{name} is outside the workflow's folder."
+            message = f"{name} is outside the workflow's folder."
             raise SpecError(
-                Problem("AX117", where, told, "Put it into the folder of the first file, or below.")
+                Problem(
+                    "AX117", where, message, "Put it into the folder of the first file, or below."
+                )
             )
         if os.path.exists(real) or _below(root, real) in texts:
             return real
-    told = (
+    message = (
         _near(os.path.join(folder, name))
         or "Paths begin at the folder of the file that mentions them."
     )
-    raise SpecError(Problem("AX100", where, f"no file {name}.", told))
+    raise SpecError(Problem("AX100", where, f"no file {name}.", message))
 
 
 def _below(root: str, real: str) -> str:
@@ -377,7 +380,7 @@ def _below(root: str, real: str) -> str:
 
 
 def parse(name: str, real: str, registry: Registry | None = None) -> Document:
-    """The document in a file, as it lies on the disk; see ``load`` for what it means.
+    """Return the document in a file, as it lies on the disk; see ``load`` for what it means.
 
     Raises: SpecError.
     """
@@ -385,7 +388,7 @@ def parse(name: str, real: str, registry: Registry | None = None) -> Document:
 
 
 def _parsed(name: str, real: str, reading: Reading) -> Document:
-    """The document in a file, within bounds.
+    """Return the document in a file, within bounds.
 
     ``name`` is what messages call it, ``real`` its path without links.
     """
@@ -425,7 +428,7 @@ def _empty(name: str) -> SpecError:
 
 
 def _text(name: str, real: str) -> str:
-    try:  # neither a pipe that nobody writes to nor a link put here in the meantime is followed
+    try:  # neither a pipe without a writer nor a link put here in the meantime is followed
         descriptor = os.open(
             real, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         )
@@ -466,7 +469,9 @@ def _near(path: str) -> str:
 
 
 def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
-    """The graph that a document describes. Raises: SpecError with everything that was found."""
+    """Return the graph that a document describes. Raises: SpecError with everything that was
+    found.
+    """
     from axil_files.models import File
 
     using = reading or Reading()

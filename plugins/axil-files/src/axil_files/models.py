@@ -95,7 +95,7 @@ class Node(Part):
 
 
 class Parts(Part):
-    """How many parts are at work together, and how many a group has."""
+    """The number of parts at work together, and the size of a group."""
 
     max_parallel: Count | None = None
     group_size: Annotated[int, Field(ge=2)] | None = None
@@ -134,7 +134,7 @@ class Edge(Part):
 
 
 class CycleLimits(Part):
-    """How often a cycle may turn."""
+    """The number of rounds that a cycle may turn."""
 
     rounds: Count | Literal["unlimited"] | None = optional(
         "How often the cycle may turn, or unlimited."
@@ -151,14 +151,14 @@ class Cost(Part):
 
 
 class Prices(Part):
-    """What models cost."""
+    """The prices of models."""
 
     models: dict[str, Cost] | None = optional("Money for a million tokens, by model.")
     unknown: Literal["refuse", "ignore"] | Cost | None = optional("refuse, ignore, or a price.")
 
 
 class Estimation(Part):
-    """How many tokens a call is expected to take."""
+    """The expected number of tokens of a call."""
 
     characters_per_token: Amount | None = None
     output_tokens: Annotated[int, Field(ge=0)] | None = None

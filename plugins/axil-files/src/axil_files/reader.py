@@ -47,7 +47,7 @@ KEPT: Final = ("memory", "initial_instruction", "organization", "log_level", "ar
 
 @dataclass(slots=True)
 class _Received:
-    """What edges ask of one node."""
+    """The requirements of edges on one node."""
 
     marks: bool = False
     dynamic: dict[str, Any] | None = None
@@ -86,7 +86,7 @@ class Reader:
         self._shorthands: dict[str, Any] = {}
 
     def file(self) -> GraphSpec | None:
-        """The graph of the whole document."""
+        """Return the graph of the whole document."""
         data = self._document.data
         graph = cast("dict[str, Any]", data).get("graph") if isinstance(data, dict) else None
         if not isinstance(graph, dict):
@@ -104,7 +104,7 @@ class Reader:
         requires: Mapping[str, str],
         extras: Mapping[str, Any],
     ) -> GraphSpec | None:
-        """A graph from what a file has under ``graph``, or under a subgraph's config."""
+        """Return a graph from the data under ``graph`` in a file, or under a subgraph's config."""
         if not isinstance(data.get("nodes"), list):
             return None
         data = {
@@ -178,8 +178,8 @@ class Reader:
         found: dict[int, str] = {}
         for version, path in given.items():
             if not str(version).isdecimal() or not isinstance(path, str) or ":" not in path:
-                told = f"expected a version and an import path, found {version!r}: {path!r:.80}."
-                self._problem("AX527", (*keys, version), told, "Write 1: my_module:from_1_to_2.")
+                message = f"expected a version and an import path, found {version!r}: {path!r:.80}."
+                self._problem("AX527", (*keys, version), message, "Write 1: my_module:from_1_to_2.")
             else:
                 found[int(version)] = path
         return found
@@ -271,7 +271,7 @@ class Reader:
         return (*waiting, *added, *with_usual_wrappers(own, received.usual))
 
     def _usual(self, value: Any, keys: Keys) -> dict[str, list[Use]]:
-        """The wrappers that a graph puts around its nodes, by their type."""
+        """Return the wrappers that a graph puts around its nodes, by their type."""
         if not isinstance(value, dict) or not self._fine(keys):
             return {}
         lists = cast("dict[str, list[Any]]", value)
@@ -291,7 +291,7 @@ class Reader:
         return None if value is None else _mapping(value)
 
     def _use(self, value: Any, keys: Keys, key: str = "") -> Use:
-        """A component and its config. An import path is code, and needs leave."""
+        """Return a component and its config. An import path is code, and needs leave."""
         named: dict[str, Any] = {"type": value} if isinstance(value, str) else value
         if not isinstance(cast("Any", named), dict) or not isinstance(named.get("type"), str):
             return Use(type="")  # its shape was reported already
@@ -299,11 +299,11 @@ class Reader:
         may = self._allow_code or self._grants.allows(f"import:{module}")
         if ":" in named["type"] and not may:
             where = keys if isinstance(value, str) or not key else (*keys, key)
-            told = f"import paths are not allowed in files, found {format_value(named['type'])}."
+            message = f"import paths are not allowed in files, found {format_value(named['type'])}."
             self._problem(
                 "AX148",
                 where,
-                told,
+                message,
                 f"Name an installed component, or allow it: --allow import:{module}",
             )
         config = cast("dict[str, Any]", named.get("config") or {})
@@ -333,8 +333,8 @@ class Reader:
             return None
         found: Any = self._shorthands[key](said)
         if not isinstance(found, Use):
-            told = f'the shorthand "{key}" gave {type(found).__name__} instead of a Use.'
-            raise PluginContract(told, where=str(self._document.place(*keys)))
+            message = f'the shorthand "{key}" gave {type(found).__name__} instead of a Use.'
+            raise PluginContract(message, where=str(self._document.place(*keys)))
         return replace(found, place=self._document.place(*keys))
 
     def _inner_graphs(self, use: Use, keys: Keys) -> None:
@@ -408,7 +408,7 @@ class Reader:
                 yield edge
 
     def _waits(self, name: str) -> bool:
-        """Whether what an edge names as its processor is a wrapper of its target."""
+        """Return whether what an edge names as its processor is a wrapper of its target."""
         known = self._registry or default_registry()
         return name not in known.names("processors") and name in known.names("wrappers")
 
@@ -435,8 +435,8 @@ class Reader:
         if name in names or name == outside:
             return True
         if name in (ENTRY, EXIT):
-            told = "no edge leads to @entry." if name == ENTRY else "no edge starts at @exit."
-            self._problem("AX104", keys, told, "Turn the edge round.")
+            message = "no edge leads to @entry." if name == ENTRY else "no edge starts at @exit."
+            self._problem("AX104", keys, message, "Turn the edge round.")
         else:
             hint = did_you_mean(name, names) or (
                 f"Nodes: {format_names(list(names))}." if names else ""
@@ -451,8 +451,8 @@ class Reader:
         if value is False:
             value = "false"
         if isinstance(value, str) and _STATEMENT.search(value):
-            told = f"expected the name of a condition, found {format_value(value)}."
-            self._problem("AX103", keys, told, self._stated(value, keys))
+            message = f"expected the name of a condition, found {format_value(value)}."
+            self._problem("AX103", keys, message, self._stated(value, keys))
             return None
         return self._use(value, keys, "type")
 
@@ -482,12 +482,14 @@ class Reader:
         name: Any = cast("Any", config)["name"]
         if isinstance(name, str) and name:
             return name
-        told = f"expected text, found {format_value(name)}."
-        self._problem("AX103", (*keys, "config", "name"), told, "Write the name of a function.")
+        message = f"expected text, found {format_value(name)}."
+        self._problem("AX103", (*keys, "config", "name"), message, "Write the name of a function.")
         return None
 
     def _dynamic(self, data: dict[str, Any], keys: Keys, received: _Received) -> None:
-        """One more edge that wants its target to run per part; all such edges of a node agree."""
+        """Add an edge that runs its target once per part; all such edges of a node have to
+        agree.
+        """
         dynamic, here = data["dynamic"], (*keys, "dynamic")
         kind: str = dynamic["type"]
         config: dict[str, Any] = dynamic.get("config") or {}
@@ -508,11 +510,11 @@ class Reader:
                 if kind != received.kind
                 else [key for key in {**theirs, **asked} if theirs.get(key) != asked.get(key)]
             )
-            told = (
+            message = (
                 f'{received.first} wants another {" and ".join(differ)} for the node "{data["to"]}"'
             )
             kinds = f": {received.kind} there, {kind} here" if "type" in differ else ""
-            self._problem("AX116", here, f"{told}{kinds}.", "Make them agree.")
+            self._problem("AX116", here, f"{message}{kinds}.", "Make them agree.")
         received.edges.append(data["from"])
 
     # -- start and end
@@ -520,7 +522,7 @@ class Reader:
     def _mentioned(
         self, data: dict[str, Any], key: str, keys: Keys, names: Mapping[str, int]
     ) -> list[tuple[str, Keys]]:
-        """The nodes under ``start`` or ``end``, each once."""
+        """Return the nodes under ``start`` or ``end``, each once."""
         value = data.get(key)
         if not value or not self._fine((*keys, key)):
             return []
@@ -548,7 +550,8 @@ class Reader:
         payload: str,
         left_open: bool,
     ) -> tuple[list[EdgeSpec], list[str]]:
-        """The edges with those from ``@entry`` and to ``@exit``, and whose output is the result.
+        """Return the edges with those from ``@entry`` and to ``@exit``, and whose output is the
+        result.
 
         ``end: []`` leaves the end open, as DevAll's editor writes it: the first node without
         out-edges, or no result at all.
@@ -583,11 +586,11 @@ class Reader:
                     if sinks
                     else "every node has an out-edge"
                 )
-                told = f"graph lacks a unique natural end; specify end: {found}."
+                message = f"graph lacks a unique natural end; specify end: {found}."
                 hint = (
                     f"Write end: [{(sinks or list(names))[0]}], or several in order of preference."
                 )
-                self._problem("AX115", keys, told, hint, warning=left_open)
+                self._problem("AX115", keys, message, hint, warning=left_open)
         elif not exits and sinks and sinks[0] not in ends:
             ends.append(sinks[0])
         there = set(exits)
@@ -653,20 +656,20 @@ class Reader:
     def _limits(self, value: Any, keys: Keys) -> Limits:
         if not isinstance(value, dict) or not self._fine(keys):
             return Limits()
-        said: dict[str, Any] = {
+        data: dict[str, Any] = {
             key: item for key, item in cast("dict[str, Any]", value).items() if item is not None
         }
-        if "estimate" in said:
+        if "estimate" in data:
             from axil.plugin import Estimator  # of axil-budget, which other files do without
 
-            said["estimate"] = Estimator(
-                **{key: item for key, item in said["estimate"].items() if item is not None}
+            data["estimate"] = Estimator(
+                **{key: item for key, item in data["estimate"].items() if item is not None}
             )
-        if "pricing" in said:
+        if "pricing" in data:
             from axil.plugin import Pricing
 
-            said["pricing"] = Pricing.read(said["pricing"])
-        return Limits(**said)
+            data["pricing"] = Pricing.read(data["pricing"])
+        return Limits(**data)
 
     def _stores(self, stores: Sequence[Any], keys: Keys) -> dict[str, None]:
         """Return the names of memories, each once; a name that comes twice is a problem."""
@@ -687,7 +690,9 @@ class Reader:
     def _state(
         self, data: dict[str, Any], keys: Keys
     ) -> tuple[Schema | None, dict[str, Any], dict[str, Any]]:
-        """The schema (None: open), first values, and what ``extras`` remembers of the fields."""
+        """Return the schema (None: open), first values, and what ``extras`` remembers of the
+        fields.
+        """
         attributes = {
             **cast(
                 "dict[str, Any]",
@@ -743,17 +748,17 @@ class Reader:
         return replace(schema, fields=declared)
 
     def _defaulted(self, declared: Field, value: Any, keys: Keys) -> Field:
-        """The field with a first value; checked now, and made again for each state."""
+        """Return the field with a first value; checked now, and made again for each state."""
         check = declared.validate
         try:
             first = value if check is None else check(value)
         except Exception as error:  # noqa: BLE001  # a strategy of a plugin may raise anything
-            told = [line.strip() for line in str(error).splitlines()]
+            lines = [line.strip() for line in str(error).splitlines()]
             self._problem(
                 "AX103",
                 keys,
                 f"{format_value(value)} does not fit the field: "
-                f"{(told[1:2] or told)[0].partition(' [type=')[0]}.",
+                f"{(lines[1:2] or lines)[0].partition(' [type=')[0]}.",
             )
             return declared
         return replace(declared, default=lambda: isolate(first))

@@ -211,11 +211,11 @@ def _limit_names() -> dict[str, None]:
 
 
 def _limits(limits: Limits) -> dict[str, Any]:
-    said = {name: getattr(limits, name) for name in _limit_names()}
+    data = {name: getattr(limits, name) for name in _limit_names()}
     if limits.pricing is not None:
-        said["pricing"] = limits.pricing.plain()
+        data["pricing"] = limits.pricing.plain()
     if limits.estimate is not None:
         from axil.plugin import Estimator  # of axil-budget, which other limits do without
 
-        said["estimate"] = None if limits.estimate == Estimator() else asdict(limits.estimate)
-    return {name: value for name, value in said.items() if value is not None and value != {}}
+        data["estimate"] = None if limits.estimate == Estimator() else asdict(limits.estimate)
+    return {name: value for name, value in data.items() if value is not None and value != {}}

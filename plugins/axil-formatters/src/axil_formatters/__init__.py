@@ -1,4 +1,4 @@
-"""How fields become text for a model, and a model's text becomes fields again."""
+"""Formatters: fields as text for a model, and a model's text as fields."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 ``json`` reads what models really send: it looks for the object behind thoughts, in code fences and
 between other words, and repairs what has one meaning only: commas too many, control characters
-inside strings, brackets that were not closed. A string that breaks off is not repaired: nobody
+inside strings, brackets that were not closed. A string that breaks off is not repaired: it is not
 knows its end.
 """
 
@@ -37,7 +37,7 @@ class Json:
     introduction = _INTRODUCTION
 
     def dump(self, fields: Any) -> str:
-        """The fields as one JSON object, keys in the order given."""
+        """Return the fields as one JSON object, keys in the order given."""
         return json.dumps(
             {str(name): plain(value) for name, value in fields.items()},
             ensure_ascii=False,
@@ -45,7 +45,7 @@ class Json:
         )
 
     def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
-        """The object in ``text``.
+        """Return the object in ``text``.
 
         Raises: FormatError (AX690): there is none; (AX691): it is JSON, but no object.
         """
@@ -78,11 +78,11 @@ class LenientJson:
     introduction = _INTRODUCTION
 
     def dump(self, fields: Any) -> str:
-        """The fields as one JSON object, keys in the order given."""
+        """Return the fields as one JSON object, keys in the order given."""
         return Json().dump(fields)
 
     def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
-        """The object in ``text``. Raises: FormatError (AX690, AX691): as ``json``."""
+        """Return the object in ``text``. Raises: FormatError (AX690, AX691): as ``json``."""
         text = spoken(text)
         fault: FormatError | None = None
         for candidate in (*fenced(text), _widest(text), text):
@@ -146,7 +146,7 @@ def _widest(text: str) -> str:
 
 
 def _candidates(text: str) -> Iterator[str]:
-    """Where the object may be, likeliest first."""
+    """Return the texts that may be the object, likeliest first."""
     yield text
     yield from fenced(text)
     if widest := _widest(text):

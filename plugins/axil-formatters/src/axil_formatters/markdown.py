@@ -26,12 +26,14 @@ class Markdown:
     )
 
     def dump(self, fields: Any) -> str:
-        """The fields under headings, in the order given; mappings nest. ``""`` has no heading."""
+        """Return the fields under headings, in the order given; mappings nest. ``""`` has no
+        heading.
+        """
         return "\n\n".join(_lines(fields, 1))
 
     def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
-        """The headings of ``text`` as fields; without any heading one JSON object, or all of it as
-        the field asked for (``content``).
+        """Return the headings of ``text`` as fields; without any heading one JSON object, or all of
+        it as the field asked for (``content``).
 
         A heading that comes again adds to its text. Raises: nothing.
         """
@@ -97,7 +99,7 @@ def _escaped(text: str) -> str:
 
 
 def _read(text: str) -> list[tuple[str, tuple[int, str] | None]]:
-    """Each line, with the depth and the name of its heading if it is one."""
+    """Return each line, with the depth and the name of its heading if it is one."""
     lines = text.split("\n")
     fences = sum(line.startswith("```") for line in lines)
     read: list[tuple[str, tuple[int, str] | None]] = []
@@ -130,7 +132,7 @@ def _close(section: dict[str, Any], body: list[str]) -> None:
 
 
 def _folded(section: Any) -> Any:
-    """A section without headings below is its text."""
+    """Return the text of a section without headings below it."""
     if not isinstance(section, dict):
         return section
     found = cast("dict[str, Any]", section)

@@ -36,7 +36,9 @@ class Paragraph:
     )
 
     def dump(self, fields: Any) -> str:
-        """The fields as paragraphs, in the order given; the field named ``""`` has no title."""
+        """Return the fields as paragraphs, in the order given; the field named ``""`` has no
+        title.
+        """
         parts: list[str] = []
         for name, value in fields.items():
             text = text_of(value)
@@ -51,7 +53,7 @@ class Paragraph:
         return "\n".join(parts)
 
     def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
-        """The fields in ``text``; those named in ``fields`` are found in any case.
+        """Return the fields in ``text``; those named in ``fields`` are found in any case.
 
         Blank lines around a value are not part of it; a name that comes again adds to its value.
         Raises: FormatError (AX692): no name was found, and not just one field was asked for.
@@ -95,7 +97,7 @@ def _trimmed(lines: list[str]) -> list[str]:
 
 
 def _outside_code(lines: Sequence[str]) -> Iterable[tuple[int, str]]:
-    """Lines that are not in a code fence; a fence that is never closed is none."""
+    """Return lines that are not in a code fence; a fence that is never closed is none."""
     fences = [at for at, line in enumerate(lines) if line.lstrip().startswith("```")]
     inside = {
         at
@@ -106,7 +108,7 @@ def _outside_code(lines: Sequence[str]) -> Iterable[tuple[int, str]]:
 
 
 def _starts(lines: Sequence[str], wanted: dict[str, str]) -> list[tuple[int, str, str]]:
-    """Where a field begins: the line, the field's name, and what stands beside the name."""
+    """Return where a field begins: the line, the field's name, and the text beside the name."""
     alone: list[tuple[int, str, str]] = []
     for at, line in enumerate(lines):
         if match := _ALONE.fullmatch(line):
@@ -123,8 +125,8 @@ def _starts(lines: Sequence[str], wanted: dict[str, str]) -> list[tuple[int, str
 
 
 def _asked_for(lines: Sequence[str], wanted: dict[str, str]) -> list[tuple[int, str, str]]:
-    """The same where the names are known: alone on their lines, or else beside their values, or
-    decorated as Markdown.
+    """Return the same where the names are known: alone on their lines, or else beside their values,
+    or decorated as Markdown.
     """
     starts = [
         (at, wanted[_bare(m[1])], "")

@@ -28,8 +28,8 @@ class Tagged:
     )
 
     def dump(self, fields: Any) -> str:
-        """Every field behind its tag; a line of a value that could be a tag has a backslash before
-        it. ``""`` has no tag.
+        """Return every field behind its tag; a line of a value that could be a tag has a backslash
+        before it. ``""`` has no tag.
         """
         parts: list[str] = []
         for name, value in fields.items():

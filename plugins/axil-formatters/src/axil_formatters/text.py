@@ -1,4 +1,4 @@
-"""What all formatters share: the text of a value, what surrounds an answer, and the error."""
+"""The shared parts of formatters: the text of a value, the text around an answer, and the error."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from axil.plugin import ProblemError, thaw
 class FormatError(ProblemError, ValueError):
     """A text is not in the format that was asked for.
 
-    The message is made for whoever wrote the text, a model included.
+    The message is for the author of the text, a model included.
     """
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: models and dataclasses become mappings, sets become sorted lists;
-    keys are sorted.
+    """Return a value as JSON has it: models and dataclasses become mappings, sets become sorted
+    lists; keys are sorted.
 
     >>> plain({"b": {2, 1}, "a": (1,)})
     {'a': [1], 'b': [1, 2]}
@@ -48,8 +48,8 @@ def plain(value: Any) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """A value as text for a prompt: text as it is, all else as indented JSON with sorted keys, so
-    that equal values give equal text.
+    """Return a value as text for a prompt: text as it is, all else as indented JSON with sorted
+    keys, so that equal values give equal text.
 
     >>> text_of("a: b"), text_of(None), text_of([1])
     ('a: b', 'null', '[\\n  1\\n]')
@@ -66,8 +66,8 @@ _REST_OF_THOUGHT = re.compile(r"\A.*?</(?:think|thinking)>", re.DOTALL | re.IGNO
 
 
 def spoken(text: str) -> str:
-    """A reply without what the model thought aloud: ``<think>`` blocks; also where only their end
-    was sent.
+    """Return a reply without what the model thought aloud: ``<think>`` blocks; also where only
+    their end was sent.
 
     >>> (
     ...     spoken("<think>hm {}</think>{}"),
@@ -92,7 +92,7 @@ _FENCE = re.compile(
 
 
 def fenced(text: str) -> list[str]:
-    """What stands in code fences, in order.
+    """Return the content of code fences, in order.
 
     >>> fenced("So:\\n```json\\n{}\\n```\\nDone.")
     ['{}\\n']
@@ -101,6 +101,6 @@ def fenced(text: str) -> list[str]:
 
 
 def excerpt(text: str, most: int = 120) -> str:
-    """The beginning of a text, for messages."""
+    """Return the beginning of a text, for messages."""
     text = " ".join(text.split())
     return text if len(text) <= most else f"{text[:most]}…"

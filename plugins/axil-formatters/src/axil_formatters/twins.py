@@ -18,8 +18,8 @@ class Twins:
     introduction = ""
 
     def dump(self, fields: Any) -> str:
-        """The fields as ``name:`` with the value below, blank lines between; the field named ``""``
-        has no title.
+        """Return the fields as ``name:`` with the value below, blank lines between; the field named
+        ``""`` has no title.
         """
         return "\n\n".join(
             f"{name}:\n{text_of(value)}" if name else text_of(value)

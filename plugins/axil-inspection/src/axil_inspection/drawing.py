@@ -51,7 +51,7 @@ def notebook_picture(workflow: Workflow) -> dict[str, str]:
 
 
 def as_text(plan: Plan) -> Iterator[str]:
-    """The plan in lines: level, name, type, and where its edges lead.
+    """Yield the plan in lines: level, name, type, and where its edges lead.
 
     ``→`` an edge, ``⇢`` one that does not trigger, ``↗`` one that leaves the cycle, ``↺`` one that
     comes back and starts the next round.
@@ -75,15 +75,15 @@ def as_text(plan: Plan) -> Iterator[str]:
 
 
 def _node(scope: Scope, node: PlanNode, margin: str) -> Iterator[str]:
-    told, join = _type(scope, node), join_of(scope, node)
+    message, join = _type(scope, node), join_of(scope, node)
     if join != "gate":
-        told = f"{told} join {join}".strip()
+        message = f"{message} join {join}".strip()
     arcs = [(_arc_sign(arc), scope.edge(arc.id)) for arc in node.out]
-    yield from _edges(scope, f"  {told}", f"{margin}{node.level:>4}  {node.name}", arcs)
+    yield from _edges(scope, f"  {message}", f"{margin}{node.level:>4}  {node.name}", arcs)
 
 
 def _type(scope: Scope, node: PlanNode) -> str:
-    """The node's type, and the wrappers around it, innermost first: ``python × map``."""
+    """Return the node's type, and the wrappers around it, innermost first: ``python × map``."""
     spec = scope.specs.get(node.name)
     return " × ".join(
         [
@@ -106,7 +106,7 @@ def _sign(edge: EdgeSpec) -> str:
 
 
 def _edges(scope: Scope, told: str, head: str, edges: list[tuple[str, EdgeSpec]]) -> Iterator[str]:
-    """A line with the first edge, and one for each further edge below it."""
+    """Yield a line with the first edge, and one for each further edge below it."""
     first = head + told
     if not edges:
         yield first
@@ -144,7 +144,7 @@ def escaped(text: str) -> str:
 
 
 def as_mermaid(plan: Plan) -> Iterator[str]:
-    """The plan as a mermaid flowchart; nodes have neutral ids, so any name is allowed."""
+    """Yield the plan as a mermaid flowchart; nodes have neutral ids, so any name is allowed."""
     yield "flowchart TD"
     graph = 0  # the scope of the graph whose nodes are being drawn, for their ids
     inside: list[int] = []
@@ -184,7 +184,7 @@ def _is_scope(node: PlanNode) -> bool:
 def _drawn(
     scope: Scope, inner: dict[tuple[int, str], int], numbers: dict[str, int]
 ) -> Iterator[str]:
-    """The edges of one graph.
+    """Yield the edges of one graph.
 
     What leads to an inner graph leads to where it begins, what leaves it starts where it ends.
     """

@@ -23,7 +23,7 @@ from axil.plugin import OVERWRITE, FieldChange, JournalError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What a fork has otherwise than the run that it comes from."""
+    """The differences of a fork from its source run."""
 
     input: Any = MISSING
     """Instead of the run's input. Recorded outcomes stay, so without ``at`` the fork begins at the
@@ -37,7 +37,7 @@ class Edit:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the record is left as it is; ``origin`` does not count."""
+        """True if the record is unchanged; ``origin`` does not count."""
         return not self.state and self.output is MISSING and self.input is MISSING
 
 
@@ -73,8 +73,8 @@ async def fork(
     if not entries:
         raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
     if list(journal.entries(new_id)):
-        told = f'there is a run "{new_id}" already.'
-        raise JournalError(told, id="AX506", hint="Choose another name.")
+        message = f'there is a run "{new_id}" already.'
+        raise JournalError(message, id="AX506", hint="Choose another name.")
     if workflow is not None:
         entries = list(adapt_entries(entries, workflow.plan, migrate=True))
     if not edit.is_empty:
@@ -166,10 +166,10 @@ def _check_step(entry: Entry, edit: Edit, *, is_placed: bool) -> None:
     if is_placed and (entry.kind == "done" or (is_run and edit.output is MISSING)):
         return
     found = f"{entry.kind} {entry.activation}".strip() if is_placed else "no step"
-    told = f"an outcome is edited at the step of a node; found {found}."
+    message = f"an outcome is edited at the step of a node; found {found}."
     where = "Name the step of a node that is done (axil runs show);"
     hint = f"{where} for the state, the first step is the beginning."
-    raise JournalError(told, id="AX528", hint=hint)
+    raise JournalError(message, id="AX528", hint=hint)
 
 
 def _with_input(entry: Entry, given: Any, workflow: Workflow) -> Entry:

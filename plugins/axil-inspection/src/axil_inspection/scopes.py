@@ -49,7 +49,7 @@ class Scope:
         )
 
     def edge(self, id: int) -> EdgeSpec:
-        """What the file says of an edge."""
+        """Return the description of an edge in the file."""
         return self.plan.graph.spec.edges[id]
 
 
@@ -127,9 +127,9 @@ def bounded(scope: Scope) -> str:
     """Say how a cycle is entered and bounded: ``entered at check; at most 100 rounds``."""
     if not scope.entries:
         return "never entered"
-    told = [f"entered at {entry}; {_limit(scope.limits[entry])}" for entry in scope.entries]
-    return " | ".join(told) + (
-        "; fails with AX402 if several are taken at once" if len(told) > 1 else ""
+    lines = [f"entered at {entry}; {_limit(scope.limits[entry])}" for entry in scope.entries]
+    return " | ".join(lines) + (
+        "; fails with AX402 if several are taken at once" if len(lines) > 1 else ""
     )
 
 
@@ -166,13 +166,13 @@ def _value(value: Any) -> str:
 
 
 def shortened(text: str, longest: int = _LONGEST) -> str:
-    """One line of at most so many characters."""
+    """Return one line of at most so many characters."""
     line = " ".join(text.split())
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def label(scope: Scope, edge: EdgeSpec) -> str:
-    """What is written on an edge: when it is taken, what it carries."""
+    """Return the label of an edge: its condition, and what it carries."""
     parts: list[str] = []
     if edge.condition is not None:
         parts.append(used(edge.condition, "condition"))
@@ -222,6 +222,6 @@ def _named(config: Mapping[str, Any], target: str) -> str:
         for value, stands_for in names.items()
         if target in ([stands_for] if isinstance(stands_for, str) else stands_for)
     ]
-    told = [f"{config['by']} = {' | '.join(values)}"] if values else []
-    told += ["otherwise"] if config.get("otherwise") == target else []
-    return shortened(", ".join(told) or f"{config['by']} = {target}")
+    lines = [f"{config['by']} = {' | '.join(values)}"] if values else []
+    lines += ["otherwise"] if config.get("otherwise") == target else []
+    return shortened(", ".join(lines) or f"{config['by']} = {target}")

@@ -3,8 +3,8 @@
 A question with ``within_seconds`` is due at a time by the clock on the wall, which the journal
 keeps with it. So it is due when it was, whatever process goes on with the run. While a run waits
 for the answer it waits by its own clock, which never jumps: a clock on the wall that is put back
-makes nobody wait longer than was meant, and one that is put forward is noticed only by whoever
-resumes.
+makes no question wait longer than was meant, and one that is put forward is noticed only by a
+process that resumes.
 
 What comes first counts, once: an answer, or the deadline. Both are facts in the journal.
 """
@@ -61,7 +61,7 @@ def deadline(question: Question, known: Mapping[str, float], clock: Clock) -> De
 
 
 async def in_time(channel: Channel, given: Deadline, clock: Clock) -> Any:
-    """What ``channel`` answers; ``Overdue``, the class, where the deadline came first."""
+    """Return the answer of ``channel``; ``Overdue``, the class, where the deadline came first."""
     import asyncio
 
     asking: asyncio.Task[Any] = asyncio.ensure_future(_asked(channel, given.question))
@@ -80,26 +80,26 @@ async def _asked(channel: Channel, question: Question) -> Any:
 
 
 def asked(question: Question) -> dict[str, Any]:
-    """What the journal keeps of a question that is shown to somebody who may still answer: that it
-    is open, and until when.
-    """
+    """Return the journal entry of an open question, with its deadline."""
     return {"id": question.id, **question.plain(), "shown": True}
 
 
 def late(question: Question) -> Any:
-    """What is recorded where nobody answered in time: the default; ``MISSING``: there is none."""
+    """Return the default that is recorded after the deadline; ``MISSING``: there is none."""
     return MISSING if question.default is None else question.default
 
 
 def answered(question: Question, answer: Any) -> Any:
-    """What a body gets for a recorded answer.
+    """Return the value that a body gets for a recorded answer.
 
-    Raises: Overdue (AX520): nobody answered in time, and there is no default.
+    Raises: Overdue (AX520): there was no answer in time, and there is no default.
     """
     if answer is MISSING:
         asked = (question.text.strip().splitlines() or [question.id])[0]
-        told = f'nobody answered "{asked}" in time.'
-        raise Overdue(told, hint="Give the question a default, or let the node say where to go on.")
+        message = f'nobody answered "{asked}" in time.'
+        raise Overdue(
+            message, hint="Give the question a default, or let the node say where to go on."
+        )
     return answer
 
 
@@ -125,9 +125,9 @@ def accept_answers(replay: ReplayIndex, given: Mapping[str, Any], clock: Clock) 
                 )
             continue
         if (due := replay.due.get(question)) is not None and due <= wall_time(clock):
-            told = f'the question "{question}" was due at {format_time(due)}.'
+            message = f'the question "{question}" was due at {format_time(due)}.'
             raise JournalError(
-                told,
+                message,
                 id="AX522",
                 hint="Resume the run: it goes on without an answer, as the question says.",
             )
@@ -144,16 +144,16 @@ def _check_asked(replay: ReplayIndex, given: Mapping[str, Any]) -> None:
         return
     ended = replay.ended.data.get("questions", ())
     left = [name for name in replay.asked if name not in replay.answers]
-    waiting = dict.fromkeys([*(str(told["id"]) for told in ended), *left])
+    waiting = dict.fromkeys([*(str(message["id"]) for message in ended), *left])
     known = waiting.keys() | replay.asked.keys() | replay.answers.keys()
     if strange := [name for name in given if name not in known]:
-        told = f"the run asked no question {format_names([repr(name) for name in strange])}."
+        message = f"the run asked no question {format_names([repr(name) for name in strange])}."
         are = f"Open: {', '.join(waiting)}." if waiting else "No question of it is open."
-        raise JournalError(told, id="AX519", hint=are)
+        raise JournalError(message, id="AX519", hint=are)
 
 
 def format_time(due: float) -> str:
-    """A time by the clock on the wall, in UTC.
+    """Return a time by the clock on the wall, in UTC.
 
     >>> format_time(0)
     '1970-01-01 00:00:00 UTC'
@@ -162,16 +162,16 @@ def format_time(due: float) -> str:
 
 
 def open_questions(entries: Sequence[Entry]) -> list[Question]:
-    """The questions that a run waits for, as its journal has them: those it ended with, or those
-    that are open while it is at work.
+    """Return the questions that a run waits for, as its journal has them: those it ended with, or
+    those that are open while it is at work.
     """
     replay = ReplayIndex(entries)
-    told: Iterable[Mapping[str, Any]]
+    lines: Iterable[Mapping[str, Any]]
     if replay.ended is not None:
-        told = replay.ended.data.get("questions", ())
+        lines = replay.ended.data.get("questions", ())
     else:
-        told = [entry.data for name, entry in replay.asked.items() if name not in replay.answers]
-    return [_question(data, replay) for data in told]
+        lines = [entry.data for name, entry in replay.asked.items() if name not in replay.answers]
+    return [_question(data, replay) for data in lines]
 
 
 def _question(data: Mapping[str, Any], replay: ReplayIndex) -> Question:

@@ -39,7 +39,7 @@ class Entry:
 
     @property
     def activation(self) -> Activation:
-        """Whose fact it is."""
+        """The activation to which the fact belongs."""
         return Activation(self.frame, self.node, self.ordinal)
 
 
@@ -76,11 +76,11 @@ class Journal(Protocol):
         ...
 
     def thread(self, name: str) -> Sequence[str]:
-        """The ids of the runs of a thread, oldest first."""
+        """Return the ids of the runs of a thread, oldest first."""
         ...
 
     def runs(self) -> Sequence[RunInfo]:
-        """The runs it holds, those that were touched last first."""
+        """Return the runs of the journal, the last touched first."""
         ...
 
     def forget(self, run_id: str) -> None:
@@ -93,12 +93,12 @@ class Journal(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """What a journal tells of a run without reading it."""
+    """The facts about a run that a journal reports without reading it."""
 
     run_id: str
     graph: str = ""
     status: str = "open"
-    """How it ended; ``running``: it is at work; ``open``: it broke off, and can be gone on with."""
+    """How it ended; ``running``: it is at work; ``open``: it broke off, and can be resumed."""
     thread: str = ""
     begun: float = 0.0
     """Seconds since 1970, as all times here."""
@@ -108,7 +108,7 @@ class RunInfo:
 
 
 class JournalWriter(Protocol):
-    """One run's part of a journal, held by whoever runs it.
+    """One run's part of a journal, held by the process that runs it.
 
     The first ``append`` claims the run, until ``close``. It is refused (JournalError AX506) where
     another holder is alive, or has written since this writer was opened: so a run is never at work
@@ -117,7 +117,7 @@ class JournalWriter(Protocol):
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """What was known when the writer was opened."""
+        """The entries at the time when the writer was opened."""
         ...
 
     def append(self, entry: Entry) -> None:
@@ -128,7 +128,7 @@ class JournalWriter(Protocol):
         ...
 
     def kept(self) -> Awaitable[None] | None:
-        """None: all that was appended is safe.
+        """Return None: all appended entries are safe.
 
         Else an awaitable: when it is done, it is. Raises: JournalError.
         """
@@ -143,9 +143,10 @@ T = TypeVar("T")
 
 
 class Compactor(Generic[T]):
-    """Which entries of a run are superseded by later ones: what a finished activation, a finished
-    round, or an earlier stretch of rounds did inside itself is said whole by the entry that ends
-    it. ``T`` is whatever a journal knows its entries by."""
+    """The rule by which later entries of a run supersede earlier ones: the entry that ends an
+    activation, a round, or a stretch of rounds holds all that they did. ``T`` is the journal's own
+    id of an entry.
+    """
 
     def __init__(self) -> None:
         self._root: _Branch[T] = _Branch()
@@ -187,7 +188,7 @@ class Compactor(Generic[T]):
 
 
 class _Branch(Generic[T]):
-    """What is known of one frame, and of the frames inside it."""
+    """The entries of one frame, and of the frames inside it."""
 
     __slots__ = ("done", "facts", "kids", "rounds")
 
@@ -240,7 +241,7 @@ class _Shelf:
     def status(self) -> str:
         return self.ended or ("open" if self.holder is None else "running")
 
-    def told(self, run_id: str) -> RunInfo:
+    def info(self, run_id: str) -> RunInfo:
         header = self.header
         return RunInfo(
             run_id=run_id,
@@ -280,7 +281,7 @@ class MemoryJournal:
 
     def runs(self) -> Sequence[RunInfo]:
         """See ``Journal``."""
-        infos = [shelf.told(run_id) for run_id, shelf in list(self._shelves.items()) if shelf.count]
+        infos = [shelf.info(run_id) for run_id, shelf in list(self._shelves.items()) if shelf.count]
         return sorted(infos, key=lambda info: -info.touched)
 
     def forget(self, run_id: str) -> None:
@@ -338,8 +339,8 @@ class _MemoryWriter:
 
 
 def claimed_error(run_id: str, by: str) -> JournalError:
-    """Another holder runs it, or went on with it."""
-    told = f'the run "{run_id}" is at work elsewhere ({by}), or was gone on with there.'
+    """Return another holder runs it, or went on with it."""
+    message = f'the run "{run_id}" is at work elsewhere ({by}), or was resumed there.'
     return JournalError(
-        told, id="AX506", hint="Wait until it has ended, or cancel it there; then resume it."
+        message, id="AX506", hint="Wait until it has ended, or cancel it there; then resume it."
     )

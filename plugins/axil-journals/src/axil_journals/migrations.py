@@ -39,8 +39,8 @@ it again.
 
 
 def versions(graph: Graph) -> dict[str, int]:
-    """The versions of the states of a graph and of those inside it, by the path of their node;
-    those that are 1 are left out.
+    """Return the versions of the states of a graph and of those inside it, by the path of their
+    node; those that are 1 are left out.
     """
     return {
         path: inner.spec.state_version
@@ -50,8 +50,8 @@ def versions(graph: Graph) -> dict[str, int]:
 
 
 def marked(graph: Graph) -> dict[str, list[str]]:
-    """Fields whose deltas the journal marks with whether they are of the field's type, by graph;
-    see ``Checks.encode_delta``.
+    """Return the fields whose deltas the journal marks with whether they are of the field's type,
+    by graph; see ``Checks.encode_delta``.
     """
     found = {
         path: sorted(name for name in inner.schema.fields if _is_marked(inner.schema, name))
@@ -79,8 +79,8 @@ def _is_marked(schema: Schema, name: str) -> bool:
 
 
 def recorded_graph(entries: Iterable[Entry]) -> Mapping[str, Any]:
-    """What a run's journal says of the graph that it runs: at its beginning, or where it went on
-    with another last.
+    """Return the graph that a run's journal records: of its beginning, or of the last resumption
+    with another graph.
     """
     found: dict[str, Any] = {}
     for entry in entries:
@@ -94,10 +94,10 @@ def recorded_graph(entries: Iterable[Entry]) -> Mapping[str, Any]:
 def adapt_entries(
     entries: Sequence[Entry], plan: Plan, *, migrate: bool = False
 ) -> Sequence[Entry]:
-    """What is known of a run, as if the graph of ``plan`` had written it.
+    """Return the entries of a run as if the graph of ``plan`` had written them.
 
-    ``migrate``: also where another graph wrote it; else that is left to whoever compares the
-    digests. Raises: JournalError: AX525 no migration leads here; AX526 one failed, or what was
+    ``migrate``: also where another graph wrote it; else that is left to the caller that compares
+    the digests. Raises: JournalError: AX525 no migration leads here; AX526 one failed, or what was
     written does not fit the graph.
     """
     graph = plan.graph
@@ -113,7 +113,7 @@ def adapt_entries(
 
 
 def left(state: Mapping[str, Any], before: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
-    """The state that a run of a thread left, as JSON data, as values of the state of today.
+    """Return the state that a run of a thread left, as JSON data, as values of the state of today.
 
     ``before``: what that run says of its graph.
 
@@ -126,7 +126,7 @@ def left(state: Mapping[str, Any], before: Mapping[str, Any], plan: Plan) -> dic
 
 
 def graph_of_frame(graph: Graph, frame: Frame) -> Graph:
-    """The graph that a frame is of; of one that a body runs, as far as it is known."""
+    """Return the graph that a frame is of; of one that a body runs, as far as it is known."""
     return _Walk(graph).at(frame)[1]
 
 
@@ -140,12 +140,12 @@ class _Walk:
         self.marks: Mapping[str, Sequence[str]] = {}
         self._names: dict[int, tuple[Mapping[str, ResolvedNode], frozenset[str]]] = {}
 
-    def heed(self, told: Mapping[str, Any]) -> None:
-        """What comes next was written by a graph of which this is said."""
-        self.then, self.marks = told.get("states", {}), told.get("marked", {})
+    def heed(self, header: Mapping[str, Any]) -> None:
+        """Read the following entries as those of the graph with this description."""
+        self.then, self.marks = header.get("states", {}), header.get("marked", {})
 
     def entry(self, entry: Entry) -> Entry | None:
-        """An entry as of today; None: the graph has nothing that it is about."""
+        """Return an entry as of today; None: the graph has nothing that it is about."""
         data, where = entry.data, str(entry.activation) if entry.node else "what the run began with"
         if entry.kind == "run" or (entry.kind == "resumed" and "now" in data):
             self.heed(data if entry.kind == "run" else {**self._heeded(), **data["now"]})
@@ -180,7 +180,9 @@ class _Walk:
     def _round(
         self, data: Mapping[str, Any], at: tuple[Frame, Graph], where: str
     ) -> dict[str, Any]:
-        """What a round of a cycle wrote, and what left it on edges that are still there."""
+        """Return the writes of a cycle's round, and the tokens that left it on edges that still
+        exist.
+        """
         edges = self._known(at[1])[1]
         found: dict[str, Any] = {
             name: self._fit(data[name], at, where) for name in ("changes", "total") if name in data
@@ -195,8 +197,8 @@ class _Walk:
         return found
 
     def at(self, frame: Frame) -> tuple[Frame, Graph, bool]:
-        """The path of the graph that a frame is of, and the graph; and whether it is surely that
-        one.
+        """Return the path of the graph that a frame is of, and the graph; and whether it is surely
+        that one.
         """
         graph, path = self.graph, list[str]()
         for part in frame:
@@ -210,7 +212,7 @@ class _Walk:
         return tuple(path), graph, True
 
     def _known(self, graph: Graph) -> tuple[Mapping[str, ResolvedNode], frozenset[str]]:
-        """The nodes of a graph by their names, and the names of its edges."""
+        """Return the nodes of a graph by their names, and the names of its edges."""
         if id(graph) not in self._names:
             self._names[id(graph)] = (
                 {v.name: v for v in graph.vertices},
@@ -224,12 +226,12 @@ class _Walk:
     # -- what was written
 
     def _fit(self, data: Mapping[str, Any], at: tuple[Frame, Graph], where: str) -> dict[str, Any]:
-        told = self.written(data, at, where)
-        self.fitting(told, at[1], where)
-        return told
+        report = self.written(data, at, where)
+        self.fitting(report, at[1], where)
+        return report
 
     def fitting(self, data: Mapping[str, Any], graph: Graph, where: str) -> dict[str, Any]:
-        """The values of what was written, which the schema of today takes.
+        """Return the written values that the present schema accepts.
 
         Raises: JournalError (AX526).
         """
@@ -239,19 +241,19 @@ class _Walk:
                 _take(found, graph.schema)
             return found
         except (AxilError, ValueError, TypeError) as error:
-            told = (
+            message = (
                 f"{where} does not fit the state of this graph: {getattr(error, 'message', error)}"
             )
             hint = (
                 "Raise its state_version and give a migration that makes it fit, or finish the "
                 "run on the old version."
             )
-            raise JournalError(told, id="AX526", hint=hint) from error
+            raise JournalError(message, id="AX526", hint=hint) from error
 
     def written(
         self, data: Mapping[str, Any], at: tuple[Frame, Graph], where: str
     ) -> dict[str, Any]:
-        """What was written together, as JSON data, climbed to the version of today.
+        """Return the entries that were written together, as JSON data of the present version.
 
         Raises: JournalError (AX525, AX526).
         """
@@ -295,7 +297,7 @@ class _Climb:
         self.then, self.now = between
 
     def up(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The same under the version of today.
+        """Return the same under the version of today.
 
         What a frame did to a field in several steps is climbed step by step.
         """
@@ -361,30 +363,30 @@ class _Climb:
         try:
             found = migrations[version](values)
         except Exception as error:
-            told = (
+            message = (
                 f"{self.where}: the migration from version {version} failed: "
                 f"{type(error).__name__}: {error}"
             )
             hint = "It gets what was written together: often only some of the fields."
-            raise JournalError(told, id="AX526", hint=hint) from error
+            raise JournalError(message, id="AX526", hint=hint) from error
         if not isinstance(cast("Any", found), Mapping) or not all(
             isinstance(name, str) for name in cast("Any", found)
         ):
-            told = (
+            message = (
                 f"{self.where}: the migration from version {version} gave "
                 f"{type(found).__name__}; expected fields with their values."
             )
-            raise JournalError(told, id="AX526", hint="Return the mapping that it got, changed.")
+            raise JournalError(message, id="AX526", hint="Return the mapping that it got, changed.")
         return dict(found)
 
     def _unled(self, why: str) -> JournalError:
-        told = (
+        message = (
             f"the state was written under version {self.then}, the graph "
             f'"{self.graph.spec.id}" '
             f"has version {self.now}, {why}."
         )
         return JournalError(
-            told,
+            message,
             id="AX525",
             hint="Give the missing migration, or finish the run on the version it began with.",
         )

@@ -47,7 +47,7 @@ class JournalRecorder:
 
         Args:
             values: given with the inputs, checked.
-        Raises: JournalError: the run cannot be begun, or gone on with.
+        Raises: JournalError: the run cannot be begun or resumed.
         """
         assert options.journal is not None
         self._plan, self._options = plan, options
@@ -119,18 +119,18 @@ class JournalRecorder:
         What supersedes others says all of it; the rest say what is new.
         """
         progress = self._progress
-        meter, cycles, told = progress.meter, progress.cycles, self._told
+        meter, cycles, report = progress.meter, progress.cycles, self._told
         used: dict[str, Any] = {"firings": meter.usage.firings}
-        if not told or cycles or meter.has_spent:
-            everything = meter.told()
+        if not report or cycles or meter.has_spent:
+            everything = meter.as_data()
             everything["cycles"] = {
                 path: [tally.entries, tally.rounds, dict(tally.ends)]
                 for path, tally in cycles.items()
             }
             whole = entry.kind in ("done", "round")
             for name, value in everything.items():
-                if (whole and value) or told.get(name) != value:
-                    used[name] = told[name] = value
+                if (whole and value) or report.get(name) != value:
+                    used[name] = report[name] = value
         data = cast("dict[str, Any]", entry.data)
         data["at"], data["used"] = round(progress.elapsed, 6), used
         self._writer.append(entry)

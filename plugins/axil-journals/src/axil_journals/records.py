@@ -1,4 +1,4 @@
-"""Steps that do not come from a body: told to a journal, retold from one, or handed up by a
+"""Steps that do not come from a body: written to a journal, read from one, or handed up by a
 cycle.
 """
 
@@ -31,7 +31,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Beginning(NamedTuple):
-    """What a run begins with."""
+    """The inputs and values with which a run begins."""
 
     inputs: Any
     values: Mapping[str, Any]
@@ -49,7 +49,7 @@ class Beginning(NamedTuple):
 
 
 def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options) -> Beginning:
-    """What a fresh run begins with.
+    """Return the beginning of a fresh run.
 
     Raises: JournalError (AX509): the thread's last run is open.
     """
@@ -61,9 +61,9 @@ def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Optio
         ended = ReplayIndex(options.journal.entries(run_id)).ended
         status = "open" if ended is None else ended.data["status"]
         if not number and status in ("open", "paused"):
-            told = f'the last run of the thread "{options.thread}", "{run_id}", is {status}.'
+            message = f'the last run of the thread "{options.thread}", "{run_id}", is {status}.'
             raise JournalError(
-                told,
+                message,
                 id="AX509",
                 hint="Resume it, answer it or cancel it first: runs of a thread go one after the "
                 "other.",
@@ -87,7 +87,7 @@ def check_known(journal: Journal, run_id: str) -> None:
 
 
 def opening(header_known: Entry | None, plan: Plan, begun: Beginning, options: Options) -> Entry:
-    """What a journal is told first: how the run begins, or that it goes on."""
+    """Return the first entry of this stretch of a run: its beginning, or its resumption."""
     return (
         header(plan, begun, options)
         if header_known is None
@@ -96,7 +96,7 @@ def opening(header_known: Entry | None, plan: Plan, begun: Beginning, options: O
 
 
 def header(plan: Plan, begun: Beginning, options: Options) -> Entry:
-    """What a journal keeps of a run before anything runs.
+    """Return the header that a journal keeps of a run before anything runs.
 
     Raises: JournalError: an input cannot be kept.
     """
@@ -116,8 +116,8 @@ def header(plan: Plan, begun: Beginning, options: Options) -> Entry:
 
 
 def record_graph(plan: Plan, options: Options) -> dict[str, Any]:
-    """What a journal keeps of the graph that a run runs, so that whoever goes on with it knows
-    whether it is another.
+    """Return the entry about the graph of a run, by which a later process knows whether its own
+    graph differs.
     """
     graph = plan.graph
     data: dict[str, Any] = {
@@ -131,14 +131,12 @@ def record_graph(plan: Plan, options: Options) -> dict[str, Any]:
     return {name: value for name, value in data.items() if value}
 
 
-def resumed(told: Entry, plan: Plan, options: Options) -> Entry:
-    """What a journal keeps of a run being gone on with: where it is with another graph, or other
-    plugins, what is said of those.
-    """
+def resumed(recorded: Entry, plan: Plan, options: Options) -> Entry:
+    """Return the entry of a resumption, with the differences of the graph and of plugins."""
     if not options.migrate:
         return Entry("resumed")
     now = record_graph(plan, options)
-    if all(now.get(name) == told.data.get(name) for name in now):
+    if all(now.get(name) == recorded.data.get(name) for name in now):
         return Entry("resumed")
     return Entry("resumed", data={"now": {"states": {}, "marked": {}, **now}})
 
@@ -146,7 +144,7 @@ def resumed(told: Entry, plan: Plan, options: Options) -> Entry:
 def version_changes(
     before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]
 ) -> list[str]:
-    """What became of the distributions that a run is pinned to, in words.
+    """Return the changes in the distributions to which a run is pinned, in words.
 
     >>> version_changes({"acme": {"version": "1.0"}}, {"acme": {"version": "1.1"}})
     ['acme was 1.0, and is 1.1']
@@ -164,7 +162,7 @@ def version_changes(
 
 
 def ending(result: Result, state: State, thread: str) -> Entry:
-    """What a journal keeps of how a run ended; of an output that it cannot hold, nothing."""
+    """Return the entry of a run's end, without an output that the journal cannot hold."""
     data: dict[str, Any] = {"status": result.status}
     if result.error is not None:
         data["error"] = str(result.error)
@@ -192,15 +190,14 @@ _WAYS = (
 
 
 def reopened(
-    told: Entry, plan: Plan, given: tuple[Any, Mapping[str, Any]], options: Options
+    recorded: Entry, plan: Plan, given: tuple[Any, Mapping[str, Any]], options: Options
 ) -> Beginning:
-    """What a run that a journal knows began with; ``given``: input and values, as they are said
-    now.
+    """Return the beginning of a recorded run; ``given``: input and values of this call.
 
     Raises: JournalError: AX504 another graph's; AX505 begun with another input; AX524 with other
     versions of its plugins.
     """
-    schema, data, (inputs, values) = plan.graph.schema, told.data, given
+    schema, data, (inputs, values) = plan.graph.schema, recorded.data, given
     if not options.migrate:
         if data["digest"] != plan.graph.digest:
             raise JournalError(
@@ -231,7 +228,7 @@ def reopened(
 
 
 def encode_step(fact: RecordFiring) -> Entry:
-    """The outcome of a firing. Raises: JournalError: a value cannot be kept."""
+    """Return the outcome of a firing. Raises: JournalError: a value cannot be kept."""
     machine, task, step = fact
     schema, edges = machine.root.schema, machine.plan.graph.edges
     sends = [
@@ -250,7 +247,7 @@ def encode_step(fact: RecordFiring) -> Entry:
 
 
 def retold(machine: Machine, task: Task, entry: Entry) -> Transition:
-    """The step that a journal recorded; edges that the plan no longer has are left out."""
+    """Return the step that a journal recorded; edges that the plan no longer has are left out."""
     schema, edges = machine.root.schema, machine.plan.graph.edges
     machine.recorder = entry.data if machine.recorder is None else {}
     arcs = {edges[arc.id].name: arc for arc in machine.plan.nodes[task.node].out}
@@ -298,19 +295,25 @@ class Recorded:
 
 
 def encode_round(fact: RecordRound) -> Entry:
-    """How a round of a cycle ended. Raises: JournalError: a value cannot be kept.
+    """Return a cycle's round as data. Raises: JournalError: a value cannot be kept.
 
     From time to time it holds the changes of all rounds so far, where that is at most half as long
     as what is kept of them.
     """
     visit, ended = fact
-    said: Any = visit.machine.recorder  # of the only firing of the round, if it had one
+    stated: Any = visit.machine.recorder  # of the only firing of the round, if it had one
     schema = visit.state.schema
     sent: dict[str, Any] = (
-        {name: payload for name, payload, values in said["sends"] if values is None} if said else {}
+        {name: payload for name, payload, values in stated["sends"] if values is None}
+        if stated
+        else {}
     )
-    if said and len(sent) == len(said["sends"]) and said["delta"].keys() == ended.changes.keys():
-        written = said["delta"]  # edges have written nothing of their own
+    if (
+        stated
+        and len(sent) == len(stated["sends"])
+        and stated["delta"].keys() == ended.changes.keys()
+    ):
+        written = stated["delta"]  # edges have written nothing of their own
     else:
         written, sent = encode_delta(ended.changes, schema), {}
     data: dict[str, Any] = {
@@ -334,11 +337,11 @@ def encode_round(fact: RecordRound) -> Entry:
 
 
 def rounds_retold(cycle: CycleBody, schema: Schema, entries: Sequence[Entry]) -> list[Round]:
-    """The rounds of a cycle that a journal recorded."""
+    """Return the rounds of a cycle that a journal recorded."""
     edges = cycle.graph.edges
     ids = {edges[i].name: i for member in cycle.members for i in cycle.graph.touching[member]}
 
-    def exits(told: Sequence[Any]) -> list[Exit]:
+    def exits(recorded: Sequence[Any]) -> list[Exit]:
         return [
             Exit(
                 ids[name],
@@ -347,7 +350,7 @@ def rounds_retold(cycle: CycleBody, schema: Schema, entries: Sequence[Entry]) ->
                 tuple(ordinal),
                 edges[ids[name]].trigger,
             )
-            for name, payload, values, ordinal in told
+            for name, payload, values, ordinal in recorded
         ]
 
     rounds: list[Round] = []
@@ -382,7 +385,7 @@ class _Weights:
         """More, since then."""
 
 
-# bytes of rounds, at least, before it is asked whether they are shorter told again as one
+# bytes of rounds, at least, before it is asked whether they are shorter written again as one
 _TOTAL = 16_384
 
 
@@ -390,15 +393,15 @@ def _exits_told(visit: CycleRun, exits: Sequence[Exit], sent: Mapping[str, Any])
     """``exits`` as JSON data; ``sent``: payloads that were made so before, by edge."""
     if not exits:
         return []
-    edges, schema, told = visit.cycle.graph.edges, visit.state.schema, list[Any]()
+    edges, schema, report = visit.cycle.graph.edges, visit.state.schema, list[Any]()
     for exit in exits:
         name = edges[exit.edge].name
         if name in sent:
-            told.append([name, sent[name], None, list(exit.ordinal)])
+            report.append([name, sent[name], None, list(exit.ordinal)])
         else:
             values = None if exit.values is None else encode_delta(exit.values, schema)
-            told.append([name, encode_value(exit.payload), values, list(exit.ordinal)])
-    return told
+            report.append([name, encode_value(exit.payload), values, list(exit.ordinal)])
+    return report
 
 
 def _weight(data: dict[str, Any] | list[Any]) -> int:

@@ -12,7 +12,7 @@ from axil_journals.values import decode_value
 
 
 class ReplayIndex:
-    """What a journal knows about a run, indexed by activation."""
+    """The records of a run in a journal, indexed by activation."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.done: dict[Activation, Entry] = {}
@@ -39,7 +39,7 @@ class ReplayIndex:
         self.ended: Entry | None = None
         """How the run ended, if nothing has happened since."""
         self.times = 0
-        """How often the run was gone on with."""
+        """How often the run was resumed."""
         self.elapsed = 0.0
         for entry in entries:
             self._read(entry)

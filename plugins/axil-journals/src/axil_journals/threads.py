@@ -29,18 +29,20 @@ def admit_run(
 
 
 def overtaken_error(thread: str, by: str) -> JournalError:
-    """Two runs began on one thread at once, and this one was second; or an earlier one is at work
-    again.
+    """Return two runs began on one thread at once, and this one was second; or an earlier one is at
+    work again.
     """
-    told = f'another run, "{by}", has begun on the thread "{thread}".'
+    message = f'another run, "{by}", has begun on the thread "{thread}".'
     return JournalError(
-        told,
+        message,
         id="AX508",
         hint="Runs of one thread go one after the other: wait until that one has ended.",
     )
 
 
 def left_behind_error(thread: str, run_id: str, by: str) -> JournalError:
-    """A run that did not end well is to be gone on with, and its thread has gone on without it."""
-    told = f'the thread "{thread}" has gone on without the run "{run_id}": "{by}" came after it.'
-    return JournalError(told, id="AX529", hint="A fork of it goes on beside the thread.")
+    """Return the error for resuming a run that did not end well, whose thread went on without
+    it.
+    """
+    message = f'the thread "{thread}" has gone on without the run "{run_id}": "{by}" came after it.'
+    return JournalError(message, id="AX529", hint="A fork of it goes on beside the thread.")

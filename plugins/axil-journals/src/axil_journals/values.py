@@ -78,7 +78,7 @@ def encode_value(value: Any, depth: int = 0) -> Any:
 
 
 def decode_value(data: Any) -> Any:
-    """The value that ``encode`` was given."""
+    """Return the value that ``encode`` was given."""
     if isinstance(data, list):
         return [decode_value(item) for item in cast("list[Any]", data)]
     if not isinstance(data, dict):
@@ -105,7 +105,7 @@ def decode_value(data: Any) -> Any:
 
 
 def encode_delta(delta: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """A checked delta or a frame's changes, each field by its schema.
+    """Return a checked delta or a frame's changes, each field by its schema.
 
     Raises: JournalError, naming the field.
     """
@@ -133,7 +133,7 @@ def encode_delta(delta: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
 
 
 def decode_delta(plain: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """The delta that ``encode_delta`` was given."""
+    """Return the delta that ``encode_delta`` was given."""
 
     def one(name: str, data: Any) -> Any:
         value = decode_value(data)

@@ -16,12 +16,12 @@ _NO: Final = frozenset({"no", "n", "false"})
 
 
 def question_of(server: str, params: Any, fault: str = "") -> Question:
-    """What a person is asked.
+    """Return the question to the person.
 
     ``params``: the SDK's, of form or of url; ``fault``: what was wrong with an answer before.
     """
-    said = clean(str(params.message), _TEXT)
-    text = f'The MCP server "{server}" asks: {said}'
+    stated = clean(str(params.message), _TEXT)
+    text = f'The MCP server "{server}" asks: {stated}'
     data: dict[str, Any] = {"origin": f"mcp:{server}"}
     if params.mode == "url":
         address = clean(str(params.url), _TEXT)
@@ -53,7 +53,7 @@ def question_of(server: str, params: Any, fault: str = "") -> Question:
 
 
 def properties_of(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The fields that are asked for."""
+    """Return the fields that are asked for."""
     found = schema.get("properties")
     return (
         {str(n): s for n, s in cast("Mapping[str, Any]", found).items() if isinstance(s, Mapping)}
@@ -117,7 +117,7 @@ def _object(answer: Any) -> Mapping[str, Any] | None:
 
 
 def _fitted(value: Any, schema: Mapping[str, Any]) -> Any:
-    """What a person typed, as the type that was asked for."""
+    """Return the person's text as the requested type."""
     if not isinstance(value, str):
         return value
     kind, text = _kind(schema), value.strip()
@@ -143,7 +143,7 @@ def _boolean(value: Any) -> bool | None:
 
 
 def misfit(value: Any, schema: Mapping[str, Any]) -> str:
-    """What is wrong with a value, in words; empty: nothing."""
+    """Return the fault of a value, in words; empty: there is none."""
     from jsonschema import SchemaError, validators
 
     kind: Any = validators.validator_for(dict(schema))
@@ -151,7 +151,7 @@ def misfit(value: Any, schema: Mapping[str, Any]) -> str:
         kind.check_schema(dict(schema))
         error = next(iter(kind(dict(schema)).iter_errors(value)), None)
     except SchemaError:
-        # what nobody can fulfil refuses nobody; the other side will say what it minds
+        # a form that cannot be met refuses no answer; the server reports its own errors
         return ""
     if error is None:
         return ""

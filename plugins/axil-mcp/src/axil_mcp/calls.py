@@ -45,7 +45,7 @@ class Call:
     _is_over: bool = False
 
     async def follow(self, job: asyncio.Future[Any], seconds: float) -> Any:
-        """What the call gives. While it waits for a person its time stands still.
+        """Return the result of the call. While it waits for a person its time limit does not run.
 
         Raises: CallFailed (AX925): it took longer than ``seconds``; and what the call raises.
         """
@@ -68,16 +68,16 @@ class Call:
         except TimeoutError:
             if not clock.expired():
                 raise
-            told = f"the call of {self.tool} took longer than {seconds:g} s."
+            message = f"the call of {self.tool} took longer than {seconds:g} s."
             raise CallFailed(
                 "AX925",
-                told,
+                message,
                 "Raise call_timeout_seconds if it may.",
                 f'MCP server "{self.server}"',
             ) from None
         finally:
             self._is_over = True
-            for wish in self._open:  # nobody will answer any more, and the SDK must not wait
+            for wish in self._open:  # no answer can come any more, and the SDK must not wait
                 if not wish.answer.done():
                     wish.answer.set_result(("cancel", None))
             if not job.done():
@@ -96,18 +96,18 @@ class Call:
             if not wish.answer.done():
                 wish.answer.set_result(answer)
             return
-        told = f"the answer to its question does not fit: {fault}."
+        message = f"the answer to its question does not fit: {fault}."
         raise CallFailed(
             "AX929",
-            told,
+            message,
             "Answer with what the question's schema asks for.",
             f'MCP server "{self.server}"',
         )
 
     async def elicit(self, params: Any) -> tuple[str, dict[str, Any] | None]:
-        """A person's answer; called by the SDK, in whatever task.
+        """Return a person's answer; called by the SDK, in whatever task.
 
-        Nobody can be asked outside a firing: cancel.
+        There is no channel outside a firing: cancel.
         """
         if self._is_over or self.ctx is None or not hasattr(self.ctx, "ask"):
             return "cancel", None
@@ -138,7 +138,7 @@ class Call:
     def _shown(self, text: str) -> str:
         return clean(without(text, self.secrets.values()), _SHOWN)
 
-    def emit(self, kind: str, **told: Any) -> None:
-        """A chunk for whoever watches the run."""
+    def emit(self, kind: str, **fields: Any) -> None:
+        """Show a chunk to the run's observers."""
         if self.ctx is not None:
-            self.ctx.emit({"kind": kind, "server": self.server, **told})
+            self.ctx.emit({"kind": kind, "server": self.server, **fields})

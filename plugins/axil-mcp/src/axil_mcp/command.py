@@ -142,11 +142,13 @@ def _token(name: str) -> SecretStr:
     try:
         return resolve_secret({"env": name}, where="--token-env")
     except ConfigError:
-        told = f"a server over HTTP needs a token, and the environment variable {name} is not set."
+        message = (
+            f"a server over HTTP needs a token, and the environment variable {name} is not set."
+        )
         hint = (
             f'Set it: export {name}=$(python -c "import secrets; print(secrets.token_urlsafe(32))")'
         )
-        raise ConfigError(Problem("AX934", "--token-env", told, hint)) from None
+        raise ConfigError(Problem("AX934", "--token-env", message, hint)) from None
 
 
 def _loaded(file: str, options: argparse.Namespace, session: Any) -> Workflow:
@@ -213,8 +215,8 @@ async def _listings(spec: GraphSpec, allowed: frozenset[str]) -> list[dict[str, 
 
 
 def _used(spec: GraphSpec) -> Iterator[dict[str, Any]]:
-    """The settings of each toolset of MCP in the nodes of a file, graphs inside them included;
-    without what was expected of it.
+    """Yield the settings of each toolset of MCP in the nodes of a file, graphs inside them
+    included; without what was expected of it.
     """
     seen: list[dict[str, Any]] = []
     waiting: list[Any] = [node.use.config for node in spec.nodes if node.use is not None]

@@ -21,7 +21,7 @@ class _Settings(BaseModel):
 
 
 class MCPServer(_Settings):
-    """How an MCP server is reached: by a program that is started, or at an address (``url``).
+    """The way to reach an MCP server: a program to start, or an address (``url``).
 
     Made in Python it may be given to several toolsets and providers, which then share its
     connections.
@@ -71,7 +71,7 @@ class MCPServer(_Settings):
         True, description="Whether the server may ask a person, through the run."
     )
     roots: bool = Field(
-        False, description="Whether the server may be told where the run's workspace is."
+        False, description="Whether the server may know where the run's workspace is."
     )
     log_level: LogLevel | None = Field(
         "info", description="What it logs from this level on is shown; null: nothing is asked for."
@@ -112,12 +112,12 @@ class MCPServer(_Settings):
 
     @property
     def place(self) -> str:
-        """Where an error about it happened."""
+        """The place of an error about it."""
         return f'MCP server "{self.name}"'
 
 
 class Offer(_Settings):
-    """What is taken of a server's tools, and how it is shown to models."""
+    """The tools to use of a server, and how they are shown to models."""
 
     allow: tuple[str, ...] = Field(
         ("*",), description="Names or patterns (*, ?, [abc]) of the tools that are offered."
@@ -148,11 +148,11 @@ class Offer(_Settings):
     )
 
     def takes(self, tool: str) -> bool:
-        """Whether a tool is offered."""
+        """Return whether a tool is offered."""
         return _any(self.allow, tool) and not _any(self.deny, tool)
 
     def effects_of(self, tool: str, annotations: Mapping[str, Any] | None) -> Effects:
-        """What a call may do a second time.
+        """Return the effect class of a call: what a repeated call may do.
 
         A server that says a tool only reads, or does no more the second time, is believed: it is
         the server that is called again. One that says nothing is not: after a crash in the middle
@@ -163,12 +163,12 @@ class Offer(_Settings):
         ...     {"read_only_hint": True}), offer.effects_of("look", None)]
         ['idempotent', 'none', 'external']
         """
-        said = annotations or {}
+        data = annotations or {}
         own: Effects = (
             "none"
-            if said.get("read_only_hint") is True
+            if data.get("read_only_hint") is True
             else "idempotent"
-            if said.get("idempotent_hint") is True
+            if data.get("idempotent_hint") is True
             else "external"
         )
         named: list[Effects] = [
@@ -178,7 +178,7 @@ class Offer(_Settings):
 
 
 class Shelf(_Settings):
-    """What is taken of a server's resources and prompts, as context."""
+    """The resources and prompts of a server to use as context."""
 
     resources: tuple[str, ...] = Field(
         ("*",), description="Addresses or patterns of the listed resources that are read."
@@ -204,7 +204,7 @@ class Shelf(_Settings):
     )
 
     def takes(self, uri: str) -> bool:
-        """Whether a listed resource is read."""
+        """Return whether a listed resource is read."""
         return _any(self.resources, uri)
 
 
@@ -226,7 +226,7 @@ def split(
     part: type[Part],
     where: str,
 ) -> tuple[MCPServer, Part]:
-    """The server and what is taken of it, from what Python code gave. Raises: ConfigError."""
+    """Return the server and the part to use, from values given in Python. Raises: ConfigError."""
     if server is None:
         both = decode_config(whole, dict(settings), where)
         return both, cast("Part", both)
@@ -236,9 +236,9 @@ def split(
 def secrets_of(
     given: Mapping[str, Secret], where: str, environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The values.
+    """Return the values.
 
-    Raises: ConfigError (AX134): a variable is not set; all that are missing are told.
+    Raises: ConfigError (AX134): a variable is not set; all missing ones are named.
     """
     values: dict[str, str] = {}
     problems: list[Any] = []

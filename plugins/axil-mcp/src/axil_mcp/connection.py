@@ -28,7 +28,7 @@ _TAIL: Final = 4000
 
 
 def link_of(server: MCPServer) -> Link:
-    """The connections of a server; whoever was given the same object shares them."""
+    """Return the connections of a server; users of the same object share them."""
     if server._link is None:  # pyright: ignore[reportPrivateUsage]  # its place is there
         server._link = Link(server)  # pyright: ignore[reportPrivateUsage]
     return cast("Link", server._link)  # pyright: ignore[reportPrivateUsage]
@@ -68,8 +68,8 @@ class Line:
     async def ask(
         self, what: str, use: Callable[[Any], Awaitable[Any]], *, ctx: Any = None, tool: str = ""
     ) -> Any:
-        """What ``use(client)`` gives, within the server's limits of time and concurrency; ``what``
-        names it in errors.
+        """Return the result of ``use(client)``, within the server's limits of time and concurrency;
+        ``what`` names it in errors.
 
         A request that a lost connection did not take is sent once more over a new one.
         Raises: Unreachable (AX920); CallFailed: AX924: the connection was lost, AX925: it took too
@@ -113,10 +113,10 @@ class Line:
                 if error.message == "Session terminated" or owner.never_sent:
                     raise _Unsent from error
                 raise owner.lost(what) from error
-            told = f"{what} was refused: {owner.shown(error.message)} (code {error.code})."
+            message = f"{what} was refused: {owner.shown(error.message)} (code {error.code})."
             if owner.unasked:
-                told, owner.unasked = f"{told} {owner.unasked}", ""
-            raise CallFailed("AX927", told, where=self.server.place) from error
+                message, owner.unasked = f"{message} {owner.unasked}", ""
+            raise CallFailed("AX927", message, where=self.server.place) from error
         except (ValidationError, RuntimeError) as error:
             # the SDK's words for an answer that breaks the protocol or its own schema
             if isinstance(error, McpFault) or hasattr(error, "problem"):
@@ -152,7 +152,8 @@ class Line:
             raise
 
     async def _connect(self) -> _Owner:
-        """A connection that greets, kept for all, whether or not somebody still waits for it.
+        """Return a connection that greets, kept for all, whether or not somebody still waits for
+        it.
 
         Raises: Unreachable (AX920); ConfigError (AX134): a secret is not set.
         """
@@ -206,7 +207,7 @@ class _Owner:
         self.calls: list[Call] = []
         self.error: BaseException | None = None
         self.unasked = ""
-        """Why a question of the server was put to nobody, for the error of the call that it makes
+        """Why a question of the server was not asked, for the error of the call that it makes
         fail.
         """
         self.secrets: dict[str, str] = {}
@@ -219,7 +220,7 @@ class _Owner:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing can be sent over it any more."""
+        """True if nothing can be sent over the connection any more."""
         return self._leave.is_set() or self._task is None or self._task.done()
 
     async def begin(self) -> bool:
@@ -229,7 +230,7 @@ class _Owner:
         return not self.is_over
 
     def leave(self) -> None:
-        """Let the task leave; called by whoever finds that the connection is of no use."""
+        """End the task of a connection that is of no use."""
         self._leave.set()
 
     async def gone(self) -> None:
@@ -252,7 +253,7 @@ class _Owner:
                 self._ready.set()
                 await self._leave.wait()
         except Exception as error:  # noqa: BLE001
-            # told to whoever opened it, or found in the next error of a call
+            # shown to the opener, or in the next error of a call
             self.error = error
         finally:
             self._leave.set()
@@ -297,8 +298,8 @@ class _Owner:
     # -- what the server asks
 
     def _caller(self) -> Call | None:
-        """The call that the server asks for: the one that the SDK is at work for, or the only one
-        there is.
+        """Return the call that the server asks for: the one that the SDK is at work for, or the
+        only one there is.
         """
         known = current.get()
         if known is not None and known in self.calls:
@@ -339,11 +340,11 @@ class _Owner:
         else:
             log.debug("%s: %s", self.server.place, self.shown(str(params.data)))
 
-    # -- what is told of it
+    # -- the description of its state
 
     @property
     def may_pass(self) -> bool:
-        """Whether trying again may help."""
+        """True if trying again may help."""
         is_final = isinstance(
             self._first, (FileNotFoundError, PermissionError, NotADirectoryError, ValueError)
         )
@@ -358,14 +359,14 @@ class _Owner:
 
     @property
     def never_sent(self) -> bool:
-        """Whether the connection broke because nobody answered at the address at all."""
+        """True if the connection failed because no server answered at the address."""
         import httpx2
 
         return isinstance(self._first, (httpx2.ConnectError, httpx2.ConnectTimeout))
 
     @property
     def cause(self) -> str:
-        """Why it is over."""
+        """The reason why the connection is over."""
         error = self._first
         if isinstance(error, FileNotFoundError) and self.server.command:
             return f'there is no program "{self.server.command[0]}"' + (
@@ -380,11 +381,11 @@ class _Owner:
         )
 
     def shown(self, text: str) -> str:
-        """What it said, fit for an error."""
+        """Return the server's output, fit for an error."""
         return clean(without(text, self.secrets.values()), 1000)
 
     def unreachable(self, why: str) -> BaseException:
-        """The error for whoever wanted to connect."""
+        """Return the error for the caller that wanted to connect."""
         # a secret is not set: that is all there is to say
         if isinstance(self._first, ValueError) and hasattr(self._first, "problems"):
             return self._first
@@ -395,18 +396,18 @@ class _Owner:
         )
 
     def lost(self, what: str) -> CallFailed:
-        """The error for a call that a lost connection has taken with it."""
-        told = f"the connection was lost during {what}.{self._said()}"
+        """Return the error for a call that a lost connection has taken with it."""
+        message = f"the connection was lost during {what}.{self._said()}"
         return CallFailed(
             "AX924",
-            told,
+            message,
             "It may have been carried out. The next call connects again.",
             self.server.place,
         )
 
     def _said(self) -> str:
-        said = self._tail.text(self.secrets.values())
-        return f"\nIts standard error ends with:\n{said}\n" if said else ""
+        stated = self._tail.text(self.secrets.values())
+        return f"\nIts standard error ends with:\n{stated}\n" if stated else ""
 
 
 def _version() -> str:

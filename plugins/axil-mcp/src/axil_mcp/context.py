@@ -20,14 +20,14 @@ _WORD = re.compile(r"\w{2,}")
 
 
 class MCPContext:
-    """What a server's resources and prompts say:
+    """The context from a server's resources and prompts:
     ``Agent(retrievers=[MCPContext(url="https://…/mcp", resources=["docs://*"])])``.
 
     Every block says where it comes from: in its label, its ``uri``, and ``metadata["origin"]``.
     """
 
     def __init__(self, server: MCPServer | None = None, /, **settings: Any) -> None:
-        """What is connected to, and what of it is read.
+        """Set the server, and the resources and prompts to read.
 
         Args:
             server: several toolsets and providers that are given one share its connections.
@@ -43,8 +43,8 @@ class MCPContext:
     async def get_blocks(
         self, query: ContextQuery, top_k: int = 8, ctx: Any = None
     ) -> list[ContextBlock]:
-        """The blocks that share most words with the query, best first; prompts and templates, which
-        were named for it, first of all.
+        """Return the blocks that share most words with the query, best first; prompts and
+        templates, which were named for it, first of all.
 
         Raises: Unreachable (AX920); CallFailed; ListingRefused (AX923): the lists have no end.
         """
@@ -124,9 +124,9 @@ class MCPContext:
         )
 
     def _block(self, text: str, uri: str, title: str, part: str | None = None) -> ContextBlock:
-        told: Mapping[str, Any] = {"origin": self.origin, "server": self.server.name}
+        data: Mapping[str, Any] = {"origin": self.origin, "server": self.server.name}
         return ContextBlock(
-            clean(text, self.shelf.block_chars), clean(uri, 500), part, 1.0, title or None, told
+            clean(text, self.shelf.block_chars), clean(uri, 500), part, 1.0, title or None, data
         )
 
     def _scored(self, block: ContextBlock, wanted: frozenset[str]) -> ContextBlock:
@@ -136,7 +136,7 @@ class MCPContext:
         return replace(block, score=min(score, 0.99))
 
     def permit(self, ctx: Any) -> None:
-        """Whether the server may be used by this firing; what Python code makes may."""
+        """Return whether the server may be used by this firing; servers from Python code may."""
 
     async def close(self) -> None:
         """Close the connection of the running event loop; using it opens it again."""

@@ -1,4 +1,4 @@
-"""What can go wrong with an MCP server.
+"""Errors of MCP servers.
 
 AxilError
 └── McpFault             a sentence with an id
@@ -23,7 +23,7 @@ class Unreachable(McpFault, ConnectionError):
 
 
 class ListingRefused(McpFault, ValueError):
-    """What the server offers is not what was agreed, or cannot be used."""
+    """The tools of the server differ from those that were agreed, or cannot be used."""
 
 
 class CallFailed(McpFault, RuntimeError):

@@ -16,17 +16,17 @@ from axil_mcp.tools import MCPTools, permit
 
 
 class Asking:
-    """What a toolset asks of a firing, where there is none."""
+    """The context of a toolset outside a firing."""
 
     def __init__(self, allowed: frozenset[str]) -> None:
         self._allowed = allowed
 
     def allows(self, what: str) -> bool:
-        """Whether this may be done."""
+        """Return whether an action is allowed."""
         return Grants(words=self._allowed).allows(what)
 
     def emit(self, chunk: Any) -> None:
-        """Nobody watches."""
+        """Do nothing: there are no observers."""
 
 
 class Tools(MCPTools):
@@ -46,7 +46,7 @@ class Tools(MCPTools):
 
     @classmethod
     def pinned(cls, config: Mapping[str, Any], allow: frozenset[str]) -> dict[str, Any]:
-        """What the server offers now, for a lock: a digest of each tool's name, description,
+        """Return the server's present tools for a lock: a digest of each tool's name, description,
         schemas and annotations.
 
         Raises: ComponentBlocked (AX921): a program would have to start, and ``mcp`` is not in
@@ -59,7 +59,9 @@ class Tools(MCPTools):
 
 
 async def listed(config: Mapping[str, Any], allow: frozenset[str]) -> Listing:
-    """What the server of a toolset's settings offers. Raises: as ``Tools.pinned``."""
+    """Return the tools that the server of a toolset's settings offers. Raises: as
+    ``Tools.pinned``.
+    """
     toolset, ctx = make_component(Tools, config, "tools"), Asking(allow)
     toolset.permit(ctx)
     async with toolset:

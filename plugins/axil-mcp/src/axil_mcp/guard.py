@@ -27,7 +27,7 @@ _SPARE: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
-    """Where a server listens, and who may come in."""
+    """The address of a server, and the clients that it accepts."""
 
     token: SecretStr
     host: str = "127.0.0.1"
@@ -41,9 +41,9 @@ class Door:
     def check(self) -> None:
         """Raises: ConfigError (AX934): the token is too short to be one."""
         if len(self.token.get_secret_value()) < _LEAST:
-            told = f"the token has fewer than {_LEAST} characters."
+            message = f"the token has fewer than {_LEAST} characters."
             hint = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
-            raise ConfigError(Problem("AX934", "token", told, hint))
+            raise ConfigError(Problem("AX934", "token", message, hint))
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Sessions:
         self._open: dict[str, _Session] = {}  # the one used last is last
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """One request."""
+        """Handle one request."""
         id = _header(scope["headers"], b"mcp-session-id")
         client = (scope.get("client") or ("",))[0]
         if not id and scope["method"] == "POST" and len(self._open) >= self._most:
@@ -122,7 +122,7 @@ def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str:
 
 
 class Guard:
-    """An ASGI application before another: whoever lacks the token, or comes by a strange name,
+    """An ASGI application before another: a client that lacks the token, or uses a strange name,
     learns nothing of what is behind.
     """
 
@@ -148,7 +148,7 @@ class Guard:
         self._digest = _digest(door.token.get_secret_value())
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """One request, or the application's start and end."""
+        """Handle one request, or the application's start and end."""
         from starlette.requests import Request
         from starlette.responses import Response
 
@@ -180,7 +180,9 @@ def _digest(text: str) -> bytes:
 
 
 def app_of(server: WorkflowServer, door: Door) -> Guard:
-    """The ASGI application that serves the workflows, at ``/mcp``. Raises: ConfigError (AX934)."""
+    """Return the ASGI application that serves the workflows, at ``/mcp``. Raises: ConfigError
+    (AX934).
+    """
     from mcp.server.transport_security import TransportSecuritySettings
 
     # the guard has asked already, on every route
@@ -192,7 +194,7 @@ def app_of(server: WorkflowServer, door: Door) -> Guard:
 
 
 async def serve(server: WorkflowServer, door: Door, listening: Callable[[str], None]) -> None:
-    """Serve over HTTP until the process is told to end. ``listening`` is told the address.
+    """Serve over HTTP until the process is asked to end. ``listening`` receives the address.
 
     Raises: ConfigError (AX934): the token, or the address is in use.
     """
@@ -203,9 +205,9 @@ async def serve(server: WorkflowServer, door: Door, listening: Callable[[str], N
         family = socket.AF_INET6 if ":" in door.host else socket.AF_INET
         listener = socket.create_server((door.host, door.port), family=family)
     except OSError as error:
-        told = f"cannot listen at {door.host}:{door.port}: {error.strerror or error}."
+        message = f"cannot listen at {door.host}:{door.port}: {error.strerror or error}."
         raise ConfigError(
-            Problem("AX934", "host, port", told, "Choose another port; 0 is any.")
+            Problem("AX934", "host, port", message, "Choose another port; 0 is any.")
         ) from error
     with listener:
         settings = uvicorn.Config(

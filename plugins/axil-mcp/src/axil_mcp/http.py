@@ -17,7 +17,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def headers_of(server: MCPServer) -> dict[str, str]:
-    """The headers of each request, their values among them.
+    """Return the headers of each request, their values among them.
 
     Raises: ConfigError (AX134): a secret is not set.
     """
@@ -39,9 +39,9 @@ def headers_of(server: MCPServer) -> dict[str, str]:
 async def http(
     server: MCPServer, headers: dict[str, str], refused: Callable[[int], None]
 ) -> AsyncGenerator[Any]:
-    """The streams of messages from and to the server.
+    """Return the streams of messages from and to the server.
 
-    ``refused`` is told the status of each answer that is an error.
+    ``refused`` receives the status of each answer that is an error.
     """
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
@@ -57,8 +57,8 @@ async def http(
             if encoding not in ("", "identity"):
                 # what is unpacked later cannot be counted here, and a few kB may become many GB
                 await response.aclose()
-                told = f"an answer was compressed as {encoding[:40]!r}, which was not asked for"
-                raise httpx2.DecodingError(told, request=request)
+                message = f"an answer was compressed as {encoding[:40]!r}, which was not asked for"
+                raise httpx2.DecodingError(message, request=request)
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 response.stream = _Short(response.stream, server.max_message_bytes)
             return response

@@ -1,5 +1,4 @@
-"""What a server offers: its tools under names that models take, and a digest that says whether they
-are still the same.
+"""The tools of a server under names that models accept, and a digest that shows changes.
 
 A tool is called ``server__tool`` here. Models' interfaces take letters, digits, ``_`` and ``-``, at
 most 64 of them; MCP's names may hold dots and slashes, too. What is refused becomes ``_``; a name
@@ -39,7 +38,7 @@ class Offered:
     @property
     def digest(self) -> str:
         """A hash of all of it."""
-        told = [
+        lines = [
             self.name,
             self.description,
             self.input_schema,
@@ -47,7 +46,7 @@ class Offered:
             self.annotations,
         ]
         return hashlib.sha256(
-            json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
+            json.dumps(lines, sort_keys=True, separators=(",", ":")).encode()
         ).hexdigest()
 
 
@@ -77,7 +76,7 @@ class Listing:
 
 
 def chosen(server: str, tools: Sequence[Offered], offer: Offer) -> Listing:
-    """What is offered of ``tools``.
+    """Return those of ``tools`` that are offered.
 
     Raises: ListingRefused: AX923: two tools have one name, there are too many, or one that is to be
     offered is not there; AX922: the digest is not the expected one.
@@ -94,22 +93,22 @@ def chosen(server: str, tools: Sequence[Offered], offer: Offer) -> Listing:
     known = {tool.name for tool in tools}
     for pattern in offer.allow:
         if pattern not in known and not any(sign in pattern for sign in "*?["):
-            told = f'the tool "{pattern}" is allowed, and the server has none of this name.'
+            message = f'the tool "{pattern}" is allowed, and the server has none of this name.'
             names = format_names([clean(name, 100) for name in sorted(known)], 20)
             hint = did_you_mean(pattern, known) or f"It has {names or 'no tools'}."
-            raise ListingRefused("AX923", told, hint, where)
+            raise ListingRefused("AX923", message, hint, where)
     taken = [tool for tool in tools if offer.takes(tool.name)]
     if len(taken) > offer.max_tools:
-        told = f"the server offers {len(taken)} tools, more than {offer.max_tools}."
-        raise ListingRefused("AX923", told, "Choose some with allow, or raise max_tools.", where)
+        message = f"the server offers {len(taken)} tools, more than {offer.max_tools}."
+        raise ListingRefused("AX923", message, "Choose some with allow, or raise max_tools.", where)
     digest = digest_of(taken)
     if offer.expect and offer.expect.removeprefix("sha256:") != digest.removeprefix("sha256:"):
-        told = (
+        message = (
             f"its tools are not those that were expected: found {digest}, expected {offer.expect}."
         )
         raise ListingRefused(
             "AX922",
-            told,
+            message,
             "Look at them (axil mcp tools); "
             "if they are what you want, put the new digest into expect.",
             where,
@@ -128,13 +127,13 @@ def chosen(server: str, tools: Sequence[Offered], offer: Offer) -> Listing:
 
 
 def digest_of(tools: Sequence[Offered]) -> str:
-    """One digest of several tools, in whatever order."""
+    """Return one digest of several tools, in whatever order."""
     joined = "\n".join(sorted(tool.digest for tool in tools))
     return "sha256:" + hashlib.sha256(joined.encode()).hexdigest()
 
 
 def names_of(server: str, tools: Sequence[str]) -> dict[str, str]:
-    """A name for each tool that models' interfaces take, and that no other tool has.
+    """Return a name for each tool that models' interfaces take, and that no other tool has.
 
     >>> for tool, name in names_of("files", ["read", "read.all", "read/all"]).items():
     ...     print(tool, name)
@@ -158,7 +157,7 @@ def _hashed(name: str, tool: str) -> str:
 
 
 def drift(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str]]:
-    """Which tools came, went and changed, by their digests.
+    """Return the tools that were added, removed and changed, by their digests.
 
     >>> drift({"a": "1", "b": "1"}, {"b": "2", "c": "1"})
     {'added': ['c'], 'removed': ['a'], 'changed': ['b']}

@@ -1,4 +1,4 @@
-"""What a tool gives, as a model reads it: text, or the parts of a message's content.
+"""The result of a tool as a model reads it: text, or the parts of a message's content.
 
 Bounded, and plain data.
 """
@@ -18,7 +18,8 @@ _LARGEST_IMAGE: Final = 4_000_000
 
 
 def content_of(result: Any, offer: Offer) -> str | list[dict[str, Any]]:
-    """A result as text; as parts where there are images and they are wanted. ``result``: the SDK's.
+    """Return a result as text; as parts where there are images and they are wanted. ``result``: the
+    SDK's.
 
     Parts are ``{"type": "text", "text"}`` and ``{"type": "image" | "audio", "media_type",
     "data"}``, the data in base64.
@@ -45,7 +46,7 @@ def content_of(result: Any, offer: Offer) -> str | list[dict[str, Any]]:
 
 
 def parts_of(result: Any) -> list[dict[str, Any]]:
-    """All of a result as parts.
+    """Return all of a result as parts.
 
     What it says twice, as text and as structured content, is there once.
     """
@@ -78,7 +79,7 @@ def parts_of(result: Any) -> list[dict[str, Any]]:
 
 
 def _is(text: str, value: Any) -> bool:
-    """Whether a text says a value: as it is, or as JSON."""
+    """Return whether a text states a value: literally, or as JSON."""
     if isinstance(value, str):
         return text == value
     try:
@@ -102,14 +103,14 @@ def _part(block: Any) -> dict[str, Any]:
             return {"type": "image", "media_type": mime, "data": found.blob}
         return {"type": "text", "text": f"[{found.uri}: {mime}, {_bytes(found.blob)} bytes]"}
     if kind == "resource_link":
-        told = " ".join(filter(None, (block.name, block.description)))
-        return {"type": "text", "text": f"[{block.uri}] {told}".rstrip()}
+        message = " ".join(filter(None, (block.name, block.description)))
+        return {"type": "text", "text": f"[{block.uri}] {message}".rstrip()}
     return {"type": "text", "text": f"[{kind}]"}
 
 
 def shown_part(media_type: str, data: str) -> dict[str, Any] | None:
-    """What a resource holds, in base64, as a content part; None: models are not shown such things,
-    or not so much of them.
+    """Return the base64 content of a resource as a content part; None: models are not shown such
+    content, or not so much of it.
     """
     kind = "file" if media_type == "application/pdf" else media_type.partition("/")[0]
     return (
@@ -120,8 +121,8 @@ def shown_part(media_type: str, data: str) -> dict[str, Any] | None:
 
 
 def _is_sound(data: str) -> bool:
-    """Whether it is base64, and not too much of it: what a model's adapter could not send must not
-    end the run.
+    """Return whether a text is base64 of an allowed size: content that an adapter could not send
+    must not end the run.
     """
     if len(data) > _LARGEST_IMAGE:
         return False

@@ -16,7 +16,7 @@ from axil_mcp.errors import Unserved
 
 _REFUSED: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _TOLD: Final = 4000
-"""Characters of an error that are told."""
+"""Characters of an error that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Served:
     workflow: Workflow
 
     def given(self, arguments: Mapping[str, Any]) -> Any:
-        """A call's arguments as the workflow's input."""
+        """Return a call's arguments as the workflow's input."""
         return (
             arguments.get("input", "")
             if self.workflow.plan.graph.spec.payload == "messages"
@@ -39,7 +39,7 @@ class Served:
 
 
 def served(workflows: Mapping[str, Workflow]) -> dict[str, Served]:
-    """The tools, by name.
+    """Return the tools, by name.
 
     Raises: Unserved (AX935): two have one name; SpecError: a workflow does not compile.
     """
@@ -47,13 +47,13 @@ def served(workflows: Mapping[str, Workflow]) -> dict[str, Served]:
     for given, workflow in workflows.items():
         name = _REFUSED.sub("_", given).strip("_")[:64]
         if not name or name in tools:
-            told = (
+            message = (
                 f'"{given}" cannot be the name of a tool.'
                 if not name
                 else f'two workflows would be called "{name}".'
             )
             raise Unserved(
-                "AX935", told, "Name them by letters, digits, _ and -, each differently."
+                "AX935", message, "Name them by letters, digits, _ and -, each differently."
             )
         spec = workflow.plan.graph.spec
         tools[name] = Served(
@@ -69,7 +69,7 @@ def served(workflows: Mapping[str, Workflow]) -> dict[str, Served]:
 def _input(spec: GraphSpec) -> dict[str, Any]:
     if spec.payload == "messages":
         return _object(
-            {"input": {"type": "string", "description": "What the workflow is told."}},
+            {"input": {"type": "string", "description": "The input of the workflow."}},
             required=["input"],
         )
     if spec.payload == "state" and spec.schema is not None:
@@ -138,7 +138,7 @@ def _typed(field: Any) -> dict[str, Any]:
 
 
 def form_of(question: Question) -> dict[str, Any]:
-    """What a person is asked, as the flat schema that clients can show."""
+    """Return the question to a person as the flat schema that clients can show."""
     if question.kind == "approval":
         approved = {"approved": {"type": "boolean", "title": "Approve?"}}
         return {"type": "object", "properties": approved, "required": ["approved"]}
@@ -156,27 +156,27 @@ def form_of(question: Question) -> dict[str, Any]:
 
 
 def reply_of(question: Question, content: Mapping[str, Any]) -> Any:
-    """A form's content as the answer to the question."""
+    """Return a form's content as the answer to the question."""
     if question.kind == "approval":
         return bool(content.get("approved"))
     return dict(content) if question.kind == "form" else content.get("answer")
 
 
-def told(question: Question) -> str:
-    """A question in words."""
-    said = (
+def question_text(question: Question) -> str:
+    """Return a question in words."""
+    stated = (
         str(question.data.get("description") or ""),
         question.text,
         f"One of: {', '.join(question.options)}" if question.options else "",
     )
-    return "\n".join(dict.fromkeys(part for part in said if part))
+    return "\n".join(dict.fromkeys(part for part in stated if part))
 
 
 # --------------------------------------------------------------------------------------------------
 
 
 def structured(result: Result) -> dict[str, Any]:
-    """A finished run, as the output schema says."""
+    """Return a finished run, as the output schema says."""
     output = (
         result.attributes
         if result.state is not None and result.output is result.state
@@ -186,7 +186,7 @@ def structured(result: Result) -> dict[str, Any]:
 
 
 def text_of(output: Any) -> str:
-    """An output as text."""
+    """Return an output as text."""
     return (
         output
         if isinstance(output, str)
@@ -197,16 +197,16 @@ def text_of(output: Any) -> str:
 
 
 def failure(result: Result) -> str:
-    """Why a run is not done, in words for whoever called it."""
+    """Return why a run is not done, in words for the caller."""
     if result.questions:
-        asked = "\n\n".join(told(question) for question in result.questions)
-        said = "The workflow asks, and this client cannot be asked (it has no elicitation)"
-        return f"{said}:\n\n{asked}"[:_TOLD]
+        asked = "\n\n".join(question_text(question) for question in result.questions)
+        text = "The workflow asks, and this client cannot be asked (it has no elicitation)"
+        return f"{text}:\n\n{asked}"[:_TOLD]
     return str(result.error or f"the run ended as {result.status}.")[:_TOLD]
 
 
 def plain(value: Any) -> Any:
-    """A value in the types of JSON: what has no counterpart becomes text."""
+    """Return a value in the types of JSON: what has no counterpart becomes text."""
     text = json.dumps(thaw(value), ensure_ascii=False, default=_as_data)
     return json.loads(text.encode("utf-8", "replace"), parse_constant=str)
 

@@ -2,7 +2,7 @@
 
 A call is a run. Its firings are progress; cancelling the call cancels the run. What a node asks a
 person is asked through the client: over a connection that can carry a question back the run waits
-for the answer; where it cannot (the protocol of 2026), the run pauses, the client is told what is
+for the answer; where it cannot (the protocol of 2026), the run pauses, the client receives what is
 asked, and its next request goes on with the run. Paused runs are kept in memory, a bounded number
 for a bounded time.
 """
@@ -29,11 +29,11 @@ from axil_mcp.served import (
     failure,
     form_of,
     plain,
+    question_text,
     reply_of,
     served,
     structured,
     text_of,
-    told,
 )
 
 log = logging.getLogger("axil_mcp")
@@ -45,7 +45,7 @@ _LAST_WORDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """How calls are carried out."""
+    """The settings by which calls are run."""
 
     allow: frozenset[str] = frozenset()
     """What workflows may do; as ``axil.Options``."""
@@ -184,7 +184,7 @@ class WorkflowServer:
 
     @property
     def _room(self) -> asyncio.Semaphore:
-        """What bounds the runs of the running event loop."""
+        """The semaphore that bounds the runs of the running event loop."""
         return self._rooms.get()
 
     async def _ran(
@@ -209,7 +209,9 @@ class WorkflowServer:
             reply: Any = replies.get(key)
             action = getattr(reply, "action", "no reply")
             if action != "accept":
-                return _error(f"AX938 the question was not answered ({action}): {told(question)}")
+                return _error(
+                    f"AX938 the question was not answered ({action}): {question_text(question)}"
+                )
             if not misfit(reply.content or {}, form_of(question)):
                 answers[question.id] = reply_of(question, reply.content or {})
         # what does not fit is asked again; how often is the client's limit
@@ -249,13 +251,13 @@ class WorkflowServer:
         if result.questions and channel is not None:
             return _error(
                 f"AX938 the question was not answered ({channel.action}): "
-                f"{told(result.questions[0])}"
+                f"{question_text(result.questions[0])}"
             )
         return _error(failure(result))
 
     async def _driven(self, tool: Served, given: Any, ctx: Any, ways: Mapping[str, Any]) -> Result:
-        """The run, in a task of its own: what cancels the call is not to break into how the run
-        puts itself away.
+        """Return the run, in a task of its own: what cancels the call is not to break into how the
+        run puts itself away.
         """
         import anyio
 
@@ -301,7 +303,7 @@ class WorkflowServer:
         asked = {
             key: ElicitRequest(
                 params=ElicitRequestFormParams(
-                    message=told(question), requested_schema=form_of(question)
+                    message=question_text(question), requested_schema=form_of(question)
                 )
             )
             for key, question in paused.questions.items()
@@ -309,7 +311,7 @@ class WorkflowServer:
         return InputRequiredResult(input_requests=dict(asked), request_state=state)
 
     def _taken(self, state: str, tool: Served, arguments: Mapping[str, Any]) -> _Paused | None:
-        """The run that waits under ``state``; once, and for the same call."""
+        """Return the run that waits under ``state``; once, and for the same call."""
         now = time.monotonic()
         for key in [key for key, each in self._paused.items() if each.until < now]:
             del self._paused[key]
@@ -328,10 +330,10 @@ class _Live:
         """What the person did instead of answering."""
 
     async def ask(self, question: Question) -> Any:
-        """The answer; ``MISSING``: the person gave none."""
+        """Return the answer; ``MISSING``: the person gave none."""
         schema = form_of(question)
         given = await self._ctx.session.elicit_form(
-            told(question), schema, related_request_id=self._ctx.request_id
+            question_text(question), schema, related_request_id=self._ctx.request_id
         )
         if given.action != "accept" or misfit(given.content or {}, schema):
             self.action = given.action
@@ -347,7 +349,7 @@ class _Progress:
         self._count = 0
 
     def firing_finished(self, activation: Any, kind: str, output: Any) -> None:
-        """A node, a cycle or a graph has done its work."""
+        """React to a node, a cycle or a graph that has ended well."""
         with suppress(asyncio.QueueFull):
             self._told.put_nowait(str(activation.path))
 
@@ -364,7 +366,7 @@ class _Progress:
             try:
                 await session.report_progress(float(self._count), None, node)
             except Exception:  # noqa: BLE001
-                # whatever a transport raises: progress is told to whoever listens, and changes
+                # whatever a transport raises: progress is for listeners, and changes
                 # nothing
                 return
 

@@ -34,7 +34,7 @@ _CHUNK: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What is started, and who is told."""
+    """The program to start, and the receivers of its messages."""
 
     server: MCPServer
     environment: Mapping[str, str]
@@ -105,7 +105,7 @@ async def _listen(process: asyncio.subprocess.Process, program: Program, heard: 
             b"(a message was longer than %d bytes)\n" % program.server.max_message_bytes
         )
     except (anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
-        pass  # nobody listens any more, or the pipe broke with the program
+        pass  # the reader has gone, or the pipe broke with the program
     finally:
         program.lost()
 
@@ -126,8 +126,8 @@ async def _speak(process: asyncio.subprocess.Process, program: Program, spoken: 
 
 async def _overhear(process: asyncio.subprocess.Process, tail: Tail) -> None:
     assert process.stderr is not None
-    while said := await process.stderr.read(_CHUNK):
-        tail.add(said)
+    while stated := await process.stderr.read(_CHUNK):
+        tail.add(stated)
 
 
 def _kill_marked(mark: str) -> None:

@@ -1,5 +1,5 @@
-"""What servers say, made fit to be shown: bounded, and without characters that hide something or
-steer something.
+"""The texts of servers, made fit to be shown: bounded, and without characters that hide or steer
+text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SAID: Final = ("description", "title", "$comment")
 
 
 def is_hidden(character: str) -> bool:
-    """Whether a character shows nothing, or changes how its neighbours are shown."""
+    """Return whether a character shows nothing, or changes how its neighbours are shown."""
     return (
         (character not in "\n\t" and unicodedata.category(character) in _HIDING)
         or character in _BLANK
@@ -33,7 +33,7 @@ def clean(text: str, limit: int) -> str:
     >>> clean("add\u200b num\u202ebers\U000e0041\r\n", 100), clean("abcdef", 3)
     ('add numbers\n', 'abc… (cut: 6 characters)')
     """
-    # nobody waits while a flood of nothing is looked through
+    # a flood of hidden characters costs no waiting
     kept = "".join(c for c in text[: 8 * limit + 64] if not is_hidden(c))
     return (
         kept
@@ -43,7 +43,7 @@ def clean(text: str, limit: int) -> str:
 
 
 def cleaned(schema: Any, *, names: bool = False) -> Any:
-    """A JSON Schema, whole, but for hidden characters in what it says to people.
+    """Return a JSON Schema, whole, but for hidden characters in what it says to people.
 
     ``names``: the keys here are names of properties.
     """
@@ -91,6 +91,6 @@ class Tail:
         self._kept = (self._kept + said)[-self._room :]
 
     def text(self, secrets: Iterable[str] = ()) -> str:
-        """What is kept, fit to be shown."""
+        """Return the allowed part of a text, fit to be shown."""
         text = without(self._kept.decode("utf-8", "replace"), secrets).strip()
         return ("… " if self._lost and text else "") + clean(text, self._room)

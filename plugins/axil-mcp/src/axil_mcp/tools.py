@@ -30,7 +30,7 @@ class RemoteTool(Tool):
     async def __call__(
         self, arguments: Mapping[str, Any], ctx: Any = None
     ) -> str | list[dict[str, Any]]:
-        """The result. Raises: ToolFailed: the tool says so; CallFailed, Unreachable."""
+        """Return the result. Raises: ToolFailed: the tool says so; CallFailed, Unreachable."""
         return await self.ask(arguments, ctx)
 
 
@@ -42,7 +42,7 @@ class MCPTools:
     """
 
     def __init__(self, server: MCPServer | None = None, /, **settings: Any) -> None:
-        """What is connected to, and what of it is offered.
+        """Set the server, and the tools to offer.
 
         Args:
             server: several toolsets and providers that are given one share its connections.
@@ -54,7 +54,7 @@ class MCPTools:
         self._last: dict[str, str] | None = None
 
     async def tools(self, ctx: Any = None) -> Sequence[Tool]:
-        """The tools as they are now.
+        """Return the present tools.
 
         That they changed since the last time is shown as a chunk ``mcp_changed``.
 
@@ -77,7 +77,7 @@ class MCPTools:
         ]
 
     async def listing(self, ctx: Any = None) -> Listing:
-        """What is offered, and its digest. Raises: as ``tools``."""
+        """Return the offered tools and their digest. Raises: as ``tools``."""
         return chosen(
             self.server.name,
             await self._link.line.ask("listing its tools", self._listed, ctx=ctx),
@@ -100,7 +100,7 @@ class MCPTools:
         )
 
     async def _compare(self, listing: Listing, ctx: Any) -> None:
-        """Tell whoever watches that the tools are others than before: in this process, or when the
+        """Report to observers that the tools are others than before: in this process, or when the
         run was begun.
         """
         now = listing.digests
@@ -111,15 +111,15 @@ class MCPTools:
         begun = await ctx.step(f"mcp:{listing.server}", offered) if ctx is not None else now
         for before in (self._last, begun):
             if before is not None and before != now:
-                told = drift(before, now)
-                log.warning("%s offers other tools than before: %s", self.server.place, told)
+                report = drift(before, now)
+                log.warning("%s offers other tools than before: %s", self.server.place, report)
                 if ctx is not None:
                     ctx.emit(
                         {
                             "kind": "mcp_changed",
                             "server": listing.server,
                             "digest": listing.digest,
-                            **told,
+                            **report,
                         }
                     )
                 break
@@ -150,7 +150,7 @@ class MCPTools:
         return content
 
     def permit(self, ctx: Any) -> None:
-        """Whether the server may be used by this firing; what Python code makes may."""
+        """Return whether the server may be used by this firing; servers from Python code may."""
 
     async def close(self) -> None:
         """Close the connection of the running event loop; using it opens it again."""
@@ -167,7 +167,7 @@ class MCPTools:
 
 
 def _elsewhere() -> None:
-    """What a remote tool is here."""
+    """Return a remote tool as a local one."""
 
 
 def _offered(tool: Any) -> Offered:
@@ -183,7 +183,7 @@ def _offered(tool: Any) -> Offered:
 
 
 def permit(server: MCPServer, ctx: Any) -> None:
-    """A program that a file names starts only where the run allows it.
+    """Refuse a program from a file unless the run allows it.
 
     Raises: ComponentBlocked (AX921).
     """

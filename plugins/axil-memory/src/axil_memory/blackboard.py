@@ -26,7 +26,7 @@ from axil_models import (
 
 
 class BlackboardConfig(ProviderSettings):
-    """Where the notes are, and how many count."""
+    """The place of the notes, and how many count."""
 
     share: str = Field(
         "blackboard",
@@ -58,7 +58,7 @@ class Blackboard:
         self.passive, self.active = self.config.passive, self.config.active
 
     def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """The newest notes, oldest first.
+        """Return the newest notes, oldest first.
 
         Raises: ConfigError (AX916): the attribute holds something else.
         """
@@ -82,7 +82,7 @@ class Blackboard:
         )
 
     def notes(self, turn: Turn, /) -> list[dict[str, Any]]:
-        """The note that a turn leaves; none, if nothing was said."""
+        """Return the note that a turn leaves; none, if nothing was said."""
         text = turn_text(turn, self.config.remember)
         if not text.strip():
             return []
@@ -97,7 +97,7 @@ class Blackboard:
         ]
 
     def keep(self, notes: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any]]:
-        """The newest ``max_items``, each once."""
+        """Return the newest ``max_items``, each once."""
         known: dict[str, dict[str, Any]] = {}
         for note in notes:
             known.setdefault(str(note.get("id")), dict(note))
@@ -116,10 +116,13 @@ def _notes(value: Any, share: str) -> Sequence[Mapping[str, Any]]:
         else None
     )
     if notes is None or not all(isinstance(note, Mapping) for note in notes):
-        told = f'expected a list of notes in "{share}", found {value!r:.60}.'
+        message = f'expected a list of notes in "{share}", found {value!r:.60}.'
         raise ConfigError(
             Problem(
-                "AX916", f"blackboard.{share}", told, "Give the blackboard an attribute of its own."
+                "AX916",
+                f"blackboard.{share}",
+                message,
+                "Give the blackboard an attribute of its own.",
             )
         )
     return cast("Sequence[Mapping[str, Any]]", notes)

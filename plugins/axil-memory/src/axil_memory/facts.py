@@ -86,7 +86,7 @@ class _Decisions(BaseModel):
 
 
 class FactsConfig(ProviderSettings):
-    """Where facts are kept, whose they are, and how many."""
+    """The place of facts, their owner, and their number."""
 
     index: Any = Field(
         description="What keeps and searches them: chroma_memory, file_memory, {type: …}, or an "
@@ -128,7 +128,7 @@ class FactMemory:
 
     @property
     def index(self) -> Any:
-        """What keeps the facts; made when it is first used.
+        """The index of the facts; made when it is first used.
 
         Raises: ContextError (AX898): it is no index.
         """
@@ -136,13 +136,13 @@ class FactMemory:
             with granted(self._grants):
                 made = component_of("context", self.config.index, self.context_label)
             if not hasattr(made, "put") or not hasattr(made, "delete"):
-                told = f'"{provider_label(made)}" is no index: facts cannot be kept in it.'
-                raise ContextError("AX898", told, "Give an index: file_memory, chroma_memory.")
+                message = f'"{provider_label(made)}" is no index: facts cannot be kept in it.'
+                raise ContextError("AX898", message, "Give an index: file_memory, chroma_memory.")
             self._index = made
         return self._index
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """The facts nearest to the query. Raises: ContextError (AX658, AX894)."""
+        """Return the facts nearest to the query. Raises: ContextError (AX658, AX894)."""
         own = owner_metadata(self.config.namespace, query, self.config.user_field)
         wanted = {**query.filters, **own, "kind": "fact"}
         found = await blocks_of(
@@ -153,7 +153,8 @@ class FactMemory:
         )
 
     async def learn(self, turn: Turn, /) -> list[dict[str, Any]]:
-        """What was decided about the facts of a turn, refusals included, and done.
+        """Return the decisions about the facts of a turn, refusals included, after they were
+        applied.
 
         Raises: ContextError (AX894): whose facts they are is not known; AX897: the model's answer
         cannot be read.
@@ -166,8 +167,8 @@ class FactMemory:
                 "Give the memory to an agent.",
             )
         record = {"task": turn.query.query_text, "reply": turn.reply, "role": turn.role_name}
-        told = await _asked(turn.ask, _EXTRACT, record, _Found)
-        new = [fact.strip() for fact in told.facts if fact.strip()]
+        report = await _asked(turn.ask, _EXTRACT, record, _Found)
+        new = [fact.strip() for fact in report.facts if fact.strip()]
         if not new:
             return []
         known = await self._nearest(turn.query, new[: self.config.max_facts])
@@ -189,7 +190,7 @@ class FactMemory:
         return records
 
     async def _nearest(self, query: ContextQuery, new: Sequence[str]) -> list[ContextBlock]:
-        """The known facts that are nearest to the new ones, each once."""
+        """Return the known facts that are nearest to the new ones, each once."""
         found: dict[str, ContextBlock] = {}
         for text in new:
             for block in await self.get_blocks(
@@ -232,7 +233,7 @@ class _Step:
     after: ContextBlock | None = None
 
     def record(self, turn: Turn) -> dict[str, Any]:
-        """The decision as plain data: for the journal and the audit."""
+        """Return the decision as plain data: for the journal and the audit."""
         about = {"run": turn.query.run_id, "node": turn.query.node_path, "turn": turn.number}
         fact = (self.after or self.before or ContextBlock("")).chunk_id
         before = self.before.text if self.before else None
@@ -249,7 +250,7 @@ class _Step:
 
 
 class _Ruling:
-    """What may be done with what a model decided: each known fact once, within the limits."""
+    """The rules for a model's decisions: each known fact once, within the limits."""
 
     def __init__(
         self, config: FactsConfig, own: Mapping[str, Any], known: Sequence[ContextBlock], turn: Turn
@@ -259,7 +260,7 @@ class _Ruling:
         self._count = 0
 
     def step(self, given: Mapping[str, Any]) -> _Step:
-        """A decision as it is done, or refused with the reason."""
+        """Return a decision as it was applied, or refused with the reason."""
         self._count += 1
         try:
             decision = _Decision.model_validate(dict(given))
@@ -300,7 +301,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 async def _asked(ask: Ask, system: str, data: Mapping[str, Any], form: type[Answer]) -> Answer:
-    """What the model answers, asked once more if it cannot be read.
+    """Return the model's answer, asked once more if it cannot be read.
 
     Raises: ContextError (AX897).
     """
@@ -334,6 +335,6 @@ async def _asked(ask: Ask, system: str, data: Mapping[str, Any], form: type[Answ
 
 
 def _json_of(text: str) -> str:
-    """The outermost braces of a text: models like to put JSON into fences."""
+    """Return the outermost braces of a text: models like to put JSON into fences."""
     start, end = text.find("{"), text.rfind("}")
     return text[start : end + 1] if 0 <= start < end else text

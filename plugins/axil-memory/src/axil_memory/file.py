@@ -46,7 +46,7 @@ Key = tuple[str, str]
 
 
 class FileMemoryConfig(ProviderSettings):
-    """Where it is kept, whose it is, and how it is searched."""
+    """The place of the memory, its owner, and how it is searched."""
 
     path: str = Field(
         min_length=1,
@@ -100,7 +100,7 @@ class FileMemory:
         self._flight = SingleFlight[None]()
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """What fits best; for an empty query, what is newest.
+        """Return the blocks that fit best; for an empty query, the newest.
 
         Raises: ContextError (AX658, AX894, AX895).
         """
@@ -124,7 +124,7 @@ class FileMemory:
         )
 
     async def learn(self, turn: Turn, /) -> None:
-        """Remember a turn; told again, it is remembered once.
+        """Remember a turn, once if it comes again.
 
         Raises: ContextError (AX894, AX895).
         """
@@ -184,15 +184,15 @@ class FileMemory:
             raise
 
     async def _emptied(self) -> Any:
-        """A new index, with nothing in it that is ours."""
+        """Return a new index, with nothing in it that is ours."""
         before = list(self._known.values())
         self._known = {}
         await self._closed()
         with granted(self._grants):
             index = self._index = component_of("context", self.config.index, self.context_label)
         if not hasattr(index, "put") or not hasattr(index, "delete"):
-            told = f'"{provider_label(index)}" is no index: blocks cannot be put into it.'
-            raise ContextError("AX898", told, "Give an index: keyword, vector, chroma.")
+            message = f'"{provider_label(index)}" is no index: blocks cannot be put into it.'
+            raise ContextError("AX898", message, "Give an index: keyword, vector, chroma.")
         await call_async(index.delete, before)
         return index
 
@@ -220,7 +220,7 @@ class FileMemory:
         return gone, [block for key, block in self._known.items() if before.get(key) is not block]
 
     def _beyond(self) -> list[Key]:
-        """What is more than ``max_items`` of its namespace."""
+        """Return the blocks beyond ``max_items`` of their namespace."""
         counts: dict[tuple[Any, ...], int] = {}
         beyond: list[Key] = []
         for key, block in reversed(self._known.items()):
@@ -246,7 +246,7 @@ class FileMemory:
 
 
 def _entry(record: Mapping[str, Any]) -> tuple[Key, ContextBlock | None] | None:
-    """What a record says: a block, or a key to forget. None: it says neither."""
+    """Return the content of a record: a block, or a key to forget. None: it has neither."""
     try:
         if "put" in record:
             block = block_of(record["put"])

@@ -64,14 +64,14 @@ class Lines:
                 file.flush()
                 os.fsync(file.fileno())
         except (OSError, Timeout) as error:
-            told = f'the memory "{self.path.as_posix()}" cannot be written: {error}.'
+            message = f'the memory "{self.path.as_posix()}" cannot be written: {error}.'
             raise ContextError(
-                "AX895", told, "Check the path, its permissions, and who holds the lock."
+                "AX895", message, "Check the path, its permissions, and who holds the lock."
             ) from error
 
     @property
     def has_more(self) -> bool:
-        """Whether the file has changed since it was last read."""
+        """True if the file has changed since it was last read."""
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -83,7 +83,7 @@ class Lines:
         )
 
     def read(self) -> tuple[bool, list[dict[str, Any]]]:
-        """Whether the reading began anew, and the records since the last reading.
+        """Return whether the reading started over, and the records since the last reading.
 
         Raises: ContextError (AX895).
         """
@@ -97,8 +97,8 @@ class Lines:
         except FileNotFoundError:
             anew, data, found = self._size >= 0, b"", None
         except OSError as error:
-            told = f'the memory "{self.path.as_posix()}" cannot be read: {error}.'
-            raise ContextError("AX895", told, "Check the path and its permissions.") from error
+            message = f'the memory "{self.path.as_posix()}" cannot be read: {error}.'
+            raise ContextError("AX895", message, "Check the path and its permissions.") from error
         start = 0 if anew else self._offset
         whole = data[: data.rfind(b"\n") + 1]  # what has no end yet is read when it has one
         self._before = ((b"" if anew else self._before) + whole)[-_KNOWN_BY:]

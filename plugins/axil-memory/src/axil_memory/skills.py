@@ -42,7 +42,7 @@ _HEAD = (
 
 
 class SkillsConfig(ProviderSettings):
-    """Where skills are."""
+    """The folders of skills."""
 
     paths: list[str] = Field(
         min_length=1,
@@ -71,7 +71,7 @@ class Skills:
         self._grants = current_grants()
 
     def skills(self) -> dict[str, Skill]:
-        """The skills by name, sorted.
+        """Return the skills by name, sorted.
 
         Raises: ContextError (AX896): a skill cannot be read, is missing, or is there twice.
         """
@@ -81,11 +81,11 @@ class Skills:
                 if self._grants is not None:  # a link may lead elsewhere
                     self._grants.path(str(skill.folder / SKILL_FILE), "read", self.context_label)
                 if skill.name in found:
-                    told = (
+                    message = (
                         f'two skills are called "{skill.name}": '
                         f"{found[skill.name].folder} and {skill.folder}."
                     )
-                    raise ContextError("AX896", told, "Rename one.")
+                    raise ContextError("AX896", message, "Rename one.")
                 found[skill.name] = skill
         allow = self.config.allow
         missing = [name for name in allow if name not in found]
@@ -98,7 +98,7 @@ class Skills:
         return {name: found[name] for name in sorted(found) if not allow or name in allow}
 
     def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """One block: the names and descriptions of all skills. Raises: as ``skills``."""
+        """Return one block: the names and descriptions of all skills. Raises: as ``skills``."""
         skills = self.skills()
         if not skills or top_k < 1 or query.filters:
             return []
@@ -171,7 +171,9 @@ def _tool(name: str, description: str, properties: Mapping[str, Any], call: Any)
 
 
 def read_skills(path: Path, most_bytes: int = LARGEST_SKILL_BYTES) -> list[Skill]:
-    """The skill in a folder, or those in the folders inside it. Raises: ContextError (AX896)."""
+    """Return the skill in a folder, or those in the folders inside it. Raises: ContextError
+    (AX896).
+    """
     try:
         os.fsencode(path)
         if (path / SKILL_FILE).is_file():
@@ -186,8 +188,8 @@ def read_skills(path: Path, most_bytes: int = LARGEST_SKILL_BYTES) -> list[Skill
             raise
         why = error.strerror if isinstance(error, OSError) else "no folder can have this name"
         shown = path.as_posix().encode("utf-8", "backslashreplace").decode()
-        told = f'the folder of skills "{shown}" cannot be read: {why or error}.'
-        raise ContextError("AX896", told, "Give the folder that holds the skills.") from error
+        message = f'the folder of skills "{shown}" cannot be read: {why or error}.'
+        raise ContextError("AX896", message, "Give the folder that holds the skills.") from error
 
 
 def _read(folder: Path, most_bytes: int) -> Skill:
@@ -212,8 +214,8 @@ def _read(folder: Path, most_bytes: int) -> Skill:
         front: Any = yaml.safe_load(parts[1])
         if not isinstance(front, dict):
             raise ValueError("its front matter is no mapping")
-        told = cast("dict[str, Any]", front)
-        name, description = told.get("name"), told.get("description")
+        data = cast("dict[str, Any]", front)
+        name, description = data.get("name"), data.get("description")
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ValueError(f"expected a name of letters, digits, - and _, found {name!r:.60}")
         if not isinstance(description, str) or not description.strip():
@@ -225,4 +227,4 @@ def _read(folder: Path, most_bytes: int) -> Skill:
             f'the skill "{file.as_posix()}" cannot be read: {reason}.',
             "See the format in the README.",
         ) from error
-    return Skill(name=name, description=description, folder=folder, body=parts[2], front=told)
+    return Skill(name=name, description=description, folder=folder, body=parts[2], front=data)

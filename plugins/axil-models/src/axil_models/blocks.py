@@ -113,14 +113,14 @@ def block_data(block: ContextBlock) -> dict[str, Any]:
     """Return a block as plain data that an index can keep; ``ContextBlock(**…)`` makes it one
     again.
     """
-    told = {
+    data = {
         "text": block.text,
         "uri": block.uri,
         "chunk_id": block.chunk_id,
         "title": block.title,
         "metadata": dict(block.metadata),
     }
-    return told if block.part is None else {**told, "part": dict(block.part)}
+    return data if block.part is None else {**data, "part": dict(block.part)}
 
 
 def block_key(block: ContextBlock) -> tuple[str, str]:
@@ -129,6 +129,8 @@ def block_key(block: ContextBlock) -> tuple[str, str]:
     Raises: ContextError (AX892): it has neither ``uri`` nor ``chunk_id``.
     """
     if not block.uri and not block.chunk_id:
-        told = f"a block without uri and chunk_id cannot be put into an index: {block.text!r:.60}."
-        raise ContextError("AX892", told, "Give it one of them.")
+        message = (
+            f"a block without uri and chunk_id cannot be put into an index: {block.text!r:.60}."
+        )
+        raise ContextError("AX892", message, "Give it one of them.")
     return block.uri or "", block.chunk_id or ""

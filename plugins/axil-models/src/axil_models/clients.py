@@ -25,7 +25,7 @@ C = TypeVar("C")
 
 @dataclass(slots=True)
 class _Here(Generic[C]):
-    """What there is on one event loop."""
+    """The clients on one event loop."""
 
     client: C | None = None
     busy: int = 0

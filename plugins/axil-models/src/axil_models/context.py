@@ -32,7 +32,7 @@ class ContextBlock:
 
 @dataclass(frozen=True, slots=True)
 class ContextQuery:
-    """What context is asked for."""
+    """The query for context."""
 
     query_text: str
     inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -1,4 +1,6 @@
-"""What a docstring says of a function and its parameters, in Google's, NumPy's or Sphinx's way."""
+"""Descriptions of a function and its parameters from its docstring, in Google's, NumPy's or
+Sphinx's format.
+"""
 
 from __future__ import annotations
 

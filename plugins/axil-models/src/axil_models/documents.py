@@ -23,12 +23,12 @@ class Document:
 
     def digest(self, *settings: Any) -> str:
         """Hash all that there is to index, and the ``settings`` that change what is made of it."""
-        told = [
+        lines = [
             self.text,
             self.title,
             dict(self.metadata),
             *settings,
             *([] if self.part is None else [dict(self.part)]),
         ]
-        data = json.dumps(told, sort_keys=True, ensure_ascii=True, default=str)
+        data = json.dumps(lines, sort_keys=True, ensure_ascii=True, default=str)
         return hashlib.sha256(data.encode("ascii")).hexdigest()

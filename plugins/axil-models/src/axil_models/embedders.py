@@ -14,7 +14,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Which vectors these are: those of two embedders with one name can be compared.
+        """The name of the vector space: vectors of two embedders with one name can be compared.
 
         Stores keep it beside the vectors.
         """
@@ -45,13 +45,13 @@ async def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[list[floa
         or len(lengths) > 1
         or (expected is not None and lengths != {expected})
     ):
-        told = (
+        message = (
             f'the embedder "{embedder.name}" '
             f"gave {len(vectors)} vectors of {sorted(lengths)} numbers"
         )
         raise ContextError(
             "AX893",
-            f"{told}; expected {len(texts)} of {expected or 'one length'}.",
+            f"{message}; expected {len(texts)} of {expected or 'one length'}.",
             "It is the embedder's fault.",
         )
     return vectors

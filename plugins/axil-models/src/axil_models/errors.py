@@ -1,4 +1,4 @@
-"""What can go wrong with models and with what they are given.
+"""Errors of models and of the values they are given.
 
 AxilError
 └── AgentError           a sentence with an id
@@ -47,7 +47,7 @@ def _may_pass(status: int | None) -> bool:
 
 
 class ModelContract(AgentError, TypeError):
-    """What was given as a model, or what a model gave, is none."""
+    """An object given as a model, or a model's reply, breaks the model interface."""
 
 
 class PartError(AgentError, ValueError):
@@ -55,7 +55,7 @@ class PartError(AgentError, ValueError):
 
 
 class ToolError(AgentError, ValueError):
-    """What was given as a tool cannot be one."""
+    """An object given as a tool cannot be one."""
 
 
 class ContextError(AgentError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Functions as tools: what a model is told is read from the signature and the docstring.
+"""Functions as tools, described by their signature and docstring.
 
 Everything that pydantic can validate can be a parameter: literals, enums, nested models, typed
 dicts, unions, annotations written as strings, ``Annotated[int, "how many"]``. A parameter called
@@ -54,13 +54,13 @@ def tool_of(given: Any) -> Tool:
             "Name the function: letters, digits, _ and -, at most 64.",
         )
     parameters = _shown(target, bound, name)
-    said = docstring_of(_docstring(given, target))
+    stated = docstring_of(_docstring(given, target))
     hints = _hints(target, name)
     fields: dict[str, Any] = {}
     for number, parameter in enumerate(parameters.values()):
         if parameter.name != CONTEXT:
             fields[f"p{number}"] = _field(
-                parameter, hints.get(parameter.name, Any), said.parameters.get(parameter.name, "")
+                parameter, hints.get(parameter.name, Any), stated.parameters.get(parameter.name, "")
             )
     try:
         model = create_model(
@@ -77,7 +77,7 @@ def tool_of(given: Any) -> Tool:
     schema.pop("description", None)
     return Tool(
         name=name,
-        description=said.text,
+        description=stated.text,
         parameters={"type": "object", "properties": {}, **schema},
         call=given,
         validate=_Validator(model, parameters),

@@ -18,7 +18,7 @@ Owner = Literal["run", "session", "agent", "user"]
 
 
 class Memory(ContextProvider, Protocol):
-    """A provider that is told about each step."""
+    """A provider that receives each step."""
 
     def insert(self, key: str, value: str) -> Any:
         """Keep a turn. ``key``: JSON with ``input``, ``role_name`` and ``turn``; ``value``: the
@@ -35,7 +35,7 @@ Ask = Callable[[Request], Awaitable[Reply]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One turn of an agent, as memories are told of it."""
+    """One turn of an agent, as memories receive it."""
 
     query: ContextQuery
     """What context was asked for in this turn: the inputs, the node, the run."""
@@ -50,12 +50,12 @@ class Turn:
     @property
     def key(self) -> str:
         """The turn as the JSON that ``Memory.insert`` is given."""
-        told = {"input": self.query.inputs, "role_name": self.role_name, "turn": self.number}
-        return json.dumps(told, ensure_ascii=False, default=str)
+        data = {"input": self.query.inputs, "role_name": self.role_name, "turn": self.number}
+        return json.dumps(data, ensure_ascii=False, default=str)
 
 
 class TurnMemory(ContextProvider, Protocol):
-    """A provider that is told about each turn with all that belongs to it: the run, the node, a
+    """A provider that receives each turn with all that belongs to it: the run, the node, a
     model to ask.
     """
 
@@ -127,7 +127,7 @@ def owner_metadata(
     }
     for name in namespace:
         if known[name] in (None, ""):
-            told = (
+            message = (
                 f"memories are kept for each {name}, "
                 f"and the query does not say which {name} it is for."
             )
@@ -136,7 +136,7 @@ def owner_metadata(
                 if name == "user"
                 else "Leave it out of namespace."
             )
-            raise ContextError("AX894", told, hint)
+            raise ContextError("AX894", message, hint)
     return {f"owner_{name}": as_text(known[name]) for name in namespace}
 
 
@@ -151,19 +151,21 @@ def turn_text(turn: Turn, what: Literal["turn", "reply"] = "turn") -> str:
 
 def turn_id(turn: Turn) -> str:
     """Return a name of the turn, the same when a resumed run tells it again."""
-    told = [turn.query.run_id, turn.query.session_id, turn.query.node_path, turn.key, turn.reply]
+    lines = [turn.query.run_id, turn.query.session_id, turn.query.node_path, turn.key, turn.reply]
     return hashlib.sha256(
-        json.dumps(plain_data(told), sort_keys=True, default=str).encode("utf-8", "surrogatepass")
+        json.dumps(plain_data(lines), sort_keys=True, default=str).encode("utf-8", "surrogatepass")
     ).hexdigest()[:32]
 
 
 def turn_of(key: str, value: str, query: ContextQuery | None = None) -> Turn:
     """Return the turn that ``insert(key, value)`` tells of."""
     try:
-        told: Any = json.loads(key)
+        report: Any = json.loads(key)
     except ValueError:
-        told = None
-    given = cast("dict[str, Any]", told) if isinstance(told, dict) else {"input": {"message": key}}
+        report = None
+    given = (
+        cast("dict[str, Any]", report) if isinstance(report, dict) else {"input": {"message": key}}
+    )
     inputs: Any = given.get("input")
     fields = (
         cast("dict[str, Any]", inputs) if isinstance(inputs, dict) else {"message": as_text(inputs)}

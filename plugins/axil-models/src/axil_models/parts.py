@@ -77,7 +77,7 @@ def image(
     >>> image("shots/leaf.png")
     {'type': 'image', 'path': 'shots/leaf.png', 'media_type': 'image/png'}
 
-    ``detail``: how closely a model looks, where it can be told (``low``, ``high``). Raises:
+    ``detail``: how closely a model looks, where this can be set (``low``, ``high``). Raises:
     PartError (AX802, AX803).
     """
     return _made("image", source, media_type, name, detail)
@@ -293,11 +293,11 @@ def _is_text(content: bytes) -> bool:
 
 
 def _too_large(part: Mapping[str, Any], size: int, where: str) -> PartError:
-    told = (
+    message = (
         f"{part_label(part)} has {size / 2**20:.0f} MiB; "
         f"at most {LARGEST_PART_BYTES // 2**20} MiB can be sent."
     )
-    return PartError("AX803", told, "Make it smaller, or give its url or file_id.", where)
+    return PartError("AX803", message, "Make it smaller, or give its url or file_id.", where)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -1,4 +1,6 @@
-"""What a model costs, as its user says: services bill by the token and do not tell prices."""
+"""The prices of models as the user states them: services bill by the token and do not report
+prices.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What context providers have in common: how they are made by name, whose memories are whose, and
-what of a turn is remembered.
+"""The shared parts of context providers: creation by name, ownership of memories, and what of a
+turn is remembered.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Use = str | dict[str, Any]
 
 
 class ProviderSettings(BaseModel):
-    """How a provider is offered: the settings that all of them have."""
+    """The settings that all context providers have."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -87,18 +87,18 @@ class SingleFlight(Generic[Result]):
     async def _done(
         self, work: Callable[[], Awaitable[Result]], future: Future[tuple[str, Any]]
     ) -> Result:
-        told: tuple[str, Any] = ("abandoned", None)
+        report: tuple[str, Any] = ("abandoned", None)
         try:
             result = await work()
-            told = ("done", result)
+            report = ("done", result)
             return result
         except Exception as error:
-            told = ("failed", error)
+            report = ("failed", error)
             raise
         finally:
             with self._lock:
                 self._under_way = None
-            future.set_result(told)
+            future.set_result(report)
 
 
 # --------------------------------------------------------------------------------------------------

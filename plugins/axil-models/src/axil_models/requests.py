@@ -46,7 +46,7 @@ class Structure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a model is asked."""
+    """The request to a model."""
 
     messages: Sequence[Message]
     tools: Sequence[ToolSpec] = ()
@@ -76,12 +76,14 @@ class ToolCall:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     fault: str = ""
-    """Why the arguments could not be read; the model is told instead of the tool being called."""
+    """Why the arguments could not be read; the model receives the reason, and the tool is not
+    called.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What one call used."""
+    """The usage of one call."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -97,7 +99,7 @@ Finish = Literal["stop", "tools", "length", "filter", "refusal", ""]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a model answers: text, or tools to be called, or both."""
+    """The reply of a model: text, tool calls, or both."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -129,14 +131,14 @@ class Reply:
             for c in self.tool_calls
         ]
         used = {name: getattr(self.usage, name) for name in Usage.__slots__}
-        told = {
+        data = {
             "text": self.text,
             "tool_calls": calls,
             "usage": used,
             "finish": self.finish,
             "model": self.model,
         }
-        return {**told, "extra": dict(self.extra)}
+        return {**data, "extra": dict(self.extra)}
 
     @staticmethod
     def read(data: Mapping[str, Any]) -> Reply:

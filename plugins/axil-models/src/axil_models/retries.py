@@ -1,5 +1,4 @@
-"""How an adapter asks again: a remote model that is busy, slow or broken off is asked another time,
-within bounds, visibly.
+"""Retries of adapters: a call to a busy, slow or cut-off model is repeated, within bounds, visibly.
 
 What a caller did wrong is never repeated. What was shown of a reply that broke off is taken back by
 a chunk ``{"kind": "reset", "chunks": n}``: the last ``n`` chunks of this call do not count. Each
@@ -56,7 +55,7 @@ def on_clock(clock: Clock | None) -> Generator[None]:
 
 
 class Retry(BaseModel):
-    """When a remote model is asked again."""
+    """The rules for repeating a call to a remote model."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -108,13 +107,14 @@ async def persevere(
     attempt: Callable[[Showing], Awaitable[T]],
     retry: Retry,
     emit: Emit,
-    told: Callable[[Exception], ModelError | None],
+    meaning: Callable[[Exception], ModelError | None],
 ) -> T:
     """Return what ``attempt`` gives, tried until it succeeds or ``retry`` sets an end.
 
     Args:
         attempt: one try; it shows chunks as they come.
-        told: what an exception of a try means; None: it is no failure of the model, and raised as
+        meaning: the error that an exception of a try means; None: it is no failure of the model,
+        and is raised as
             it is.
     Raises: ModelError: it was in vain.
     """
@@ -124,7 +124,7 @@ async def persevere(
         tries += 1
         show = Showing(emit)
         failure, cause = await _tried(
-            attempt, show, retry.total_seconds - (clock.now() - began), told
+            attempt, show, retry.total_seconds - (clock.now() - began), meaning
         )
         if isinstance(failure, _Done):
             return failure.value
@@ -149,7 +149,7 @@ async def persevere(
 
 
 class _Done:
-    """What a try gave."""
+    """The result of a try."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -159,7 +159,7 @@ async def _tried(
     attempt: Callable[[Showing], Awaitable[Any]],
     show: Showing,
     left: float,
-    told: Callable[[Exception], ModelError | None],
+    meaning: Callable[[Exception], ModelError | None],
 ) -> tuple[Any, Exception | None]:
     """Return what a try gave, or its failure with the cause, as far as that may be shown."""
     scope = asyncio.timeout(max(left, 0.0))
@@ -174,12 +174,12 @@ async def _tried(
                 hint="Raise it, or ask for less.",
             )
             return late, None
-        failure = told(error)
+        failure = meaning(error)
         if failure is None:
             raise
         return failure, failure.__cause__ if isinstance(failure.__cause__, Exception) else None
     except Exception as error:
-        failure = told(error)
+        failure = meaning(error)
         if failure is None:
             raise
         return failure, failure.__cause__ if isinstance(failure.__cause__, Exception) else None

@@ -1,5 +1,5 @@
-"""What adapters of remote models share: where a service is, with which key, for how long it is
-waited for, and what its errors mean.
+"""The shared parts of adapters for remote models: address, key, time limits, and the meaning of
+errors.
 
 An adapter gives a ``Service`` the way to make the SDK's client and to read the SDK's errors, and
 asks through ``Service.call``; ``Remote`` has what a model or an embedder is beside that. No SDK is
@@ -55,7 +55,7 @@ _HINTS = {
 
 
 class ServiceConfig(BaseModel):
-    """Where a service is, and how it is asked."""
+    """The address of a service, and how it is called."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -149,9 +149,9 @@ def service_config(
     if given.get("settings") is None:
         given["settings"] = settings
     name = name or given.pop("model_name", None) or given.pop("model", None)
-    said = {"name": name, "api_key": api_key, "base_url": base_url}
+    data = {"name": name, "api_key": api_key, "base_url": base_url}
     return decode_config(
-        kind, {key: value for key, value in {**said, **given}.items() if value is not None}
+        kind, {key: value for key, value in {**data, **given}.items() if value is not None}
     )
 
 
@@ -161,7 +161,7 @@ class BrokenOff(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usual:
-    """What holds for a service where a config says nothing."""
+    """The defaults of a service for settings that a config leaves out."""
 
     host: str
     """Where its maker serves it."""
@@ -180,20 +180,20 @@ class Service(Generic[C]):
         usual: Usual,
         make: Callable[[str], C],
         close: Callable[[C], Awaitable[None]],
-        told: Callable[[Exception], ModelError | None],
+        meaning: Callable[[Exception], ModelError | None],
     ) -> None:
         """Connects to nothing.
 
         Raises: ConfigError: a file names a key that it may not read. Args:
             make: makes a client with a key, which is empty where none is needed; called in a
                 thread.
-            told: what an error of the SDK means; None: it is none of its errors.
+            meaning: the error that an error of the SDK means; None: it is none of its errors.
         """
         self.config, self.usual = config, usual
         self._grants = current_grants()
         if (key := config.api_key) is not None and not self._is_usual(key.name):
             key.permit("api_key")
-        self._told, self._key = told, ""
+        self._told, self._key = meaning, ""
 
         def connect() -> C:
             self._key = self._resolved()
@@ -203,7 +203,7 @@ class Service(Generic[C]):
 
     @property
     def base_url(self) -> str | None:
-        """Where the service is; None: at its maker's."""
+        """The address of the service; None: its maker's."""
         return (
             self.config.base_url
             or (os.environ.get(self.usual.url) if self.usual.url else None)
@@ -217,13 +217,13 @@ class Service(Generic[C]):
 
     @property
     def is_at_its_makers(self) -> bool:
-        """Whether its maker serves it, rather than another host with the same API."""
+        """True if the service is its maker's, rather than another host with the same API."""
         return self.host == self.usual.host or self.host.endswith(
             "." + ".".join(self.usual.host.split(".")[-2:])
         )
 
     def _is_usual(self, name: str) -> bool:
-        """Whether a variable holds the maker's key, and its maker gets it, by TLS.
+        """Return whether a variable holds the maker's key, and its maker gets it, by TLS.
 
         Host names are compared only where a URL is plain: parsers differ about others.
         """
@@ -256,12 +256,12 @@ class Service(Generic[C]):
         """
         async with self.clients.lease() as client:
             return await persevere(
-                lambda show: attempt(client, show), self.config.retry, emit, self.told
+                lambda show: attempt(client, show), self.config.retry, emit, self.meaning_of
             )
 
     # -- errors
 
-    def told(self, error: Exception) -> ModelError | None:
+    def meaning_of(self, error: Exception) -> ModelError | None:
         """Return what an exception of a try means; None: it is none of the service's."""
         if isinstance(error, ModelError):
             return error
@@ -284,7 +284,7 @@ class Service(Generic[C]):
             return self.silent() if "Timeout" in kind.__name__ else self.unreachable(error)
         return None
 
-    def told_by(self, sdk: Any, error: Exception) -> ModelError | None:
+    def sdk_meaning(self, sdk: Any, error: Exception) -> ModelError | None:
         """Return what an error of an SDK means that has ``APIStatusError``, ``APITimeoutError``,
         ``APIConnectionError`` and ``APIError``.
         """
@@ -296,7 +296,7 @@ class Service(Generic[C]):
                 if isinstance(body, Mapping)
                 else None
             )
-            told = (
+            report = (
                 cast("Mapping[str, Any]", inner).get("message")
                 if isinstance(inner, Mapping)
                 else None
@@ -307,7 +307,7 @@ class Service(Generic[C]):
             transient = False if getattr(given, "code", None) == "insufficient_quota" else None
             return self.refused(
                 int(given.status_code),
-                told or given.message,
+                report or given.message,
                 given.response.headers,
                 transient=transient,
             )
@@ -336,7 +336,7 @@ class Service(Generic[C]):
     def refused(
         self,
         status: int,
-        told: Any,
+        meaning: Any,
         headers: Mapping[str, str] | None,
         *,
         transient: bool | None = None,
@@ -348,7 +348,7 @@ class Service(Generic[C]):
         if headers is not None and headers.get("x-should-retry") == "false":
             transient = False
         return ModelError(
-            f"{self.host} answered {status}: {self.clean(told)}",
+            f"{self.host} answered {status}: {self.clean(meaning)}",
             status=status,
             retry_after_seconds=retry_after_seconds(headers),
             transient=transient,
@@ -369,10 +369,10 @@ class Service(Generic[C]):
             if isinstance(code, int) or (isinstance(code, str) and code.isdigit())
             else None
         )
-        told = f"{self.host} failed in the middle: {self.clean(given.get('message') or given)}"
+        message = f"{self.host} failed in the middle: {self.clean(given.get('message') or given)}"
         if status is not None and 400 <= status <= 599:
-            return ModelError(told, status=status)
-        return ModelError(told, transient=bool(words & _PASSING) or words == {"None"})
+            return ModelError(message, status=status)
+        return ModelError(message, transient=bool(words & _PASSING) or words == {"None"})
 
     def clean(self, given: Any) -> str:
         """Return a text of the service, without the key and not too long."""
@@ -413,16 +413,16 @@ def structure_prompt(structure: Structure) -> str:
     return f"Answer with one JSON object and nothing else. It has to fit this JSON Schema:\n{shown}"
 
 
-def with_instruction(messages: list[Message], told: str) -> list[Message]:
-    """Return the messages, with ``told`` behind the system's."""
-    if not told:
+def with_instruction(messages: list[Message], meaning: str) -> list[Message]:
+    """Return the messages, with ``instructions`` behind the system's."""
+    if not meaning:
         return messages
     if messages and messages[0].get("role") == "system":
         return [
-            {**messages[0], "content": f"{messages[0].get('content') or ''}\n\n{told}"},
+            {**messages[0], "content": f"{messages[0].get('content') or ''}\n\n{meaning}"},
             *messages[1:],
         ]
-    return [{"role": "system", "content": told}, *messages]
+    return [{"role": "system", "content": meaning}, *messages]
 
 
 def valid_text(text: str) -> str:
@@ -450,8 +450,8 @@ def unsendable(part: Mapping[str, Any], api: str) -> PartError:
 
 
 class Remote:
-    """What models and embedders are that ask a ``service``: something that can be held open, closed
-    and shown.
+    """The base of models and embedders that call a ``service``: it can be opened, closed and
+    shown.
     """
 
     service: Any

@@ -51,9 +51,11 @@ async def in_thread(call: Callable[[], Any], name: str = "axil-call") -> Any:
 
 def _told(error: BaseException) -> RuntimeError:
     """Replace an error that means something else to an event loop: ``sys.exit()`` ends no run."""
-    told = RuntimeError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
-    told.__cause__ = error
-    return told
+    report = RuntimeError(
+        f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    )
+    report.__cause__ = error
+    return report
 
 
 async def call_async(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:

@@ -38,7 +38,7 @@ class Toolset(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """How a person is asked whether a tool may be called."""
+    """The rules for asking a person whether a tool may be called."""
 
     within_seconds: float | None = None
     """How long there is to answer; None: for ever."""
@@ -48,7 +48,7 @@ class Approval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool: what the model is told, and what is done.
+    """A tool: its description for the model, and its function.
 
     >>> from axil_models.functions import tool_of
     >>> def add(a: int, b: int = 2) -> int:
@@ -100,7 +100,7 @@ class Tool:
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model sees."""
+        """The description of the tool for the model."""
         return ToolSpec(name=self.name, description=self.description, parameters=self.parameters)
 
     async def __call__(

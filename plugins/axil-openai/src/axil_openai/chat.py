@@ -91,7 +91,7 @@ class OpenAIModel(Remote):
         self._known: frozenset[str] = frozenset()
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        """The answer, streamed.
+        """Return the answer, streamed.
 
         Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
         AX806, AX808).
@@ -105,13 +105,13 @@ class OpenAIModel(Remote):
         return await self.service.call(attempt, emit)
 
     def _asked(self, request: Request) -> dict[str, Any]:
-        """The request as the API takes it."""
+        """Return the request as the API takes it."""
         config, settings = self.config, self.config.settings_for(request, _REFUSED)
         messages = list(request.messages)
         asked: dict[str, Any] = {"model": settings.pop("model", None) or config.name}
         if request.output is not None:
-            form, told = held(request.output, config.structured_output)
-            messages = with_instruction(messages, told)
+            form, report = held(request.output, config.structured_output)
+            messages = with_instruction(messages, report)
             if form is not None:
                 asked["response_format"] = (
                     {"type": "json_schema", "json_schema": form}
@@ -295,7 +295,7 @@ class _Heard:
         )
 
     def reply(self, prices: Prices | None) -> Reply:
-        """All of it. Raises: BrokenOff: there is no end."""
+        """Return all of it. Raises: BrokenOff: there is no end."""
         if not self._finish:
             raise BrokenOff
         calls = tuple(call.made() for call in self._calls)

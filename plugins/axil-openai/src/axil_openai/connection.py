@@ -16,7 +16,7 @@ _NO_KEY: Final = "no-key"
 
 
 class OpenAIConfig(ServiceConfig):
-    """Where a service that speaks as OpenAI does is, and how it is asked."""
+    """The address of a service with OpenAI's interface, and how it is called."""
 
     organization: str | None = Field(default=None, description="The organization that pays.")
     project: str | None = Field(default=None, description="The project that pays.")
@@ -33,11 +33,11 @@ class Connection(Service["AsyncOpenAI"]):
 
     @property
     def is_openai(self) -> bool:
-        """Whether it is OpenAI itself, or Azure's."""
+        """True if it is OpenAI itself, or Azure's."""
         return self.is_at_its_makers or self.host.endswith(".azure.com")
 
     def _make(self, key: str) -> AsyncOpenAI:
-        """A client, with retries of its own switched off."""
+        """Return a client, with retries of its own switched off."""
         from openai import AsyncOpenAI, Timeout
 
         config: Any = self.config
@@ -55,4 +55,4 @@ class Connection(Service["AsyncOpenAI"]):
     def _meaning(self, error: Exception) -> ModelError | None:
         import openai
 
-        return self.told_by(openai, error)
+        return self.sdk_meaning(openai, error)

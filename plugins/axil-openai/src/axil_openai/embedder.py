@@ -55,7 +55,7 @@ class OpenAIEmbedder(Remote):
 
     @property
     def name(self) -> str:
-        """Which vectors these are."""
+        """The name of the vector space."""
         size = f"/{self.config.dimensions}" if self.config.dimensions else ""
         return f"openai/{self.config.name}{size}"
 
@@ -65,7 +65,7 @@ class OpenAIEmbedder(Remote):
         return self.config.dimensions or self._learned
 
     async def embed(self, texts: Sequence[str], /) -> list[list[float]]:
-        """A vector for each text, in their order.
+        """Return a vector for each text, in their order.
 
         Raises: ModelError (AX660); ConfigError (AX800): there is no key.
         """
@@ -98,13 +98,13 @@ class OpenAIEmbedder(Remote):
             or len(sizes) != 1
             or (self.dimensions is not None and sizes != {self.dimensions})
         ):
-            told = (
+            message = (
                 f"{self.service.host} gave {len(vectors)} "
                 f"vectors of {sorted(sizes)} numbers for {len(texts)} texts."
             )
             expected = f" Expected {self.dimensions} numbers each." if self.dimensions else ""
             raise ModelError(
-                told + expected,
+                message + expected,
                 transient=False,
                 hint="Check that the model is one for embeddings, and its dimensions.",
             )

@@ -1,4 +1,4 @@
-"""What the two ways of asking share: settings, tools, structured output."""
+"""The shared parts of the two request forms: settings, tools, structured output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ModelConfig(RemoteModelConfig, OpenAIConfig):
 
 
 def chosen_tool(given: Any) -> str | None:
-    """The name of the tool that a ``tool_choice`` names; None: it names none.
+    """Return the name of the tool that a ``tool_choice`` names; None: it names none.
 
     >>> (
     ...     chosen_tool("add"),
@@ -56,7 +56,7 @@ def chosen_tool(given: Any) -> str | None:
 
 
 def tool_schema(parameters: Mapping[str, Any], is_strict: bool) -> tuple[dict[str, Any], bool]:
-    """A tool's parameters, and whether they are strict: those that cannot be are not."""
+    """Return a tool's parameters, and whether they are strict: those that cannot be are not."""
     if is_strict:
         try:
             return strict(parameters), True
@@ -66,8 +66,8 @@ def tool_schema(parameters: Mapping[str, Any], is_strict: bool) -> tuple[dict[st
 
 
 def held(structure: Structure, form: Form) -> tuple[dict[str, Any] | None, str]:
-    """How a reply is held to a structure: ``{"name", "schema", "strict"}``, ``{}`` for any object,
-    or None; and what the model is told.
+    """Return the binding of a reply to a structure: ``{"name", "schema", "strict"}``, ``{}`` for
+    any object, or None; and the instructions for the model.
 
     Raises: ConfigError (AX808): the schema cannot be strict, and has to be.
     """

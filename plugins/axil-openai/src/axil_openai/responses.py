@@ -82,7 +82,7 @@ class OpenAIResponsesModel(Remote):
         self._known: frozenset[str] = frozenset()
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        """The answer, streamed.
+        """Return the answer, streamed.
 
         Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
         AX806, AX808).
@@ -96,14 +96,14 @@ class OpenAIResponsesModel(Remote):
         return await self.service.call(attempt, emit)
 
     def _asked(self, request: Request) -> dict[str, Any]:
-        """The request as the API takes it."""
+        """Return the request as the API takes it."""
         config, settings = self.config, self.config.settings_for(request, _REFUSED)
         messages = list(request.messages)
         asked: dict[str, Any] = {"model": settings.pop("model", None) or config.name}
         text: dict[str, Any] = dict(settings.pop("text", None) or {})
         if request.output is not None:
-            form, told = held(request.output, config.structured_output)
-            messages = with_instruction(messages, told)
+            form, report = held(request.output, config.structured_output)
+            messages = with_instruction(messages, report)
             if form is not None:
                 text["format"] = (
                     {"type": "json_schema", **form} if form else {"type": "json_object"}
@@ -154,7 +154,7 @@ def _tool(spec: ToolSpec, is_strict: bool) -> dict[str, Any]:
 
 
 def _input(messages: Sequence[Message], is_stored: bool) -> list[dict[str, Any]]:
-    """The conversation as items."""
+    """Return the conversation as items."""
     items: list[dict[str, Any]] = []
     for each in messages:
         kept = _kept(each)
@@ -166,14 +166,14 @@ def _input(messages: Sequence[Message], is_stored: bool) -> list[dict[str, Any]]
 
 
 def _kept(message: Message) -> Sequence[Mapping[str, Any]] | None:
-    """The items that a reply of this API consisted of."""
+    """Return the items that a reply of this API consisted of."""
     extra = message.get("extra")
     kept = cast("Mapping[str, Any]", extra).get(_EXTRA) if isinstance(extra, Mapping) else None
     return cast("Mapping[str, Any]", kept).get("output") if isinstance(kept, Mapping) else None
 
 
 def _returned(kept: Sequence[Mapping[str, Any]], is_stored: bool) -> list[dict[str, Any]]:
-    """Items as they go back.
+    """Return items as they go back.
 
     Reasoning that is neither stored nor sealed cannot; without it the others lose the ids that tie
     them to it.
@@ -299,7 +299,7 @@ class _Heard:
         )
 
     def reply(self, prices: Prices | None) -> Reply:
-        """All of it. Raises: BrokenOff: there is no end."""
+        """Return all of it. Raises: BrokenOff: there is no end."""
         response = self._response
         if response is None:
             raise BrokenOff

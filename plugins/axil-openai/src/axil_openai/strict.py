@@ -1,7 +1,7 @@
 """JSON Schemas as strict structured output takes them.
 
 Every property is required, objects take no others, alternatives are ``anyOf``. What only narrows
-values and is not understood there is left out: whoever reads the reply validates it anyway. What
+values and is not understood there is left out: the reader of the reply validates it anyway. What
 cannot be said at all (open mappings, values of any kind) is an error.
 """
 
@@ -22,7 +22,7 @@ _FORMATS: Final = frozenset(
 
 
 def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema, made strict.
+    """Return the schema, made strict.
 
     >>> strict({"type": "object", "properties": {"a": {"type": "integer",
     ...     "default": 1}}})["required"]

@@ -8,11 +8,11 @@ from typing import Any
 
 
 def data_url(part: Mapping[str, Any]) -> str:
-    """A part's data as a URL."""
+    """Return a part's data as a URL."""
     return f"data:{part.get('media_type') or 'application/octet-stream'};base64,{part['data']}"
 
 
 def file_name(part: Mapping[str, Any]) -> str:
-    """A name for a file that is sent; the API insists on one."""
+    """Return a name for a file that is sent; the API insists on one."""
     suffix = mimetypes.guess_extension(str(part.get("media_type") or "")) or ""
     return str(part.get("name") or f"file{suffix}")

@@ -17,14 +17,14 @@ FOUND: Final = 2
 
 
 class Session(Protocol):
-    """What ``axil`` hands to its commands."""
+    """The session that ``axil`` passes to its commands."""
 
     @property
     def registry(self) -> Registry: ...
     @property
     def stdout(self) -> TextIO: ...
     def say(self, text: str = "") -> None:
-        """A result."""
+        """Write a result."""
         ...
 
     def tell(self, text: str = "") -> None:
@@ -156,15 +156,15 @@ def _list(options: argparse.Namespace, session: Session) -> int:
         ]
         head = ["kind", "name", "distribution", "version", "spec", "status", "summary"]
         session.say(table(head, cells, width=width_of(session.stdout)))
-        for told in session.registry.unreadable:
-            session.tell(f"warning: {told}")
+        for report in session.registry.unreadable:
+            session.tell(f"warning: {report}")
     return DONE
 
 
 def policy(registry: Registry) -> dict[str, Any]:
-    """The policy in force as data, and who said what."""
+    """Return the policy in force as data, and who said what."""
     inner = registry.policy
-    said: dict[str, Any] = {
+    data: dict[str, Any] = {
         "mode": inner.mode,
         "allow": sorted(inner.allow),
         "block": sorted(inner.block),
@@ -173,7 +173,7 @@ def policy(registry: Registry) -> dict[str, Any]:
         "hooks": list(inner.hooks),
         "index": inner.index,
     }
-    return {**said, "said_by": dict(inner.origins)}
+    return {**data, "said_by": dict(inner.origins)}
 
 
 def _show(options: argparse.Namespace, session: Session) -> int:
@@ -181,20 +181,22 @@ def _show(options: argparse.Namespace, session: Session) -> int:
 
     if ":" not in options.what:
         _only_components(options)
-        said = survey.distribution(options.what, session.registry)
+        stated = survey.distribution(options.what, session.registry)
         if options.format == "json":
-            session.say(as_json(said))
+            session.say(as_json(stated))
         else:
-            session.say(f"{said['distribution']} {said['version']}\n{said['summary']}".rstrip())
-            session.say(f"requires: {', '.join(said['requires']) or 'nothing'}")
+            session.say(
+                f"{stated['distribution']} {stated['version']}\n{stated['summary']}".rstrip()
+            )
+            session.say(f"requires: {', '.join(stated['requires']) or 'nothing'}")
             session.say(
                 ""
-                if said["manifest"]
+                if stated["manifest"]
                 else "It has no manifest: its settings are known only by importing it.\n"
             )
             cells = [
                 [row["kind"], row["name"], row["status"], row["summary"]]
-                for row in said["components"]
+                for row in stated["components"]
             ]
             session.say(
                 table(["kind", "name", "status", "summary"], cells, width=width_of(session.stdout))
@@ -203,19 +205,20 @@ def _show(options: argparse.Namespace, session: Session) -> int:
     if options.example:
         session.say(survey.example(options.what, session.registry))
         return DONE
-    said = survey.component(options.what, session.registry)
+    stated = survey.component(options.what, session.registry)
     if options.schema or options.format == "json":
-        session.say(as_json(said.get("config_schema") if options.schema else said))
+        session.say(as_json(stated.get("config_schema") if options.schema else stated))
         return DONE
     session.say(
-        f"{said['kind']}:{said['name']}  {said['distribution']} {said['version']}  {said['object']}"
+        f"{stated['kind']}:{stated['name']}  "
+        f"{stated['distribution']} {stated['version']}  {stated['object']}"
     )
-    session.say(said.get("summary", ""))
-    if said.get("aliases"):
-        session.say(f"formerly: {', '.join(said['aliases'])}")
-    properties: Mapping[str, Any] = (said.get("config_schema") or {}).get("properties", {})
+    session.say(stated.get("summary", ""))
+    if stated.get("aliases"):
+        session.say(f"formerly: {', '.join(stated['aliases'])}")
+    properties: Mapping[str, Any] = (stated.get("config_schema") or {}).get("properties", {})
     if properties:
-        required = set((said.get("config_schema") or {}).get("required", ()))
+        required = set((stated.get("config_schema") or {}).get("required", ()))
         cells = [
             [
                 name,
@@ -231,7 +234,7 @@ def _show(options: argparse.Namespace, session: Session) -> int:
 
 
 def as_line(value: Any) -> str:
-    """A default on one line."""
+    """Return a default on one line."""
     import json
 
     return "" if value is None else json.dumps(value, ensure_ascii=False)
@@ -279,9 +282,9 @@ def _doctor(options: argparse.Namespace, session: Session) -> int:
             f"{each.severity}: {each.distribution or 'settings'} [{each.check}] {each.message}"
         )
         session.say(f"    why: {each.why}\n    fix: {each.fix}")
-    said = policy(session.registry)
-    told = [f"{key} {said[key]!r} ({origin})" for key, origin in said["said_by"].items()]
-    session.say(f"policy: {'; '.join(told) or 'everything that is installed may be used'}")
+    stated = policy(session.registry)
+    lines = [f"{key} {stated[key]!r} ({origin})" for key, origin in stated["said_by"].items()]
+    session.say(f"policy: {'; '.join(lines) or 'everything that is installed may be used'}")
     counts = {
         word: sum(1 for each in found if each.severity == word)
         for word in ("error", "warning", "note")
@@ -300,14 +303,14 @@ def _why(options: argparse.Namespace, session: Session) -> int:
     from axil_plugins.workflows import reasons
 
     if options.functions and "code" not in options.allow:
-        told = "functions are code, which is not allowed."
+        message = "functions are code, which is not allowed."
         hint = "Add --allow code, if you trust them."
-        raise ConfigError(Problem("AX700", "--functions", told, hint))
-    said = reasons(options.files, session.registry, options.functions)
+        raise ConfigError(Problem("AX700", "--functions", message, hint))
+    stated = reasons(options.files, session.registry, options.functions)
     if options.format == "json":
-        session.say(as_json(said))
-        return DONE if said["fine"] else FOUND
-    for each in said["distributions"]:
+        session.say(as_json(stated))
+        return DONE if stated["fine"] else FOUND
+    for each in stated["distributions"]:
         state = (
             each["version"]
             if each["installed"]
@@ -315,7 +318,7 @@ def _why(options: argparse.Namespace, session: Session) -> int:
         )
         session.say(
             (
-                f"{each['distribution'] or 'provided by nobody that is known'}  "
+                f"{each['distribution'] or 'no known distribution provides it'}  "
                 f"{state if each['distribution'] else ''}"
             ).rstrip()
         )
@@ -325,14 +328,14 @@ def _why(options: argparse.Namespace, session: Session) -> int:
                 f"    {use['kind']}:{use['name']}{now}  {use['where']}"
                 + (f"\n        {use['error']}" if use["error"] else "")
             )
-    for word in said["not_looked_into"]:
+    for word in stated["not_looked_into"]:
         session.tell(
             f"warning: the settings of {word} are not looked into: "
             "its distribution has no manifest."
         )
-    for problem in said["problems"]:
+    for problem in stated["problems"]:
         session.tell(f"error: {problem}")
-    return DONE if said["fine"] else FOUND
+    return DONE if stated["fine"] else FOUND
 
 
 def _freeze(options: argparse.Namespace, session: Session) -> int:
@@ -400,7 +403,7 @@ def _docs(options: argparse.Namespace, session: Session) -> int:
 def _manifest(options: argparse.Namespace, session: Session) -> int:
     from axil_plugins.manifests import as_text, manifest_of, place_of
 
-    told: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
     for name in options.dists:
         data = manifest_of(name, session.registry)
         text = as_text(data)
@@ -410,11 +413,11 @@ def _manifest(options: argparse.Namespace, session: Session) -> int:
             put(file, text)
         if not options.write and not options.check:
             if options.format == "json":
-                told.append(data)
+                lines.append(data)
             else:
                 session.say(text.rstrip())
             continue
-        told.append(
+        lines.append(
             {
                 "distribution": name,
                 "file": str(file),
@@ -423,11 +426,11 @@ def _manifest(options: argparse.Namespace, session: Session) -> int:
             }
         )
     if options.format == "json":
-        session.say(as_json(told))
+        session.say(as_json(lines))
         if not options.write and not options.check:
             return DONE
     else:
-        for each in told:
+        for each in lines:
             state = (
                 ("written" if each["changed"] else "current")
                 if options.write
@@ -436,7 +439,7 @@ def _manifest(options: argparse.Namespace, session: Session) -> int:
                 else "not current"
             )
             session.say(f"{each['file']}: {state}")
-    if any(not each["current"] for each in told):
+    if any(not each["current"] for each in lines):
         session.tell("warning: axil plugins manifest DIST --write brings it up to date.")
         return FOUND
     return DONE

@@ -71,16 +71,16 @@ def examine(
 
 
 def unreadable(registry: Registry) -> Iterator[Finding]:
-    """Metadata that cannot be read."""
+    """Yield metadata that cannot be read."""
     for name in registry.plugins():
         registry.manifest(name)
-    for told in registry.unreadable:
-        name = told.partition(":")[0]
+    for report in registry.unreadable:
+        name = report.partition(":")[0]
         yield Finding(
             check="unreadable",
             severity="error",
             distribution=canonical_name(name) if canonical_name(name) in registry.plugins() else "",
-            message=told,
+            message=report,
             why="What a distribution says of itself is all "
             "that is known of it before it is imported.",
             fix="Install it again; if that does not help, report it to its owner.",
@@ -88,10 +88,10 @@ def unreadable(registry: Registry) -> Iterator[Finding]:
 
 
 def undescribed(registry: Registry) -> Iterator[Finding]:
-    """Plugins without a manifest."""
+    """Yield plugins without a manifest."""
     for name in registry.plugins():
         if registry.manifest(name) is None and not any(
-            told.startswith(f"{name}:") for told in registry.unreadable
+            report.startswith(f"{name}:") for report in registry.unreadable
         ):
             yield Finding(
                 check="no-manifest",
@@ -105,7 +105,7 @@ def undescribed(registry: Registry) -> Iterator[Finding]:
 
 
 def stale(registry: Registry) -> Iterator[Finding]:
-    """Manifests that describe something else than the entry points."""
+    """Yield manifests that differ from the entry points."""
     for name in registry.plugins():
         manifest = registry.manifest(name)
         if manifest is None:
@@ -120,25 +120,25 @@ def stale(registry: Registry) -> Iterator[Finding]:
             for each in manifest.components
             if each["kind"] in COMPONENT_KINDS
         }
-        told = [
+        lines = [
             f"{each} is registered and not described" for each in sorted(registered - described)
         ]
-        told += [
+        lines += [
             f"{each} is described and not registered" for each in sorted(described - registered)
         ]
-        if told:
+        if lines:
             yield Finding(
                 check="stale-manifest",
                 severity="warning",
                 distribution=name,
-                message=f"its manifest and its entry points differ: {'; '.join(told)}.",
+                message=f"its manifest and its entry points differ: {'; '.join(lines)}.",
                 why="Tools that do not import read the manifest.",
                 fix=f"axil plugins manifest {name} --write",
             )
 
 
 def conflicts(registry: Registry) -> Iterator[Finding]:
-    """Names that several distributions provide."""
+    """Yield names that several distributions provide."""
     clashing: dict[tuple[str, str], list[str]] = {}
     for row in rows(registry):
         if row["status"] == "conflict":
@@ -151,7 +151,8 @@ def conflicts(registry: Registry) -> Iterator[Finding]:
                 distribution=provider,
                 message=f'the {COMPONENT_KINDS[kind]} "{name}" is provided by '
                 f"{' and '.join(providers)}.",
-                why="A workflow that asks for the bare name cannot be run: nobody wins silently.",
+                why="A workflow that asks for the bare name cannot be run: "
+                "no provider is preferred silently.",
                 fix=f'In axil.toml: [plugins.pins] "{kind}:{name}" = "{providers[0]}"; or write '
                 f"{providers[0]}/{name}; or block one.",
             )
@@ -184,7 +185,7 @@ def old_names(registry: Registry) -> Iterator[Finding]:
 
 
 def unfitting(registry: Registry) -> Iterator[Finding]:
-    """Components for another version of their kind's contract."""
+    """Yield components for another version of their kind's contract."""
     for row in rows(registry):
         if row["status"] == "spec":
             yield Finding(
@@ -199,7 +200,7 @@ def unfitting(registry: Registry) -> Iterator[Finding]:
 
 
 def names(registry: Registry) -> Iterator[Finding]:
-    """Names that nobody can write, and bare names of third parties."""
+    """Yield names that cannot be written in files, and bare names of third parties."""
     for each in registry.candidates():
         if each.status == "registered":
             continue
@@ -235,7 +236,7 @@ def names(registry: Registry) -> Iterator[Finding]:
 
 
 def requirements(registry: Registry) -> Iterator[Finding]:
-    """Requirements of plugins that are not met, and those that take others' freedom."""
+    """Yield requirements of plugins that are not met, and those that restrict others."""
     from importlib import metadata as importlib_metadata
 
     from packaging.requirements import InvalidRequirement, Requirement
@@ -274,12 +275,12 @@ def requirements(registry: Registry) -> Iterator[Finding]:
                 )
                 continue
             if wanted.specifier and not wanted.specifier.contains(there, prereleases=True):
-                told = f"it requires {wanted}, and {there} is installed."
+                message = f"it requires {wanted}, and {there} is installed."
                 yield _finding(
                     name,
                     "version",
                     "error",
-                    told,
+                    message,
                     "It was not written for this version.",
                     f'pip install "{text}"',
                 )
@@ -294,7 +295,7 @@ def requirements(registry: Registry) -> Iterator[Finding]:
                 if each.operator in ("<", "<=", "~=") and target == KERNEL
             ]
             if pinned or capped:
-                told = f"it requires {wanted}."
+                message = f"it requires {wanted}."
                 why = (
                     "A pin breaks every other plugin that needs another version."
                     if pinned
@@ -302,20 +303,25 @@ def requirements(registry: Registry) -> Iterator[Finding]:
                 )
                 severity = "error" if target in kernel else "warning"
                 yield _finding(
-                    name, "pin", severity, told, why, f"Its owner writes {wanted.name}>=… instead."
+                    name,
+                    "pin",
+                    severity,
+                    message,
+                    why,
+                    f"Its owner writes {wanted.name}>=… instead.",
                 )
 
 
-def _finding(name: str, check: str, severity: str, *told: str) -> Finding:
-    """A finding about a distribution; ``told``: what, why it matters, what to do."""
-    message, why, fix = told
+def _finding(name: str, check: str, severity: str, *text: str) -> Finding:
+    """Return a finding about a distribution; ``texts``: what, why it matters, what to do."""
+    message, why, fix = text
     return Finding(
         check=check, severity=severity, distribution=name, message=message, why=why, fix=fix
     )
 
 
 def duplicates(registry: Registry) -> Iterator[Finding]:
-    """Plugins that are on the path twice."""
+    """Yield plugins that are on the path twice."""
     from importlib import metadata as importlib_metadata
 
     plugins = registry.plugins()
@@ -347,12 +353,12 @@ def editable(registry: Registry) -> Iterator[Finding]:
             continue
         file = source / "pyproject.toml"
         if not source.is_dir():
-            told = f"it is installed from {source}, which is gone."
+            message = f"it is installed from {source}, which is gone."
             yield _finding(
                 name,
                 "orphan",
                 "error",
-                told,
+                message,
                 "It cannot be imported.",
                 f"pip uninstall {name}, or install it again.",
             )
@@ -373,27 +379,27 @@ def editable(registry: Registry) -> Iterator[Finding]:
         }
         if written and written != installed:
             differing = sorted(f"{kind}:{entry}" for kind, entry in written ^ installed)
-            told = f"its source and its installed metadata differ: {', '.join(differing)}."
+            message = f"its source and its installed metadata differ: {', '.join(differing)}."
             why = (
                 "Entry points are written when it is installed; "
                 "what is added to pyproject.toml later is not seen."
             )
-            yield _finding(name, "stale", "error", told, why, f"pip install --editable {source}")
+            yield _finding(name, "stale", "error", message, why, f"pip install --editable {source}")
 
 
 def _source_of(distribution: Any) -> Path | None:
     try:
         text = distribution.read_text("direct_url.json")
-        said = json.loads(text) if text else {}
+        data = json.loads(text) if text else {}
     except (OSError, ValueError, AttributeError):
         return None
-    if not said.get("dir_info", {}).get("editable"):
+    if not data.get("dir_info", {}).get("editable"):
         return None
-    return Path(unquote(urlparse(said.get("url", "")).path))
+    return Path(unquote(urlparse(data.get("url", "")).path))
 
 
 def site_index(registry: Registry) -> Iterator[Finding]:
-    """A site's index that cannot be read."""
+    """Yield a site's index that cannot be read."""
     if registry.policy.index:
         fault = registry.provider("nodes", "no component has this name")[1]
         if fault:
@@ -451,7 +457,7 @@ def _modules(registry: Registry, distribution: str) -> Iterator[tuple[Component,
 
 
 def imported(component: Component, module: str, attributes: str) -> Iterator[Finding]:
-    """What importing one component does, found out in a process of its own."""
+    """Return the effects of importing one component, observed in a separate process."""
     name, word = component.distribution, f"{component.kind}:{component.name}"
     try:
         command = [sys.executable, "-c", _IMPORT, module, attributes]
@@ -459,45 +465,45 @@ def imported(component: Component, module: str, attributes: str) -> Iterator[Fin
             command, capture_output=True, text=True, timeout=IMPORT_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        told = f"{word}: importing {component.value} takes more than {IMPORT_SECONDS:g} seconds."
+        message = f"{word}: importing {component.value} takes more than {IMPORT_SECONDS:g} seconds."
         yield _finding(
             name,
             "import",
             "error",
-            told,
-            "Whoever uses it waits for it.",
+            message,
+            "Each of its users waits for it.",
             "Its owner imports what is heavy when it is used.",
         )
         return
     try:
-        said = json.loads(
+        stated = json.loads(
             done.stdout.strip().rpartition("\n")[2] if done.returncode == 0 else "null"
         )
     except ValueError:
-        said = None
-    if not isinstance(said, dict):
+        stated = None
+    if not isinstance(stated, dict):
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        told = f"{word}: {component.value} cannot be imported: {last}"
+        message = f"{word}: {component.value} cannot be imported: {last}"
         yield _finding(
             name,
             "import",
             "error",
-            told,
+            message,
             "A workflow that uses it fails.",
             f"pip install --force-reinstall {name}, or report it.",
         )
         return
-    if said["printed"].strip():
-        told = f"{word}: importing it prints {said['printed'].strip()[:60]!r}."
+    if stated["printed"].strip():
+        message = f"{word}: importing it prints {stated['printed'].strip()[:60]!r}."
         yield _finding(
             name,
             "output",
             "warning",
-            told,
+            message,
             "Output of the command is read by programs.",
             "Its owner removes it.",
         )
-    seconds = said["seconds"]
+    seconds = stated["seconds"]
     if seconds > SLOW_SECONDS:  # the first time may be that of a cold disk, or of others at work
         with suppress(subprocess.TimeoutExpired, ValueError):
             again = subprocess.run(
@@ -505,12 +511,14 @@ def imported(component: Component, module: str, attributes: str) -> Iterator[Fin
             )
             seconds = min(seconds, json.loads(again.stdout.strip().rpartition("\n")[2])["seconds"])
     if seconds > SLOW_SECONDS:
-        told = f"{word}: importing it takes {seconds:.1f} seconds and {said['modules']} modules."
+        message = (
+            f"{word}: importing it takes {seconds:.1f} seconds and {stated['modules']} modules."
+        )
         yield _finding(
             name,
             "slow",
             "warning",
-            told,
-            "Whoever uses it waits for it.",
+            message,
+            "Each of its users waits for it.",
             "Its owner imports what is heavy when it is used.",
         )

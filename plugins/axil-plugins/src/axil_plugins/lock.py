@@ -66,22 +66,22 @@ class Lock:
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Lock the files, or check their locks; 2: something has changed."""
-        told: list[dict[str, Any]] = []
+        lines: list[dict[str, Any]] = []
         allow = frozenset[str](options.allow)
         for file in options.files:
             if options.check:
                 changed = drift(file, session.registry, allow=allow)
-                told.append({"file": file, "lock": place_of(file), "changed": changed})
+                lines.append({"file": file, "lock": place_of(file), "changed": changed})
             else:
                 text = as_json(lock_of(file, session.registry, allow=allow)) + "\n"
                 place = Path(place_of(file))
                 before = place.read_text("utf-8", "replace") if place.is_file() else ""
                 if before != text:
                     put(place, text)
-                told.append({"file": file, "lock": str(place), "written": before != text})
+                lines.append({"file": file, "lock": str(place), "written": before != text})
         if options.format == "json":
-            session.say(as_json(told))
-        for each in told if options.format == "text" else ():
+            session.say(as_json(lines))
+        for each in lines if options.format == "text" else ():
             if "changed" in each:
                 session.say(
                     f"{each['file']}: "
@@ -93,7 +93,7 @@ class Lock:
                 )
             else:
                 session.say(f"{each['lock']}: {'written' if each['written'] else 'current'}")
-        return 2 if any(each.get("changed") for each in told) else 0
+        return 2 if any(each.get("changed") for each in lines) else 0
 
 
 class Locked:
@@ -138,7 +138,7 @@ def lock_of(
     vars: Mapping[str, Any] | None = None,
     allow: frozenset[str] = frozenset(),
 ) -> dict[str, Any]:
-    """What a workflow is made of, as data.
+    """Return the composition of a workflow, as data.
 
     Raises: SpecError; PluginError: something that it needs is not there; and what components raise
     that ask outside.
@@ -176,10 +176,10 @@ def _inside(file: str, folder: str) -> str:
 def _outside(
     found: Dependencies, registry: Registry, folder: str, allow: frozenset[str]
 ) -> dict[str, Any]:
-    """What components say of what is not in files and distributions: those of tools and context
-    that have ``pinned``; by their places.
+    """Return the components' digests of things beyond files and distributions, by their places: of
+    tools and context with ``pinned``.
     """
-    told: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     grants = Grants.of(allow, folder)
     for need in found.found:
         if need.kind not in ("tools", "context") or need.component is None:
@@ -189,8 +189,8 @@ def _outside(
             place = _PLACE.fullmatch(need.where)
             where = f"{_inside(place['file'], folder)} {place['path']}" if place else need.where
             with granted(grants):
-                told[where] = pinned(_granted(dict(need.config), grants, where), allow)
-    return told
+                data[where] = pinned(_granted(dict(need.config), grants, where), allow)
+    return data
 
 
 def _granted(value: Any, grants: Grants, where: str) -> Any:
@@ -200,8 +200,8 @@ def _granted(value: Any, grants: Grants, where: str) -> Any:
     """
     if isinstance(value, FromEnvironment):
         for name in _VARIABLE.findall(value.template):
-            told = f"the file would read the environment variable {name}."
-            grants.need(f"env:{name}", told, where)
+            message = f"the file would read the environment variable {name}."
+            grants.need(f"env:{name}", message, where)
     elif isinstance(value, Mapping):
         pairs = cast("Mapping[Any, Any]", value).items()
         return {key: _granted(part, grants, where) for key, part in pairs}
@@ -211,8 +211,8 @@ def _granted(value: Any, grants: Grants, where: str) -> Any:
 
 
 def closure(roots: Sequence[str]) -> list[str]:
-    """Distributions and all that they require here, by name; what is required and not installed is
-    left out.
+    """Return distributions and all that they require here, by name; what is required and not
+    installed is left out.
     """
     from packaging.requirements import InvalidRequirement, Requirement
 
@@ -260,19 +260,19 @@ def _distribution(name: str, is_root: bool) -> dict[str, Any]:
 
 
 def _record(metadata: Any) -> str:
-    """A digest of what a distribution says it installed: paths and hashes, without what the
-    installer added.
+    """Return a digest of a distribution's list of installed files: paths and hashes, without those
+    that the installer added.
     """
     return _digest(recorded_files(metadata).encode())
 
 
 def _source(metadata: Any) -> Path | None:
-    """The package of an editable distribution; None: it is none."""
+    """Return the package of an editable distribution; None: it is none."""
     try:
-        said = json.loads(metadata.read_text("direct_url.json") or "{}")
+        stated = json.loads(metadata.read_text("direct_url.json") or "{}")
     except ValueError:
         return None
-    if not said.get("dir_info", {}).get("editable"):
+    if not stated.get("dir_info", {}).get("editable"):
         return None
     spec = importlib.util.find_spec(canonical_name(metadata.name).replace("-", "_"))
     return (
@@ -283,7 +283,7 @@ def _source(metadata: Any) -> Path | None:
 
 
 def _tree(folder: Path) -> str:
-    """A digest of the files in a folder."""
+    """Return a digest of the files in a folder."""
     parts = [
         f"{file.relative_to(folder).as_posix()},{_digest(file.read_bytes())}"
         for file in sorted(folder.rglob("*"))
@@ -305,7 +305,7 @@ def drift(
     vars: Mapping[str, Any] | None = None,
     allow: frozenset[str] = frozenset(),
 ) -> list[str]:
-    """What has changed since a workflow was locked, in words; nothing: it is as it was.
+    """Return the changes since a workflow was locked, in words; none: it is unchanged.
 
     Raises: ConfigError (AX736): there is no lock, or it cannot be read. SpecError: the workflow
     cannot; and what components raise that ask outside.
@@ -371,7 +371,7 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
 
 
 def _differences(was: Any, now: Any, name: str = "") -> Iterator[str]:
-    """What differs between two pieces of plain data, each by its path."""
+    """Return the differences between two pieces of plain data, each by its path."""
     if not isinstance(was, Mapping) or not isinstance(now, Mapping):
         short = all(
             not isinstance(each, (list, Mapping)) and len(str(each)) <= 40 for each in (was, now)

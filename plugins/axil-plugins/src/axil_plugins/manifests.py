@@ -31,7 +31,7 @@ UNCONFIGURED = frozenset({"reducers", "loaders", "commands", "options", "hooks"}
 
 
 def manifest_of(distribution: str, registry: Registry, summary: str = "") -> dict[str, Any]:
-    """The manifest of an installed distribution, as data. Its components are imported.
+    """Return the manifest of an installed distribution, as data. Its components are imported.
 
     Raises: PluginLoadError: one of them cannot be.
     """
@@ -42,45 +42,45 @@ def manifest_of(distribution: str, registry: Registry, summary: str = "") -> dic
     ]
     kinds = sorted({each.kind for each in own})
     metadata = getattr(registry.distribution(name), "metadata", None)
-    told = summary or (str(metadata["Summary"] or "") if metadata is not None else "")
+    message = summary or (str(metadata["Summary"] or "") if metadata is not None else "")
     return {
         "manifest": MANIFEST_VERSION,
         "distribution": name,
-        "summary": told,
+        "summary": message,
         "spec": {kind: CONTRACT_VERSIONS[kind] for kind in kinds},
         "components": components,
     }
 
 
 def as_text(manifest: Mapping[str, Any]) -> str:
-    """A manifest as it is written: the same for the same classes."""
+    """Return a manifest as text: the same for the same classes."""
     return json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=False) + "\n"
 
 
 def _component(component: Component, found: Any) -> dict[str, Any]:
     model = getattr(found, "Config", None)
     schema = model.model_json_schema() if hasattr(model, "model_json_schema") else None
-    said: dict[str, Any] = {
+    data: dict[str, Any] = {
         "kind": component.kind,
         "name": component.name,
         "object": component.value,
         "summary": summary_of(found),
     }
     if schema is not None:
-        said["config_schema"] = schema
-        said["refs"] = list(references(schema))
-        said["secrets"] = list(secrets(schema))
+        data["config_schema"] = schema
+        data["refs"] = list(references(schema))
+        data["secrets"] = list(secrets(schema))
     if component.kind not in UNCONFIGURED:
-        said["examples"] = examples_of(found, schema)
-    said["capabilities"] = sorted(map(str, getattr(found, "capabilities", ())))
-    said["aliases"] = sorted(map(str, getattr(found, "aliases", ())))
-    said["stability"] = str(getattr(found, "stability", "stable"))
-    said["replacement"] = str(getattr(found, "replacement", ""))
-    return {key: value for key, value in said.items() if value not in ([], "", None)}
+        data["examples"] = examples_of(found, schema)
+    data["capabilities"] = sorted(map(str, getattr(found, "capabilities", ())))
+    data["aliases"] = sorted(map(str, getattr(found, "aliases", ())))
+    data["stability"] = str(getattr(found, "stability", "stable"))
+    data["replacement"] = str(getattr(found, "replacement", ""))
+    return {key: value for key, value in data.items() if value not in ([], "", None)}
 
 
 def summary_of(found: Any) -> str:
-    """The first sentence of what a component says of itself, without its own name before it.
+    """Return the first sentence of a component's description, without its own name before it.
 
     >>> class A:
     ...     '''``a``: does it. And more.'''
@@ -98,8 +98,8 @@ def summary_of(found: Any) -> str:
 
 
 def examples_of(found: Any, schema: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Configs that the component can be made with: those its schema or the class gives, else none
-    at all where none is needed.
+    """Return configs that the component can be made with: those its schema or the class gives, else
+    none at all where none is needed.
     """
     given = (schema or {}).get("examples") or getattr(found, "examples", None)
     if given:
@@ -114,17 +114,17 @@ def examples_of(found: Any, schema: Mapping[str, Any] | None) -> list[dict[str, 
 
 
 def references(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What the fields of a config refer to."""
+    """Return the references in the fields of a config."""
     for pointer, shape in fields(schema):
-        said = shape.get("x-axil-ref")
-        if isinstance(said, Mapping):
-            reference = dict(cast("Mapping[str, Any]", said))
+        stated = shape.get("x-axil-ref")
+        if isinstance(stated, Mapping):
+            reference = dict(cast("Mapping[str, Any]", stated))
             path = pointer + str(reference.pop("path", ""))
             yield {"path": path, **reference}
 
 
 def secrets(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Where a config holds secrets."""
+    """Return where a config holds secrets."""
     for pointer, shape in fields(schema):
         branches = [shape, *cast("list[Any]", shape.get("anyOf", []))]
         if any(
@@ -135,7 +135,7 @@ def secrets(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def fields(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every field of a schema with its pointer, nested models included; a model that contains
+    """Yield every field of a schema with its pointer, nested models included; a model that contains
     itself is entered once.
     """
     definitions = cast("Mapping[str, Any]", schema.get("$defs", {}))
@@ -174,7 +174,8 @@ def fields(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
 
 
 def place_of(distribution: str, registry: Registry) -> Path:
-    """Where the manifest of an installed distribution belongs: beside its package's ``__init__``.
+    """Return where the manifest of an installed distribution belongs: beside its package's
+    ``__init__``.
 
     Raises: ConfigError (AX732): it does not say in which package, or the package is nowhere in a
     folder.

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs; and how they write files."""
+"""The output of commands: tables for people, JSON for programs; and the writing of files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from axil import ConfigError, Problem
 
 
 def put(file: Path, text: str) -> None:
-    """Write a file at once: whoever reads it, and whoever is interrupted, has the old one or the
+    """Write a file at once: after an interruption, and for readers, there is the old one or the
     new one.
 
     Raises: ConfigError (AX955): it cannot be written.
@@ -36,13 +36,13 @@ def put(file: Path, text: str) -> None:
 
 
 def unwritten(place: Path, error: OSError) -> ConfigError:
-    """What the system says of a place where something was to be written."""
-    told = f"it cannot be written: {error.strerror or error}."
+    """Return the system's reason why a file could not be written."""
+    message = f"it cannot be written: {error.strerror or error}."
     return ConfigError(
         Problem(
             "AX955",
             str(place),
-            told,
+            message,
             "Look at its folder and at the room on the disk; what was there is as it was.",
         )
     )
@@ -54,7 +54,8 @@ def as_json(value: Any) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None) -> str:
-    """Columns side by side; the last one is cut at the edge of the terminal, if there is one.
+    """Return columns side by side; the last one is cut at the edge of the terminal, if there is
+    one.
 
     >>> print(table(["a", "b"], [["one", "x"], ["2", "yy"]], width=80))
     a    b
@@ -63,19 +64,19 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | No
     """
     lines = [list(head), *(list(row) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    told = (
+    report = (
         "  ".join(f"{cell:<{widths[i]}}" for i, cell in enumerate(line)).rstrip() for line in lines
     )
     return "\n".join(
-        line if not width or len(line) <= width else line[: width - 1] + "…" for line in told
+        line if not width or len(line) <= width else line[: width - 1] + "…" for line in report
     )
 
 
 def width_of(stream: Any) -> int | None:
-    """The columns of a terminal; None: it is none, and nothing is cut."""
+    """Return the columns of a terminal; None: it is none, and nothing is cut."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def bullet(lines: Sequence[str], mark: str = "- ") -> str:
-    """One item of a list a line."""
+    """Return one item of a list a line."""
     return "\n".join(f"{mark}{line}" for line in lines)

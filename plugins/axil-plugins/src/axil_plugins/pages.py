@@ -20,11 +20,11 @@ from axil_plugins.survey import distribution
 
 
 def pages(name: str, registry: Registry) -> dict[str, str]:
-    """A page for each kind: file name → Markdown.
+    """Return a page for each kind: file name → Markdown.
 
     Raises: UnknownComponent: it is not installed; PluginLoadError: it has to be
     imported and cannot be."""
-    said = distribution(name, registry)
+    stated = distribution(name, registry)
     manifest = registry.manifest(name)
     if manifest is None:
         manifest = parse_manifest(manifest_of(canonical_name(name), registry))
@@ -34,7 +34,7 @@ def pages(name: str, registry: Registry) -> dict[str, str]:
         if any(each["kind"] == kind for each in manifest.components)
     ]
     return {
-        f"{kind}.md": "\n".join(_page(kind, manifest, said["version"])) + "\n" for kind in kinds
+        f"{kind}.md": "\n".join(_page(kind, manifest, stated["version"])) + "\n" for kind in kinds
     }
 
 
@@ -71,8 +71,8 @@ def _component(each: Mapping[str, Any]) -> Iterator[str]:
                 if name in required
                 else f"`{json.dumps(shape.get('default'), ensure_ascii=False)}`"
             )
-            told = (type_of(shape, schema), default, str(shape.get("description", "")))
-            yield f"| `{name}` | {' | '.join(map(_cell, told))} |"
+            report = (type_of(shape, schema), default, str(shape.get("description", "")))
+            yield f"| `{name}` | {' | '.join(map(_cell, report))} |"
     for example in each.get("examples", ()):
         if example:
             use = {"type": each["name"], "config": example}
@@ -80,7 +80,7 @@ def _component(each: Mapping[str, Any]) -> Iterator[str]:
 
 
 def type_of(shape: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """The type of a field in words.
+    """Return the type of a field in words.
 
     >>> type_of({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}},
     ...     {"type": "null"}]}, {})
@@ -102,8 +102,8 @@ def type_of(shape: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
         return "secret"
     for key in ("anyOf", "oneOf"):
         if key in shape:
-            told = [type_of(each, schema) for each in cast("list[Mapping[str, Any]]", shape[key])]
-            return ", or ".join(dict.fromkeys(word for word in told if word))
+            lines = [type_of(each, schema) for each in cast("list[Mapping[str, Any]]", shape[key])]
+            return ", or ".join(dict.fromkeys(word for word in lines if word))
     if "enum" in shape or "const" in shape:
         return " or ".join(f"`{each}`" for each in shape.get("enum", [shape.get("const")]))
     if shape.get("type") == "array":

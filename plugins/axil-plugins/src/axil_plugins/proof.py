@@ -47,14 +47,14 @@ def prove(distribution: str, session: Any, *, as_data: bool = False) -> int:
         env={**environment, **session.registry.policy.as_environment()},
     )
     if done.returncode not in (0, 1):
-        told = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
-        raise UnknownComponent(told.removeprefix("error: AX301 "))
+        report = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+        raise UnknownComponent(report.removeprefix("error: AX301 "))
     stale = _stale(distribution, session)
     if as_data:
-        said = json.loads(done.stdout)
+        stated = json.loads(done.stdout)
         session.say(
             json.dumps(
-                {**said, "fine": said["fine"] and not stale, "manifest": stale or "current"},
+                {**stated, "fine": stated["fine"] and not stale, "manifest": stale or "current"},
                 ensure_ascii=False,
                 indent=2,
             )

@@ -133,7 +133,7 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def _template(kind: str) -> dict[str, str]:
-    """Paths inside the distribution → texts, those for all kinds first."""
+    """Return paths inside the distribution → texts, those for all kinds first."""
     root = files("axil_plugins") / "templates"
     texts: dict[str, str] = {}
     for part in ("all.txt", f"{kind}.txt"):
@@ -142,7 +142,7 @@ def _template(kind: str) -> dict[str, str]:
 
 
 def _parts(text: str) -> dict[str, str]:
-    r"""The files in a template: each begins with a line ``=== path``.
+    r"""Return the files in a template: each begins with a line ``=== path``.
 
     >>> _parts("=== a.txt\none\n=== b/c.txt\ntwo\n")
     {'a.txt': 'one\n', 'b/c.txt': 'two\n'}

@@ -39,10 +39,10 @@ def standing(component: Component, registry: Registry) -> str:
 
 
 def _spec_fault(component: Component, registry: Registry) -> str:
-    said = registry.manifest(component.distribution)
+    stated = registry.manifest(component.distribution)
     return (
-        incompatibility(component.kind, said.spec[component.kind])
-        if said is not None and component.kind in said.spec
+        incompatibility(component.kind, stated.spec[component.kind])
+        if stated is not None and component.kind in stated.spec
         else ""
     )
 
@@ -56,8 +56,8 @@ def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
             usable[each.kind, each.name] = usable.get((each.kind, each.name), 0) + 1
     listing: list[dict[str, str]] = []
     for each, status in found:
-        said = registry.manifest(each.distribution)
-        described = said.find(each.kind, each.name) if said is not None else None
+        stated = registry.manifest(each.distribution)
+        described = stated.find(each.kind, each.name) if stated is not None else None
         if status == "ok" and usable[each.kind, each.name] > 1:
             status = "conflict"
         listing.append(
@@ -66,7 +66,7 @@ def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
                 "name": each.name,
                 "distribution": each.distribution,
                 "version": each.version,
-                "spec": (said.spec.get(each.kind, "1.0") if said is not None else "1.0")
+                "spec": (stated.spec.get(each.kind, "1.0") if stated is not None else "1.0")
                 + ("" if described is not None else "?"),
                 "status": status,
                 "reason": each.reason or (_spec_fault(each, registry) if status == "spec" else ""),
@@ -87,8 +87,8 @@ def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
 
 
 def _told_apart(listing: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The same by kind and name, old names that two components claim marked ``alias conflict``, and
-    those that are a name, ``hidden``.
+    """Return the same by kind and name, old names that two components claim marked ``alias
+    conflict``, and those that are a name, ``hidden``.
     """
     aliases = [row for row in listing if row["status"] == "alias"]
     if not aliases:
@@ -117,12 +117,14 @@ def _told_apart(listing: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def requirements(registry: Registry) -> list[str]:
-    """The installed plugins as pip would install them again."""
+    """Return the installed plugins as pip would install them again."""
     return [f"{name}=={version}" for name, version in registry.plugins().items() if version]
 
 
 def distribution(name: str, registry: Registry) -> dict[str, Any]:
-    """All that is known of an installed plugin. Raises: UnknownComponent: it is not installed."""
+    """Return all that is known of an installed plugin. Raises: UnknownComponent: it is not
+    installed.
+    """
     wanted = canonical_name(name)
     installed = registry.plugins()
     if wanted not in installed:
@@ -147,7 +149,7 @@ def distribution(name: str, registry: Registry) -> dict[str, Any]:
 
 
 def component(word: str, registry: Registry) -> dict[str, Any]:
-    """All that is known of one component, ``kind:name``; an old name will do.
+    """Return all that is known of one component, ``kind:name``; an old name will do.
 
     Raises: PluginError: there is none, or several.
     """
@@ -192,18 +194,18 @@ _UNSAID: Final[Mapping[str, Any]] = {
 
 
 def example(word: str, registry: Registry) -> str:
-    """A component as a workflow file would use it: the first example of its manifest."""
-    said = component(word, registry)
+    """Return a component as a workflow file would use it: the first example of its manifest."""
+    stated = component(word, registry)
     import json
 
-    use: dict[str, Any] = {"type": said["name"], "config": (said.get("examples") or [{}])[0]}
+    use: dict[str, Any] = {"type": stated["name"], "config": (stated.get("examples") or [{}])[0]}
     return json.dumps(
-        use if use["config"] else {"type": said["name"]}, ensure_ascii=False, indent=2
+        use if use["config"] else {"type": stated["name"]}, ensure_ascii=False, indent=2
     )
 
 
 def is_ours(distribution: str) -> bool:
-    """Whether a distribution is the kernel or one of the project's own."""
+    """Return whether the distribution is the kernel or one of the project's own."""
     return distribution == KERNEL or distribution.startswith("axil-")
 
 

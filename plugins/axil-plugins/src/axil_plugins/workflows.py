@@ -20,7 +20,7 @@ from axil.plugin import (
 
 
 def reasons(files: Sequence[str], registry: Registry, functions: str = "") -> dict[str, Any]:
-    """What each distribution is needed for, as data.
+    """Return why each distribution is needed, as data.
 
     Args:
         functions: a folder with functions of one's own, which are executed.
@@ -50,7 +50,7 @@ def reasons(files: Sequence[str], registry: Registry, functions: str = "") -> di
 
 
 def is_fine(found: Dependencies) -> bool:
-    """Whether everything that is needed is there and may be used."""
+    """Return whether everything that is needed is installed and may be used."""
     return not found.problems and all(need.error is None for need in found.found)
 
 
@@ -74,11 +74,11 @@ def _use(need: Dependency) -> dict[str, Any]:
 
 
 def requirements(file: str, registry: Registry) -> dict[str, str]:
-    """The ``requires`` block of a file: each distribution that it needs, with the least version
-    that is known to do.
+    """Return the ``requires`` block of a file: each distribution that it needs, with the least
+    version that is known to do.
 
     What the file says already stays as it is, also for what is not installed. Raises: PluginError:
-    nobody is known to provide something.
+    no known distribution provides something.
     """
     found = dependencies_of([file], registry=registry)
     installed = registry.plugins()
@@ -92,8 +92,8 @@ def requirements(file: str, registry: Registry) -> dict[str, str]:
 
 
 def freeze(file: str, registry: Registry) -> str:
-    """The text of a workflow file with its ``requires`` block brought up to date; comments and
-    layout stay.
+    """Return the text of a workflow file with its ``requires`` block brought up to date; comments
+    and layout stay.
 
     Raises: ConfigError (AX731): the file's format is one that cannot be written in place, or the
     result would say something else.
@@ -183,7 +183,7 @@ def _toml(text: str, wanted: Mapping[str, str], document: Any) -> str:
 
 
 def _replaced(text: str, block: list[str], document: Any, before: str) -> str:
-    """The lines of the key ``requires`` replaced, or put before another key; blank lines and
+    """Return the lines of the key ``requires`` replaced, or put before another key; blank lines and
     comments between keys stay.
     """
     lines = text.split("\n")

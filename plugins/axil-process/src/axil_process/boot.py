@@ -1,4 +1,4 @@
-"""Where a worker begins: with the standard library alone, until it knows where to import from.
+"""The start of a worker: with the standard library alone, until it knows its import path.
 
 Started by its path.
 """
@@ -13,7 +13,7 @@ import sys
 
 def main() -> None:
     """Keep the pipes for ourselves, take paths and limits, and go on in ``axil_process.worker``."""
-    asked, told = os.dup(0), os.dup(1)
+    asked, report = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # what a body prints is not for the parent's ears
@@ -28,7 +28,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (hello["memory_bytes"], hello["memory_bytes"]))
     from axil_process.worker import Worker
 
-    worker = Worker(source, told, hello["grace_seconds"])
+    worker = Worker(source, report, hello["grace_seconds"])
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=worker.alone)
     worker.serve()

@@ -1,4 +1,4 @@
-"""What is said of processes: how many, how large, and what they see."""
+"""The settings of worker processes: number, size, and what they may see."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ProcessConfig(BaseModel):
 
 
 class ExecutorConfig(ProcessConfig):
-    """Which bodies of a run, and the processes for them."""
+    """The bodies that run in processes, and the settings of those."""
 
     lanes: tuple[str, ...] = Field(
         (), description="Bodies of nodes in these lanes. None said: all that are plain functions."

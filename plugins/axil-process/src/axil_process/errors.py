@@ -1,4 +1,4 @@
-"""What can go wrong with a body in a process of its own.
+"""Errors of bodies in worker processes.
 
 AxilError
 └── ProcessError         a sentence with an id                                  (RuntimeError)
@@ -44,7 +44,7 @@ class BodyRaised(Exception):
 
 
 def ended(code: int) -> str:
-    """How a process ended, in words.
+    """Return how a process ended, in words.
 
     >>> ended(3), ended(-11)
     ('with exit code 3', 'by signal SIGSEGV')
@@ -63,18 +63,18 @@ def ended(code: int) -> str:
 _KINDS: dict[str, type[BodyRaised]] = {}
 
 
-def raised(told: Mapping[str, Any]) -> BodyRaised:
-    """The error that a process told of.
+def raised(report: Mapping[str, Any]) -> BodyRaised:
+    """Return the error that a process reported.
 
     No class is imported for it: a built-in one is known here too.
     """
-    kind, message = str(told["kind"]), str(told["message"])
+    kind, message = str(report["kind"]), str(report["message"])
     made = _KINDS.get(kind) or _KINDS.setdefault(kind, _kind_of(kind))
     error = made(f"{kind}: {message}" if made is BodyRaised else message)
     error.kind, error.traceback, error.transient = (
         kind,
-        str(told["traceback"]),
-        bool(told.get("transient")),
+        str(report["traceback"]),
+        bool(report.get("transient")),
     )
     error.add_note(f"in a process of its own:\n{error.traceback}")
     return error

@@ -53,7 +53,7 @@ class ProcessExecutor:
             return await self._execute(body, task, ctx)
         finally:
             with self._lock:
-                self._at_work -= Counter([loop])  # of loops where nobody is at work nothing is kept
+                self._at_work -= Counter([loop])  # of loops without work nothing is kept
 
     async def _execute(self, body: Body, task: Task, ctx: Context) -> Any:
         plan = task.owner.plan

@@ -3,8 +3,8 @@ another machine.
 
 No code travels and nothing is unpickled. What travels is a *job*: the name of a component with its
 config, or of a function that can be imported, with what the node says about state; and for each
-firing its payloads and its state, as a journal would keep them. Whoever gets a job makes the body
-from it by the same planner, once, and runs it as often as it is asked to.
+firing its payloads and its state, as a journal would keep them. The receiver of a job makes the
+body from it by the same planner, once, and runs it as often as it is asked to.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def job_of(
     state: str = "",
     grants: Grants | None = None,
 ) -> Job:
-    """The job of a node's own body.
+    """Return the job of a node's own body.
 
     Args:
         spec: the node, in a graph whose edges carry ``payload`` and whose state is of ``schema``.
@@ -71,7 +71,7 @@ def job_of(
         field.encode is not None for field in schema.fields.values()
     ):
         raise _unnamed(
-            spec, "its state is typed, and nobody says by which class", 'Say state: "module:Class".'
+            spec, "its state is typed, and its class is not named", 'Say state: "module:Class".'
         )
     return job
 
@@ -86,7 +86,7 @@ def _plain(spec: NodeSpec, what: str, value: Any) -> Any:
 
 
 def _function(spec: NodeSpec) -> tuple[str, str]:
-    """Where the function of a node can be imported from, and what the node makes of it."""
+    """Return the import path of a node's function, and the settings with which the node uses it."""
     body, kind = spec.body, "function"
     if isinstance(body, CustomNode):
         if body.memories or body.tools or body.retrievers:
@@ -128,7 +128,7 @@ def _unnamed(spec: NodeSpec, why: str, hint: str) -> SpecError:
 
 
 def plan_of_job(job: Job) -> Plan:
-    """A plan of one node, whose body it is.
+    """Return a plan of one node, whose body it is.
 
     Raises: SpecError, PluginError, ImportError: it cannot be made here.
     """
@@ -137,16 +137,18 @@ def plan_of_job(job: Job) -> Plan:
         if "use" in job
         else None
     )
-    setting = CompileOptions(allow_code=True)  # whoever sent the job has allowed it
+    setting = CompileOptions(allow_code=True)  # the sender of the job has allowed it
     if use is not None and any(
         hasattr(setting.resolve("nodes", use.type, job["node"]), name) for name in ("bind", "scope")
     ):
-        told = f'its body cannot be run elsewhere: a "{use.type}" is bound to the graph around it.'
+        message = (
+            f'its body cannot be run elsewhere: a "{use.type}" is bound to the graph around it.'
+        )
         raise SpecError(
             Problem(
                 "AX544",
                 f'node "{job["node"]}"',
-                told,
+                message,
                 "Run what it does heavily in a node of its own.",
             )
         )
@@ -178,7 +180,7 @@ def plan_of_job(job: Job) -> Plan:
 
 
 def imported(path: str) -> Any:
-    """What ``module:name`` leads to. Raises: ImportError, AttributeError."""
+    """Return the object at ``module:name``. Raises: ImportError, AttributeError."""
     module, _, name = path.partition(":")
     found: Any = importlib.import_module(module)
     for part in name.split("."):
@@ -199,7 +201,7 @@ def _schema(path: str) -> Schema:
 
 
 def encode_task(task: Task, schema: Schema) -> dict[str, Any]:
-    """A firing as plain data.
+    """Return a firing as plain data.
 
     Raises: JournalError (AX501): a payload or a value of the state is none.
     """
@@ -214,7 +216,7 @@ def encode_task(task: Task, schema: Schema) -> dict[str, Any]:
 
 
 def decode_task(plain: Mapping[str, Any], graph: ResolvedGraph) -> Task:
-    """The firing that ``sent`` was given."""
+    """Return the firing that ``sent`` was given."""
     state: State = graph.schema.start(decode_delta(plain["state"], graph.schema))
     tokens = tuple(
         Token(edge, decode_value(payload), state, tuple(ordinal))
@@ -224,13 +226,13 @@ def decode_task(plain: Mapping[str, Any], graph: ResolvedGraph) -> Task:
 
 
 def encode_outcome(out: Out, schema: Schema) -> dict[str, Any]:
-    """An outcome as plain data. Raises: JournalError (AX501)."""
+    """Return an outcome as plain data. Raises: JournalError (AX501)."""
     to: Sequence[str] | None = None if out.to is None else sorted(out.to)
     return {"output": encode_value(out.output), "delta": encode_delta(out.delta, schema), "to": to}
 
 
 def decode_outcome(plain: Mapping[str, Any], schema: Schema) -> Out:
-    """The outcome that ``encode_outcome`` was given."""
+    """Return the outcome that ``encode_outcome`` was given."""
     to = None if plain["to"] is None else frozenset(cast("list[str]", plain["to"]))
     return Out(decode_value(plain["output"]), decode_delta(plain["delta"], schema), to)
 

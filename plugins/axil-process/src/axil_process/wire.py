@@ -1,4 +1,4 @@
-"""What goes through the pipes: JSON, each piece behind its length."""
+"""The format of the pipes: JSON, each piece behind its length."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ LENGTH: Final = struct.Struct(">I")
 
 
 def packed(message: Any) -> bytes:
-    """A message as bytes."""
+    """Return a message as bytes."""
     body = json.dumps(message, separators=(",", ":")).encode()
     return LENGTH.pack(len(body)) + body

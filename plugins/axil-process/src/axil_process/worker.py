@@ -2,7 +2,7 @@
 parent for what only the run can tell.
 
 The main thread runs the body; another reads. When the pipe ends the process does, whatever the body
-is at: nobody waits for it.
+is at: its result is not awaited.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Worker:
                     abandoned, self._waiting = self._waiting, {}
                 for asked in abandoned.values():
                     asked.answer.cancel()
-                # before it is told: the parent may have no further use for us as soon as it hears
+                # before the message: the parent may end this process as soon as it has read it
                 # of it
                 self._is_busy = False
                 self.tell(answer)
@@ -118,7 +118,9 @@ class Worker:
         self._lock = threading.Lock()
 
     def _heard(self) -> dict[str, Any] | None:
-        """What the parent says next. None: nothing more, in the middle of a message too."""
+        """Return the next message of the parent. None: there are no more, also in the middle of a
+        message.
+        """
         head = self._source.read(LENGTH.size)
         if len(head) < LENGTH.size:
             return None
@@ -127,7 +129,7 @@ class Worker:
         return json.loads(body) if len(body) == length else None
 
     def _answered(self, answer: Future[Any], message: Mapping[str, Any]) -> None:
-        if not answer.set_running_or_notify_cancel():  # nobody waits for it any more
+        if not answer.set_running_or_notify_cancel():  # it is no longer awaited
             return
         if "value" in message:
             answer.set_result(decode_value(message["value"]))
@@ -139,7 +141,7 @@ class Worker:
             )
 
     def tell(self, message: Mapping[str, Any], firing: int | None = None) -> None:
-        """Say something to the parent; of a firing that is over, to nobody.
+        """Send a message to the parent; drop one of a firing that is over.
 
         The parent is gone: so are we.
         """
@@ -190,7 +192,7 @@ class Worker:
             paused = [each for each in _all(error) if isinstance(each, Paused)]
             if paused and len(paused) == len(_all(error)):
                 return {"paused": True}
-            return {"failed": told(error)}
+            return {"failed": error_data(error)}
 
     def _plan(self, job: Mapping[str, Any], runner: asyncio.Runner) -> Plan:
         key = json.dumps(job, sort_keys=True)
@@ -217,8 +219,8 @@ async def _awaited(doing: Awaitable[Any]) -> Any:
     return await doing
 
 
-def told(error: BaseException) -> dict[str, Any]:
-    """An error in plain data; of one that cannot be told its kind at least."""
+def error_data(error: BaseException) -> dict[str, Any]:
+    """Return an error in plain data; of one without readable text its kind at least."""
     kind = f"{type(error).__module__}.{type(error).__qualname__}"
     try:
         message = str(error)
@@ -234,7 +236,7 @@ def told(error: BaseException) -> dict[str, Any]:
 
 
 class Firing:
-    """What one body says to the parent, until it has ended."""
+    """The messages of one body to the parent, until the body has ended."""
 
     __slots__ = ("number", "worker")
 
@@ -251,7 +253,7 @@ class Firing:
 
 
 class Elsewhere(Context):
-    """What a body may ask of a run that is in another process."""
+    """The context of a body whose run is in another process."""
 
     __slots__ = ("_firing", "_given")
 
@@ -324,7 +326,7 @@ class Elsewhere(Context):
             value = await call()
             plain = encode_value(value)
         except BaseException as error:
-            how = {"paused": True} if isinstance(error, Paused) else {"failed": told(error)}
+            how = {"paused": True} if isinstance(error, Paused) else {"failed": error_data(error)}
             self._firing.tell({"stepped": asked.number, **how})
             ends.cancel()
             raise

@@ -40,7 +40,7 @@ class Workers:
         """Processes so far: for tests and measurements."""
 
     async def run(self, job: Job, task: Task, ctx: Context, schema: Schema) -> Out:
-        """One firing of a body.
+        """Return one firing of a body.
 
         Raises: WorkerDied, BodyRaised, ProcessError; JournalError: a value cannot be sent; Pause.
         """
@@ -91,7 +91,7 @@ class _Place:
         self.busy: set[_Worker] = set()
 
     async def rested(self) -> _Worker | None:
-        """One that has nothing to do.
+        """Return one that has nothing to do.
 
         Those that died meanwhile are let go of, with all that they started.
         """
@@ -119,7 +119,7 @@ class _Worker:
 
     @classmethod
     async def started(cls, config: ProcessConfig) -> _Worker:
-        """A process that is ready. Raises: ProcessError (AX553)."""
+        """Return a process that is ready. Raises: ProcessError (AX553)."""
         names = os.environ if config.environment is None else config.environment
         child = await Child.start(
             [sys.executable, str(_BOOT)],
@@ -135,9 +135,11 @@ class _Worker:
         except BaseException as error:
             await worker.kill()
             if isinstance(error, WorkerDied):
-                told = f"a process for bodies could not be started: it ended {ended(error.code)}."
+                message = (
+                    f"a process for bodies could not be started: it ended {ended(error.code)}."
+                )
                 raise ProcessError(
-                    "AX553", told, "What it said is on standard error; is there memory enough?"
+                    "AX553", message, "What it said is on standard error; is there memory enough?"
                 ) from None
             raise
         return worker
@@ -152,7 +154,7 @@ class _Worker:
             self.process.stdin.write(packed(message))
 
     async def hear(self) -> dict[str, Any]:
-        """What it says next. Raises: WorkerDied."""
+        """Return the next message of the worker. Raises: WorkerDied."""
         assert self.process.stdout is not None
         try:
             (length,) = LENGTH.unpack(await self.process.stdout.readexactly(LENGTH.size))
@@ -191,7 +193,7 @@ class _Firing:
         self._paused: list[Pause] = []
 
     async def run(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What the body came to: ``end`` or ``failed``. Raises: Pause, WorkerDied."""
+        """Return the end of the body: ``end`` or ``failed``. Raises: Pause, WorkerDied."""
         self.worker.tell(given)
         try:
             while True:
@@ -235,9 +237,10 @@ class _Firing:
         elif what == "sleep":
             self._later(number, ctx.sleep(*given))
         elif what == "ask":
-            said, name = given
+            stated, name = given
             self._later(
-                number, ctx.ask(Question(**{**said, "options": tuple(said["options"])}), name=name)
+                number,
+                ctx.ask(Question(**{**stated, "options": tuple(stated["options"])}), name=name),
             )
         else:
             name, request, effects = given
@@ -252,7 +255,7 @@ class _Firing:
             except Pause as pause:
                 self._paused.append(pause)
                 answer = {"paused": True}
-            except Exception as error:  # noqa: BLE001  # told to the body, as it would be here
+            except Exception as error:  # noqa: BLE001  # raised in the body, as it would be here
                 answer = {"error": str(error)}
             self.worker.tell({"re": number, **answer})
 

@@ -32,33 +32,36 @@ class Process:
         )
         grants, path = current_grants(), given.state
         if path and grants is not None:
-            told = f"import paths are not allowed in files, found {path!r:.80}."
-            grants.need(f"import:{path.partition(':')[0]}", told, "state")
+            message = f"import paths are not allowed in files, found {path!r:.80}."
+            grants.need(f"import:{path.partition(':')[0]}", message, "state")
         self.config = given
         self.workers = Workers(given)
 
     def use(self) -> Use:
-        """What a file says of it."""
+        """Return the wrapper for the settings in a file."""
         return Use(
             type=self.type, config=self.config.model_dump(mode="json", exclude_defaults=True)
         )
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
-        """The body, elsewhere.
+        """Return the body, elsewhere.
 
         Raises: SpecError: AX544 it cannot be named; AX545 something is wrapped around it already.
         """
         if body is not node.vertex.own:
-            told = "`process` has another wrapper inside it, which would be left out."
+            message = "`process` has another wrapper inside it, which would be left out."
             raise SpecError(
                 Problem(
-                    "AX545", node.where, told, "Write it last: wrappers are named outermost first."
+                    "AX545",
+                    node.where,
+                    message,
+                    "Write it last: wrappers are named outermost first.",
                 )
             )
         if body.mode == "scope":
-            told = "its body cannot be run elsewhere: it is a graph."
+            message = "its body cannot be run elsewhere: it is a graph."
             raise SpecError(
-                Problem("AX544", node.where, told, "Put `process` on the nodes inside.")
+                Problem("AX544", node.where, message, "Put `process` on the nodes inside.")
             )
         return _InProcess(
             self.workers,

@@ -31,7 +31,7 @@ class Chunk:
 
     @property
     def id(self) -> str:
-        """Where it is: ``120-480``."""
+        """The position in the document: ``120-480``."""
         return f"{self.start}-{self.end}"
 
     def block(self, document: Document) -> ContextBlock:
@@ -50,7 +50,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """How documents are cut."""
+    """The settings by which documents are cut into chunks."""
 
     at: Boundary = "heading"
     """``heading``: at Markdown headings; ``paragraph``: at empty lines; both at most ``chars``

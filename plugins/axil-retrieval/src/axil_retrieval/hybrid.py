@@ -31,7 +31,7 @@ from axil_models import (
 
 
 class HybridConfig(ProviderSettings):
-    """Whose findings are put together."""
+    """The retrievers whose findings are merged."""
 
     providers: list[Any] = Field(
         min_length=1,
@@ -87,7 +87,8 @@ class HybridRetriever:
         return self._providers
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """The blocks with the best sums; ``metadata["found_by"]`` has each finder's rank, from 1.
+        """Return the blocks with the best sums; ``metadata["found_by"]`` has each finder's rank,
+        from 1.
 
         Raises: ContextError (AX658).
         """
@@ -149,8 +150,8 @@ class HybridRetriever:
 def fused(
     found: Sequence[tuple[str, float, Sequence[ContextBlock]]], k: int, provider: str
 ) -> list[ContextBlock]:
-    """One ranking of ``(label, weight, blocks)``, best first; of equals, the one that an earlier
-    provider ranked better.
+    """Return one ranking of ``(label, weight, blocks)``, best first; of equals, the one that an
+    earlier provider ranked better.
 
     >>> a, b, c = ContextBlock("a"), ContextBlock("b"), ContextBlock("c")
     >>> [block.text for block in fused([("one", 1, [a, b]), ("two", 1, [b, c])], 60, "both")]

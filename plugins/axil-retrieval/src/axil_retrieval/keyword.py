@@ -22,7 +22,7 @@ from axil_retrieval.table import Table
 
 
 class KeywordConfig(Sources, ProviderSettings):
-    """What is searched, and how."""
+    """The documents that are searched, and how."""
 
     path: str = Field(
         "",
@@ -58,7 +58,7 @@ class KeywordRetriever:
         self._is_fresh = False
 
     def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """The best blocks for any word of the query.
+        """Return the best blocks for any word of the query.
 
         Raises: ContextError (AX890): a source cannot be read; AX899: the index.
         """

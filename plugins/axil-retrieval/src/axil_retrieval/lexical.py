@@ -22,7 +22,7 @@ from axil_retrieval.words import words
 
 
 class LexicalConfig(BaseModel):
-    """How texts are hashed."""
+    """The settings by which texts are hashed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -54,11 +54,11 @@ class LexicalEmbedder:
         return self.config.dimensions
 
     async def embed(self, texts: Sequence[str], /) -> list[list[float]]:
-        """A vector of length 1 for each text; all zeros where there is no word."""
+        """Return a vector of length 1 for each text; all zeros where there is no word."""
         return [self.vector(text) for text in texts]
 
     def vector(self, text: str) -> list[float]:
-        """The vector of one text. Cost: a hash for each letter."""
+        """Return the vector of one text. Cost: a hash for each letter."""
         vector = [0.0] * self.config.dimensions
         for feature, weight in _features(text).items():
             hashed = zlib.crc32(feature.encode("utf-8"))
@@ -69,7 +69,7 @@ class LexicalEmbedder:
 
 
 def _features(text: str) -> dict[str, float]:
-    """What a text has, and how much of it.
+    """Return the features of a text and their weights.
 
     Short words count less: they are mostly those that every text has.
     """

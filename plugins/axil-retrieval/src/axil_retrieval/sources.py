@@ -48,7 +48,9 @@ class Given(BaseModel):
 
 
 class Sources(BaseModel):
-    """What a retriever searches, and how it is cut: the settings of all retrievers of documents."""
+    """The documents that a retriever searches, and how they are cut: the settings of all retrievers
+    of documents.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -96,7 +98,7 @@ class Sources(BaseModel):
 
     @property
     def cut(self) -> Cut:
-        """How documents are cut."""
+        """The settings by which documents are cut into chunks."""
         overlap = self.chunk_chars // 8 if self.overlap_chars is None else self.overlap_chars
         return Cut(at=self.cut_at, chars=self.chunk_chars, overlap_chars=overlap)
 
@@ -109,9 +111,9 @@ class Sources(BaseModel):
         for document in [*(_given(each) for each in self.documents), *self._files()]:
             known = found.setdefault(document.uri, document)
             if known is not document and known != document:
-                told = f'two documents are called "{document.uri}".'
+                message = f'two documents are called "{document.uri}".'
                 raise ConfigError(
-                    Problem("AX891", "documents", told, "Give each a uri of its own.")
+                    Problem("AX891", "documents", message, "Give each a uri of its own.")
                 )
         return list(found.values())
 
@@ -132,11 +134,11 @@ class Sources(BaseModel):
     def _read(self, part: Mapping[str, Any]) -> dict[str, Any]:
         path = Path(str(part["path"]))
         if not self._is_ours(path):
-            told = (
+            message = (
                 f'what was found goes with the file "{path.as_posix()}", '
                 "which is none of the sources."
             )
-            raise ContextError("AX941", told, "Give the file or its folder in paths.")
+            raise ContextError("AX941", message, "Give the file or its folder in paths.")
         rest = {key: value for key, value in part.items() if key != "path"}
         return checked_part(
             {"name": path.name, **rest, "data": base64.b64encode(self._bytes(path)).decode()}
@@ -185,10 +187,10 @@ class Sources(BaseModel):
         try:
             size = file.stat().st_size
             if size > self.max_file_bytes:
-                told = (
+                message = (
                     f'"{where}" has {size} bytes, more than max_file_bytes ({self.max_file_bytes}).'
                 )
-                raise ContextError("AX890", told, "Raise the limit, or leave the file out.")
+                raise ContextError("AX890", message, "Raise the limit, or leave the file out.")
             return file.read_bytes()
         except OSError as error:
             raise ContextError(
@@ -224,7 +226,7 @@ def _inside(folder: Path, include: Sequence[str]) -> list[Path]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What has to be done so that an index holds these documents and no other."""
+    """The changes after which an index holds these documents and no others."""
 
     changed: Sequence[Document]
     """Those that are new, and those that are not what they were."""

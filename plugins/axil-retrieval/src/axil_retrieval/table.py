@@ -74,7 +74,7 @@ class Table:
 
     @contextmanager
     def _open(self, *, write: bool = False) -> Generator[sqlite3.Connection]:
-        """The database, for one thread at a time; to ``write``, in a transaction that other
+        """Open the database, for one thread at a time; to ``write``, in a transaction that other
         processes wait for.
 
         Raises: ContextError (AX899): it cannot be opened, read or written; what was not written as
@@ -89,9 +89,9 @@ class Table:
                 if write:
                     database.execute("COMMIT")
             except sqlite3.Error as error:
-                told = f'the index "{self._path or "in memory"}" cannot be used: {error}.'
+                message = f'the index "{self._path or "in memory"}" cannot be used: {error}.'
                 raise ContextError(
-                    "AX899", told, "Look at the room on the disk, and at who else uses it."
+                    "AX899", message, "Look at the room on the disk, and at who else uses it."
                 ) from error
             finally:
                 if database.in_transaction:  # it failed, and SQLite has not taken it back itself
@@ -138,7 +138,7 @@ class Table:
         connection.execute("COMMIT")
 
     def digests(self) -> dict[str, str]:
-        """The digest of each document that is indexed, by its name."""
+        """Return the digest of each document that is indexed, by its name."""
         with self._open() as database:
             return {
                 _read(uri): digest
@@ -174,7 +174,9 @@ class Table:
     def search(
         self, text: str, top_k: int, filters: Mapping[str, Any], least: float | None = None
     ) -> list[ContextBlock]:
-        """The best blocks for any of the words of ``text``; scores are BM25's, higher is better."""
+        """Return the best blocks for any of the words of ``text``; scores are BM25's, higher is
+        better.
+        """
         asked = list(dict.fromkeys(words(text)))[:MOST_WORDS]
         found: list[ContextBlock] = []
         if not asked or top_k < 1:
@@ -202,7 +204,9 @@ class Table:
 
 
 def _told(name: str) -> str:
-    """A name as SQLite can hold it, whatever a file system or a model has put into it."""
+    """Return a name as SQLite can hold it, whatever characters a file system or a model put into
+    it.
+    """
     return json.dumps(name)
 
 

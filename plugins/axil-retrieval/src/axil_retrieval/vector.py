@@ -39,7 +39,7 @@ Entry = tuple[Key, tuple[ContextBlock, "array[float]"]]
 
 
 class VectorConfig(Sources, ProviderSettings):
-    """What is searched, and by which vectors."""
+    """The documents that are searched, and the embedder of their vectors."""
 
     embedder: Any = Field(
         "lexical",
@@ -80,7 +80,7 @@ class VectorRetriever:
 
     @property
     def embedder(self) -> Embedder:
-        """What makes the vectors; made when it is first used."""
+        """The embedder; made when it is first used."""
         with granted(self._grants):
             made = self._embedder = self._embedder or component_of(
                 "embedders", self.config.embedder, provider_label(self)
@@ -88,7 +88,7 @@ class VectorRetriever:
         return made
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
-        """The nearest blocks; their score is the cosine.
+        """Return the nearest blocks; their score is the cosine.
 
         Raises: ContextError; and what the embedder raises.
         """
@@ -195,6 +195,6 @@ class VectorRetriever:
 
 
 def _unit(vector: Sequence[float]) -> array[float]:
-    """The vector made as long as 1; zeros stay zeros."""
+    """Return the vector made as long as 1; zeros stay zeros."""
     length = math.sqrt(math.fsum(value * value for value in vector))
     return array("d", [value / length for value in vector] if length else vector)

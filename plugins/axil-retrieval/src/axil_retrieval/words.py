@@ -1,4 +1,4 @@
-"""Texts as words, the same for whoever searches them."""
+"""Texts as words, the same for all searches."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Each counts as a word.
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, folded: without case, in one Unicode form, without accents; punctuation
-    is left out.
+    """Return the words of a text, folded: without case, in one Unicode form, without accents;
+    punctuation is left out.
 
     >>> words("Café-Crème, 2½ l; 日本")
     ['cafe', 'creme', '21', '2', 'l', '日', '本']

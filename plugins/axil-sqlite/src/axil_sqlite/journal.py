@@ -21,7 +21,7 @@ from axil_sqlite.writer import Waiter, Writer, insert
 
 
 class Settings(BaseModel):
-    """What the journal is."""
+    """The settings of the journal."""
 
     folder: Path = Field(
         default=Path(".axil"),
@@ -41,7 +41,7 @@ class Settings(BaseModel):
 
 
 class Damage(NamedTuple):
-    """What ``examine`` found wrong."""
+    """The damage that ``examine`` found."""
 
     run_id: str
     """Empty: the database itself."""
@@ -69,7 +69,7 @@ class SqliteJournal:
 
     @property
     def writer(self) -> Writer:
-        """Who writes; opens the database. Raises: JournalError (AX510)."""
+        """The writer; opens the database. Raises: JournalError (AX510)."""
         with self._lock:
             if self._writer is None:
                 store = Store(self.config.folder, self.config.sync)
@@ -90,7 +90,7 @@ class SqliteJournal:
         return [entry for _, entry in self.numbered(run_id)]
 
     def numbered(self, run_id: str) -> Sequence[tuple[int, Entry]]:
-        """The entries with their numbers in the run.
+        """Return the entries with their numbers in the run.
 
         Raises: JournalError (AX511): one is damaged.
         """
@@ -114,7 +114,7 @@ class SqliteJournal:
         )
 
     def query(self, sql: str, *values: Any) -> list[Any]:
-        """Rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
+        """Return rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
         _storable(*(value for value in values if isinstance(value, str)))
         writer = self.writer
         with writer.reading:
@@ -200,8 +200,8 @@ class SqliteJournal:
         """Read everything and say what is damaged; nothing is changed."""
         found: list[Damage] = []
         try:
-            told = [line for (line,) in self.query("pragma integrity_check(20)")]
-            found.extend(Damage("", line) for line in told if line != "ok")
+            lines = [line for (line,) in self.query("pragma integrity_check(20)")]
+            found.extend(Damage("", line) for line in lines if line != "ok")
             runs = [run for (run,) in self.query("select run from runs order by id")]
         except JournalError as error:
             return [*found, Damage("", error.message)]
@@ -336,8 +336,8 @@ class SqliteBook:
         self.ended = entry.data["status"] if entry.kind == "ended" else ""
 
     def _joined(self, round: Entry) -> Row | None:
-        """One row for ``round`` and the firing that ended it, if the writer has not taken the row
-        of that one yet.
+        """Return one row for ``round`` and the firing that ended it, if the writer has not taken
+        the row of that one yet.
         """
         if self._done is None or not self._detail:
             return None

@@ -21,7 +21,7 @@ on.
 
 
 def _encoder() -> Callable[[Any], str]:
-    """JSON without spaces, in ASCII, so that any text survives.
+    """Return JSON without spaces, in ASCII, so that any text survives.
 
     What ``json`` makes anew for each call is made once.
     """
@@ -67,7 +67,7 @@ class Row(NamedTuple):
 
 
 def row_of(seq: int, entry: Entry) -> Row:
-    """The row of an entry.
+    """Return the row of an entry.
 
     Raises: JournalError (AX501): it holds something that is not JSON data.
     """
@@ -115,21 +115,23 @@ def joined(row: Row, done: Entry, round: Entry) -> Row | None:
     who = _who(round.frame, round.node, round.ordinal)
     left = _encode(exits) if exits else "[]"
     back = _encode(returns) if returns else "[]"
-    told = (
+    message = (
         f'{{"who":{who},"round":{data["round"]},"end":{end},"at":{data["at"]!r},'
         f'"exits":{left},"returns":{back}}}'
     )
-    return new_tuple(Row, (row.seq + 1, "done", row.who, f'{row.body[:-1]},"{_JOINED}":{told}}}'))
+    return new_tuple(
+        Row, (row.seq + 1, "done", row.who, f'{row.body[:-1]},"{_JOINED}":{message}}}')
+    )
 
 
 @lru_cache(maxsize=1024)
 def _who(frame: Frame, node: str, ordinal: Ordinal) -> str:
-    """Who turns, as JSON: the same for all rounds of a cycle."""
+    """Return the ids of a cycle's round as JSON: the same for all rounds of a cycle."""
     return _encode([frame, node, ordinal])
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether both are the same JSON text."""
+    """Return whether both are the same JSON text."""
     if one is other:
         return True
     kind = cast("type[Any]", type(one))
@@ -145,7 +147,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def entries_of(row: Row, crc: int, run_id: str) -> list[tuple[int, Entry]]:
-    """The entries of a row, with their numbers.
+    """Return the entries of a row, with their numbers.
 
     Raises: JournalError (AX511): it is not what was stored.
     """
@@ -153,31 +155,31 @@ def entries_of(row: Row, crc: int, run_id: str) -> list[tuple[int, Entry]]:
         raise damaged(run_id, row.seq, "its checksum is wrong")
     frame, node, ordinal = json.loads(row.who) if row.who else ((), "", ())
     data: dict[str, Any] = json.loads(row.body)
-    told = data.pop(_JOINED, None) if row.kind == "done" else None
+    report = data.pop(_JOINED, None) if row.kind == "done" else None
     entry = Entry(row.kind, tuple(frame), node, tuple(ordinal), data)
-    if told is None:
+    if report is None:
         return [(row.seq, entry)]
-    frame, node, ordinal = told["who"]
+    frame, node, ordinal = report["who"]
     left = {
-        name: [[*data["sends"][at], list(entry.ordinal)] for at in told[name]]
+        name: [[*data["sends"][at], list(entry.ordinal)] for at in report[name]]
         for name in ("exits", "returns")
     }
-    said = {
-        "round": told["round"],
+    given = {
+        "round": report["round"],
         "changes": data["delta"],
         **left,
-        "end": told["end"],
-        "at": told["at"],
+        "end": report["end"],
+        "at": report["at"],
         "used": data["used"],
     }
     return [
         (row.seq - 1, entry),
-        (row.seq, Entry("round", tuple(frame), node, tuple(ordinal), said)),
+        (row.seq, Entry("round", tuple(frame), node, tuple(ordinal), given)),
     ]
 
 
 def damaged(run_id: str, seq: int, how: str) -> JournalError:
-    """An entry is not what was stored."""
+    """Return the error for an entry that differs from what was stored."""
     return JournalError(
         f'entry {seq} of the run "{run_id}" is damaged: {how}.',
         id="AX511",
@@ -222,7 +224,7 @@ class Files:
         return f"@{name}"
 
     def get(self, body: str, run_id: str, seq: int) -> str:
-        """What ``body`` stands for. Raises: JournalError (AX511)."""
+        """Return the value that ``body`` stands for. Raises: JournalError (AX511)."""
         if not body.startswith("@"):
             return body
         name = body[1:]

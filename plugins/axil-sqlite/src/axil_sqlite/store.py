@@ -60,7 +60,7 @@ _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "c
 class Store:
     """An open database.
 
-    ``lock`` is held by whoever uses the connection; ``alone`` by whoever writes, among all
+    ``lock`` is held by users of the connection; ``alone`` by the writer, among all
     processes.
     """
 
@@ -138,11 +138,11 @@ class Store:
     def _migrate(self, connection: sqlite3.Connection) -> None:
         version = int(connection.execute("pragma user_version").fetchone()[0])
         if version > VERSION:
-            told = (
+            message = (
                 "it was written by a newer axil-sqlite "
                 f"(format {version}; this one knows {VERSION})"
             )
-            raise unusable(self.folder, told, "Upgrade axil-sqlite, or choose another folder.")
+            raise unusable(self.folder, message, "Upgrade axil-sqlite, or choose another folder.")
         for next in range(version + 1, VERSION + 1):
             if version:
                 path = self.path.with_suffix(f".before-{next}")
@@ -192,7 +192,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
-        """One transaction. Raises: sqlite3.Error; nothing of it is kept then."""
+        """Open one transaction. Raises: sqlite3.Error; the transaction is then rolled back."""
         with self.alone():
             self.connection.execute("begin immediate")
             try:
@@ -205,7 +205,7 @@ class Store:
                 raise
 
     def one(self, sql: str, *values: Any) -> Any:
-        """The first row, or None."""
+        """Return the first row, or None."""
         return self.connection.execute(sql, values).fetchone()
 
     def close(self) -> None:
@@ -218,7 +218,7 @@ class Store:
 
 
 def unusable(folder: Path, why: str, hint: str) -> JournalError:
-    """A journal cannot be used where it is."""
+    """Return the error for a journal that cannot be used at its place."""
     return JournalError(f"the journal in {folder} cannot be used: {why}.", id="AX510", hint=hint)
 
 

@@ -1,7 +1,8 @@
-"""What all books of a process have appended, committed together: many runs share a disk's wait.
+"""The writer for all books of a process: their entries are committed together, so that many runs
+share one wait for the disk.
 
-A book's rows go into its own queue. Whoever needs them safe asks; the writer's thread takes what
-has come together by then, from every book that somebody waits for, and commits it as one
+A book's rows go into its own queue. A caller that needs them safe asks; the writer's thread takes
+what has come together by then, from every book that somebody waits for, and commits it as one
 transaction. Where safety does not mean the disk (``normal``), the event loop commits itself, once
 for all who asked in one turn: that takes less time than waking a thread.
 
@@ -64,8 +65,8 @@ checksum.
 
 
 class _Part(NamedTuple):
-    """What one transaction has of a book: as it was when its rows were taken, whatever happens to
-    it meanwhile.
+    """The rows of a book in one transaction: as they were when they were taken, whatever happens to
+    the book meanwhile.
     """
 
     book: SqliteBook
@@ -141,7 +142,7 @@ class Writer:
                     self.commit(closing)
 
     def _ask(self, asked: Sequence[tuple[SqliteBook, Waiter | None]]) -> bool:
-        """Have the thread commit. False: there is none, so whoever asks does it."""
+        """Have the thread commit. False: there is none, so the caller does it."""
         with self._gate:  # other event loops ask, too, and somebody may close
             if self._closed or not self._has_thread():
                 return False
@@ -186,7 +187,7 @@ class Writer:
         with self.lock:
             taken: list[_Part] = []
             try:
-                # files, too: until a row names it, a file is nobody's, and ``shrink`` takes it
+                # files, too: until a row names it, a file has no owner, and ``shrink`` takes it
                 with self.store.writing() as connection:
                     for book in books:
                         taken.append(_part(book, self.stored))
@@ -197,9 +198,9 @@ class Writer:
                 # whatever it is: those who wait hear of it, the thread lives on, and nothing is
                 # written behind a gap
             ) as error:
-                told = str(error) or type(error).__name__
+                message = str(error) or type(error).__name__
                 fault = JournalError(
-                    f"the journal in {self.store.folder} cannot be written: {told}.",
+                    f"the journal in {self.store.folder} cannot be written: {message}.",
                     id="AX512",
                     hint="Make room or mend the disk; "
                     "then resume the run: what was safe before is.",
@@ -233,7 +234,7 @@ class Writer:
         return seq, kind, who, kept, row.crc
 
     def _put(self, connection: sqlite3.Connection, taken: Sequence[_Part]) -> None:
-        """All books' rows in few statements; a book that does not hold its run any more is left
+        """Insert all books' rows in few statements; a book that no longer holds its run is left
         out, with a ``fault``.
         """
         parts: list[_Part] = []
@@ -356,10 +357,12 @@ class Writer:
         book.id, book.epoch = id, epoch + 1
 
     def is_alive(self, owner: str, beat: float, run_id: str) -> bool:
-        """Whether a holder is still there: its process is, and it has shown life of late."""
+        """Return whether a holder is alive: its process exists, and it has renewed its claim of
+        late.
+        """
         host, pid, started, _ = owner.rsplit(":", 3)
         if owner == self.owner:
-            # whoever looks does not hold the lock
+            # a reader does not hold the lock
             return any(book.run_id == run_id for book in self._held.copy())
         if host == socket.gethostname():
             now = _started(int(pid))
@@ -384,7 +387,7 @@ class Writer:
         """Write all that is left, end the thread, and close the database.
 
         In the thread itself only what is under way comes first: the collector may come by there,
-        and find that nobody has the journal.
+        and find that the journal is free.
         """
         with self._gate:
             self._closed = True
@@ -406,7 +409,7 @@ class Writer:
 
 
 def _taken(rows: deque[Row]) -> list[Row]:
-    """What is there, taken away."""
+    """Take and return the rows that are there."""
     taken: list[Row] = []
     # meanwhile the book may have taken back the last one, to say it together with the next
     with suppress(IndexError):
@@ -416,7 +419,7 @@ def _taken(rows: deque[Row]) -> list[Row]:
 
 
 def insert(connection: sqlite3.Connection, values: list[Any]) -> None:
-    """Rows of entries, one behind the other."""
+    """Insert rows of entries, one behind the other."""
     at = 0
     for several in _SEVERAL:
         while len(values) - at >= 6 * several:
@@ -430,7 +433,7 @@ def _tell(waiters: Iterable[tuple[SqliteBook, Waiter]]) -> None:
     for book, waiter in waiters:
         by_loop.setdefault(waiter.get_loop(), deque()).append((book, waiter))
     for loop, theirs in by_loop.items():
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: there are no waiters any more
             loop.call_soon_threadsafe(_settle, theirs)
 
 
@@ -450,8 +453,8 @@ def _whose(owner: str) -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process began, as the system counts, so that a number that is used again is not taken
-    for it.
+    """Return when a process began, by the system's count, so that a reused process number is
+    recognised.
 
     Empty: there is no such process; "?": it is not known.
     """

@@ -66,7 +66,7 @@ class Child:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the program itself runs."""
+        """True if the program itself runs."""
         return self.process.returncode is None
 
     def signal(self, number: int) -> None:

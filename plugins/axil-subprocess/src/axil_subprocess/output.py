@@ -1,4 +1,4 @@
-"""What a program writes on one pipe, kept up to a limit."""
+"""The output of a program on one pipe, kept up to a limit."""
 
 from __future__ import annotations
 

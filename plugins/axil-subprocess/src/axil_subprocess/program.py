@@ -19,7 +19,7 @@ _GRACE: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a program ended."""
+    """The end of a program."""
 
     exit_code: int | None
     """None: its time was up; negative: a signal ended it."""

@@ -1,5 +1,5 @@
-"""What a plugin author proves a plugin with: a virtual clock, a recorder, scripted models, random
-graphs, golden traces.
+"""Tools for plugin authors: a virtual clock, a recorder, scripted models, random graphs, golden
+traces.
 
 Nothing is imported until it is used, and nothing is registered with pytest: say ``pytest_plugins =
 ["axil_testing.fixtures"]``.

@@ -81,7 +81,7 @@ def model_script(request: pytest.FixtureRequest) -> Iterator[ModelScript]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cassette:
-    """Where a test's exchanges with models are kept."""
+    """The place of a test's exchanges with models."""
 
     path: Path
     is_recording: bool
@@ -125,7 +125,7 @@ def _cassette(request: pytest.FixtureRequest) -> Path:
 
 
 def _mode(config: pytest.Config) -> Mode:
-    """The flag, else the environment.
+    """Return the flag, else the environment.
 
     Raises: ConfigError (AX712): the environment names no mode.
     """

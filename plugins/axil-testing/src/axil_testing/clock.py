@@ -1,4 +1,4 @@
-"""A clock that jumps: whoever sleeps is woken when nothing else can run; no real time passes."""
+"""A clock that jumps: a sleeper is woken when nothing else can run; no real time passes."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class VirtualClock:
         return f"VirtualClock({self._now}, {self.sleeping} sleeping)"
 
     def now(self) -> float:
-        """Seconds."""
+        """Return the time in seconds."""
         return self._now
 
     def wall(self) -> float:
-        """The same, taken for seconds since 1970: by this clock questions are due.
+        """Return the same, taken for seconds since 1970: by this clock questions are due.
 
         A later process has a clock that starts later.
         """
@@ -54,7 +54,7 @@ class VirtualClock:
 
     @property
     def sleeping(self) -> int:
-        """How many are waiting for a later time."""
+        """The number of sleepers that wait for a later time."""
         return sum(1 for *_, woken in self._sleepers if not woken.done())
 
     def advance(self, seconds: float) -> None:

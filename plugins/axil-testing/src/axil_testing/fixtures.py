@@ -38,13 +38,13 @@ __all__ = [
 
 @pytest.fixture
 def virtual_clock() -> VirtualClock:
-    """A clock that jumps: give it to a run as ``clock``."""
+    """Return a clock that jumps: give it to a run as ``clock``."""
     return VirtualClock()
 
 
 @pytest.fixture
 def recorder() -> Recorder:
-    """An observer that keeps what happened."""
+    """Return an observer that keeps what happened."""
     return Recorder()
 
 
@@ -93,7 +93,7 @@ class Bench:
         return self
 
     def take(self) -> list[str]:
-        """All that is due now."""
+        """Return all that is due now."""
         names: list[str] = []
         while (task := self.machine.take()) is not None:
             name = str(Activation((), self.plan.nodes[task.node].name, task.ordinal))
@@ -125,11 +125,11 @@ class Bench:
         return self
 
     def payloads(self, name: str) -> list[Any]:
-        """What an activation at work was given, in edge order."""
+        """Return the payloads of an activation at work, in edge order."""
         return [token.payload for token in self.at_work[name].tokens]
 
     def state(self, name: str) -> dict[str, Any]:
-        """The state that an activation at work began with."""
+        """Return the state that an activation at work began with."""
         return dict(self.at_work[name].state)
 
     @property
@@ -139,11 +139,11 @@ class Bench:
 
     @property
     def exits(self) -> list[tuple[str, Any]]:
-        """What has left so far: the edge and its payload."""
+        """The exits so far: the edge and its payload."""
         return [(self.plan.graph.edges[e.edge].name, e.payload) for e in self.machine.exits]
 
     def end(self) -> FrameResult:
-        """What is left behind."""
+        """Return the result that is left at the end."""
         return self.machine.end()
 
     def put(self, *payloads: tuple[str, Any]) -> Bench:
@@ -196,15 +196,15 @@ def machine() -> MakeBench:
 def _edge(word: str) -> EdgeSpec:
     ends, *labels = word.split(":")
     source, target = ends.split(">")
-    said = dict(label.split("=") for label in labels if "=" in label)
-    unknown = {label for label in labels if label != "data"} - {f"group={said.get('group')}"}
+    data = dict(label.split("=") for label in labels if "=" in label)
+    unknown = {label for label in labels if label != "data"} - {f"group={data.get('group')}"}
     if unknown:
         raise ValueError(f'"{word}": an edge is "a>b", "a>b:group=x" or "a>b:data".')
     return EdgeSpec(
         source={"in": "@entry"}.get(source, source),
         target={"out": "@exit"}.get(target, target),
         trigger="data" not in labels,
-        group=said.get("group", ""),
+        group=data.get("group", ""),
     )
 
 

@@ -29,7 +29,7 @@ class Deviation(AssertionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What one run did, as plain data."""
+    """The course of one run, as plain data."""
 
     status: str
     output: Any
@@ -47,7 +47,7 @@ class Trace:
     """Paths of nodes in the order in which they ended: for ``order``, never written down."""
 
     def as_data(self) -> dict[str, Any]:
-        """JSON data, in a stable order, without what the clock decided."""
+        """Return JSON data, in a stable order, without what the clock decided."""
         data = {name: getattr(self, name) for name in self.__slots__ if name != "finished"}
         return cast("dict[str, Any]", json.loads(_json(data)))
 
@@ -109,7 +109,7 @@ class Golden:
 
 
 def traced(recorder: Recorder, result: Result, hidden: Iterable[str] = ()) -> Trace:
-    """The trace of a run that a recorder watched."""
+    """Return the trace of a run that a recorder watched."""
     done = sorted(
         (record for record in recorder if record.status == "done"), key=lambda record: record.name
     )
@@ -148,8 +148,8 @@ def steps(recorder: Recorder) -> list[list[str]]:
 def _place(
     plan: Any, activation: Activation, first: Mapping[tuple[str | int, ...], str]
 ) -> tuple[Any, ...]:
-    """Where an activation stands: levels of the scopes around it and rounds, outermost first; (0,
-    number) or (1, name) each.
+    """Return the position of an activation: levels of the scopes around it and rounds, outermost
+    first; (0, number) or (1, name) each.
     """
     place: list[tuple[int, Any]] = []
     parts = [*activation.frame, activation.node]
@@ -183,7 +183,7 @@ def _inside(
 
 
 def differences(expected: Mapping[str, Any], trace: Trace) -> list[str]:
-    """Where a trace differs from what is expected, as data; only what is expected is compared.
+    """Return where a trace differs from the expectation, as data; only expected keys are compared.
 
     Order within a step is no difference.
     """
@@ -207,8 +207,8 @@ def differences(expected: Mapping[str, Any], trace: Trace) -> list[str]:
 
 
 def _disorder(groups: Sequence[Sequence[str]], finished: Sequence[str]) -> list[str]:
-    """Nodes of a later group that ended before nodes of an earlier one, by path; the last firing
-    counts as its end.
+    """Return nodes of a later group that ended before nodes of an earlier one, by path; the last
+    firing counts as its end.
     """
     ends = {path: position for position, path in enumerate(finished)}
     begins = {path: finished.index(path) for path in ends}

@@ -1,4 +1,4 @@
-"""Random graphs for hypothesis: small enough to shrink, wild enough to find what nobody thought of.
+"""Random graphs for hypothesis: small enough to shrink, varied enough to find unexpected faults.
 
 What every node gives is a number that depends on all it saw: its payloads in order, its state, how
 often it fired. So one difference anywhere shows everywhere behind it, and two runs of one graph
@@ -54,13 +54,13 @@ _VALUES: dict[str, Callable[[int], Any]] = {
 
 
 def digest(value: Any) -> int:
-    """A number that differs where values differ."""
+    """Return a number that differs where values differ."""
     return zlib.crc32(repr(value).encode())
 
 
 def seen_by(task: Task) -> tuple[list[Any], list[tuple[str, Any]]]:
-    """All that a body can see: its payloads in edge order, and its state by name, without what
-    nodes keep for themselves.
+    """Return all that a body can see: its payloads in edge order, and its state by name, without
+    what nodes keep for themselves.
     """
     return [token.payload for token in task.tokens], sorted(
         (k, v) for k, v in task.state.items() if not k.startswith("@")
@@ -83,7 +83,7 @@ class RandomNode:
     """It is a graph."""
 
     def fire(self, task: Task) -> Out:
-        """What it does; counts its firings in what it keeps for itself."""
+        """Return the body of a node; it counts its firings in its local dict."""
         own = f"@node/{self.name}"
         n = (task.state.get(own) or {}).get("n", 0) + 1
         d = digest((self.name, task.ordinal, n, *seen_by(task)))
@@ -115,7 +115,9 @@ class RandomEdge:
     routed: bool = False
 
     def takes(self, payload: Any) -> bool:
-        """Its condition: decided by source, target, the source's n-th firing, and the payload."""
+        """Return its condition: decided by source, target, the source's n-th firing, and the
+        payload.
+        """
         n = payload.get("n", 1)
         n = n if isinstance(n, int) else len(n)
         return self.table[min(n, len(self.table)) - 1] and (
@@ -143,7 +145,7 @@ class RandomGraph:
     def spec(
         self, wrap: Callable[[Call, RandomNode], Call] | None = None, mode: str = "inline"
     ) -> GraphSpec:
-        """The graph.
+        """Return the graph.
 
         Args:
             wrap: gives another body to use instead, for each node.
@@ -225,7 +227,7 @@ def _edge(edge: RandomEdge) -> EdgeSpec:
 
 
 def _counted(state: Any) -> dict[str, Any]:
-    """A filter that every field but one passes unchanged: what grows keeps its history."""
+    """Return a filter that every field but one passes unchanged: what grows keeps its history."""
     return {**state, "last": (state.get("last") or 0) + 1}
 
 
@@ -252,7 +254,7 @@ _TABLES: tuple[tuple[bool, ...], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What random graphs may have."""
+    """The features that random graphs may have."""
 
     cyclic: bool = False
     typed: bool | None = None
@@ -316,8 +318,8 @@ class _Maker:
         self.edges.setdefault((source, target), edge)
 
     def table(self, bits: int, *, back: bool) -> tuple[bool, ...]:
-        """When an edge is taken: in dense graphs back edges at first and some others later, so that
-        cycles turn and are left.
+        """Return when an edge is taken: in dense graphs back edges at first and some others later,
+        so that cycles turn and are left.
         """
         if not self.dense:
             return _TABLES[bits >> 2 & 7]
@@ -364,7 +366,7 @@ def graphs(**wishes: Any) -> st.SearchStrategy[RandomGraph]:
 
     ``wishes``: fields of ``Wishes``.
 
-    Acyclic unless told otherwise. A cyclic one ends: edges that lead back are taken a few times
+    Acyclic by default. A cyclic one ends: edges that lead back are taken a few times
     only, and cycles have a limit that is an exit. It may be entered at several nodes at once, which
     fails: pass over runs that are not ``done``.
     """
@@ -381,5 +383,7 @@ def graphs(**wishes: Any) -> st.SearchStrategy[RandomGraph]:
 
 
 def random_graph(seed: int, **wishes: Any) -> RandomGraph:
-    """The one dense graph of a seed: for benchmarks, and to see again what hypothesis found."""
+    """Return the one dense graph of a seed: for benchmarks, and to see again what hypothesis
+    found.
+    """
     return _Maker(Wishes(**wishes), random.Random(seed).randint, dense=True).make()

@@ -63,7 +63,7 @@ class Recorder:
         return iter(self.records)
 
     def names(self, status: Outcome = "done", *, kind: str | None = None) -> list[str]:
-        """The activations that ended so, in the order in which they did."""
+        """Return the activations that ended so, in the order in which they did."""
         return [
             record.name
             for record in self.records
@@ -71,7 +71,7 @@ class Recorder:
         ]
 
     def order(self) -> list[str]:
-        """The paths of the nodes that fired, graphs and cycles left out."""
+        """Return the paths of the nodes that fired, graphs and cycles left out."""
         return [
             record.path
             for record in self.records
@@ -79,11 +79,11 @@ class Recorder:
         ]
 
     def count(self, path: str) -> int:
-        """How often the node at ``path`` fired."""
+        """Return how often the node at ``path`` fired."""
         return self.order().count(path)
 
     def __getitem__(self, name: str) -> Recorded:
-        """The record of one activation. Raises: KeyError, naming those there are."""
+        """Return the record of one activation. Raises: KeyError, naming those there are."""
         for record in self.records:
             if record.name == name:
                 return record

@@ -1,4 +1,4 @@
-"""A model that says what it was told to say: for tests, examples and demos without a key and
+"""A model with scripted replies: for tests, examples and demos without a key and
 without a network.
 
 It is a plain class, tied to no framework: messages go in as dicts with ``role`` and ``content``,
@@ -89,7 +89,7 @@ class ScriptedModel:
 
         Raises: ScriptedFailure: the reply is a status.
         """
-        said = {
+        data = {
             role: [_text(m.get("content")) for m in messages if m.get("role") == role]
             for role in ("system", "user")
         }
@@ -98,7 +98,7 @@ class ScriptedModel:
             (
                 i
                 for i, each in enumerate(self.rules)
-                if _matches(each.get("match") or {}, said, model)
+                if _matches(each.get("match") or {}, data, model)
             ),
             None,
         )
@@ -110,7 +110,7 @@ class ScriptedModel:
                 "rule": rule,
             }
         )
-        return await self._reply(self._next(rule), said["user"], messages)
+        return await self._reply(self._next(rule), data["user"], messages)
 
     def reset(self) -> None:
         """Forget all calls and begin every rule's replies again."""
@@ -162,7 +162,7 @@ def _matches(match: Mapping[str, Any], said: Mapping[str, list[str]], model: str
 
 
 def _text(content: Any) -> str:
-    """What a message says: a text, or the texts of its parts."""
+    """Return the text of a message, or the texts of its parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, Sequence):

@@ -1,5 +1,5 @@
-"""What a typed field accepts, and how its values are written down: pydantic's validators, made to
-fit ``state``.
+"""The check of a typed field's values, and their form as data: pydantic's validators, adapted to
+``state``.
 
 A value is checked in lax mode. Values of fields that grow stay ``Log``s; what a journal keeps is
 read back before it is accepted, so a value that would come back different is refused while it can
@@ -54,8 +54,8 @@ def _made(kind: Any, config: Mapping[str, Any]) -> Any:
 
 
 class Checks:
-    """What one field accepts, and how its values are written down: calling it gives the value as
-    the field's type.
+    """The check of one field's values, and their form as data: a call returns the value as the
+    field's type.
     """
 
     __slots__ = ("_full", "_loose", "_name", "_stays", "log")
@@ -145,10 +145,10 @@ class Checks:
         form, value = data
         return self.decode(value) if form == "typed" else value
 
-    def _unwritable(self, value: Any, told: str) -> JournalError:
+    def _unwritable(self, value: Any, text: str) -> JournalError:
         hint = "Write plain data, or declare the field as the exact type."
         return JournalError(
-            f"a value of type {type(value).__name__} cannot be kept in a journal: {told}",
+            f"a value of type {type(value).__name__} cannot be kept in a journal: {text}",
             id="AX501",
             hint=hint,
         )
@@ -161,11 +161,11 @@ def _validated(adapter: Any, value: Any) -> Any:
         return adapter.validate_python(value)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
-        told = [
+        lines = [
             ": ".join(part for part in (".".join(map(str, each["loc"])), each["msg"]) if part)
             for each in found
         ]
-        raise ValueError(format_names(told, most=3)) from error
+        raise ValueError(format_names(lines, most=3)) from error
 
 
 _ATOMS: Final = (str, int, float, bool, bytes, type(None), None, Any)
@@ -173,8 +173,8 @@ _CONTAINERS: Final = (list, tuple, set, frozenset, dict)
 
 
 def is_plain(kind: Any) -> bool:
-    """Say whether the journal keeps values of the type as they are; of ``Any`` nobody knows, so it
-    judges each value.
+    """Return whether the journal keeps values of the type as they are; of ``Any`` it is unknown, so
+    it judges each value.
     """
     if any(kind is each for each in (*_ATOMS, *_CONTAINERS)):
         return True

@@ -94,8 +94,8 @@ def schema_of(model: Any, *, resolve: Resolve | None = None) -> Schema:
     elif _is_typed_dict(model):
         declared, view, config = _of_typed_dict(model), StateView, _config(model)
     else:
-        told = f"a state's schema is a pydantic model or a TypedDict; found {model!r}."
-        raise SpecError(Problem("AX153", "", told, "Give the class, not an instance."))
+        message = f"a state's schema is a pydantic model or a TypedDict; found {model!r}."
+        raise SpecError(Problem("AX153", "", message, "Give the class, not an instance."))
     schema = _schema(model.__name__, declared, view, config, resolve or _resolved)
     if resolve is None:
         _made[model] = schema
@@ -408,14 +408,14 @@ def _field(
         loose = full if declared.full is declared.kind else adapter(declared.kind, config)
     except (TypeError, NameError, RuntimeError) as error:
         # pydantic's own are RuntimeErrors, TypeErrors and NameErrors
-        told = str(error).splitlines()[0]
+        report = str(error).splitlines()[0]
         hint = (
             "typing_extensions.TypedDict works on every Python."
-            if "typing_extensions" in told
+            if "typing_extensions" in report
             else ""
         )
         problems.append(
-            Problem("AX154", where, f"values of this type cannot be validated: {told}", hint)
+            Problem("AX154", where, f"values of this type cannot be validated: {report}", hint)
         )
         return None
     if reducer is None:

@@ -26,7 +26,7 @@ _SITE_LOCAL: Final = ipaddress.IPv6Network("fec0::/10")
 
 
 async def resolved(host: str, port: int) -> Sequence[str]:
-    """The addresses of a host, as the system knows them. Raises: FetchFault (AX878)."""
+    """Return the addresses of a host, as the system knows them. Raises: FetchFault (AX878)."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -35,7 +35,7 @@ async def resolved(host: str, port: int) -> Sequence[str]:
 
 
 def inside(address: Address) -> Iterator[Address]:
-    """The address, and those that it stands for: IPv4 in IPv6, in all its spellings."""
+    """Yield the address, and those that it stands for: IPv4 in IPv6, in all its spellings."""
     yield address
     if isinstance(address, ipaddress.IPv4Address):
         return
@@ -51,7 +51,7 @@ def inside(address: Address) -> Iterator[Address]:
 
 
 def is_public(address: Address) -> bool:
-    """Whether it is in the public internet, whatever it stands for.
+    """Return whether the address is in the public internet, also where it stands for another.
 
     >>> [is_public(ipaddress.ip_address(a)) for a in ("93.184.216.34", "10.0.0.1",
     ...     "::ffff:127.0.0.1", "169.254.169.254")]
@@ -72,8 +72,8 @@ def is_public(address: Address) -> bool:
 
 
 def _stands_for_another(address: ipaddress.IPv6Address) -> bool:
-    """Whether only what it stands for counts: these networks are not global by themselves, or are
-    whatever is in them.
+    """Return whether only the embedded address counts: these networks are not global by themselves,
+    or are whatever is in them.
     """
     return address.ipv4_mapped is not None or address in _NAT64
 
@@ -81,7 +81,7 @@ def _stands_for_another(address: ipaddress.IPv6Address) -> bool:
 async def chosen(
     host: str, port: int, allowed: Sequence[Network], resolve: Resolve = resolved
 ) -> str:
-    """The address to connect to; looked up once, so what was checked is what is used.
+    """Return the address to connect to; looked up once, so what was checked is what is used.
 
     Raises: AddressRefused (AX877): one of the host's addresses is neither public nor ``allowed``;
     FetchFault (AX878): no such host.
@@ -91,8 +91,8 @@ async def chosen(
         raise FetchFault("AX878", f'the host "{host}" has no address.', "Look at the address.")
     for each in found:
         if not is_public(each) and not any(each in network for network in allowed):
-            told = f'"{host}" is {each}, which is not in the public internet.'
+            message = f'"{host}" is {each}, which is not in the public internet.'
             raise AddressRefused(
-                "AX877", told, "Whoever wrote the workflow can allow it: allow_networks."
+                "AX877", message, "The workflow's author can allow it: allow_networks."
             )
     return str(found[0])

@@ -16,7 +16,7 @@ class Basics(Tools):
     """``basics``: the time, waiting, and asking a person."""
 
     class Config(ToolsConfig, frozen=True):
-        """Which tools, and how long they may wait."""
+        """The tools, and their time limit."""
 
         sleep_seconds: int | float = Field(
             default=3600, ge=0, allow_inf_nan=False, description="How long sleep may wait at most."

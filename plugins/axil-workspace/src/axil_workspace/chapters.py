@@ -21,7 +21,7 @@ _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chapter:
-    """Where a chapter is in a list of lines."""
+    """The place of a chapter in a list of lines."""
 
     title: str
     level: int
@@ -49,7 +49,7 @@ def chapters_of(lines: Sequence[str]) -> list[Chapter]:
 
 
 def _headings(lines: Sequence[str]) -> list[tuple[int, int, str]]:
-    """The line, level and title of each heading."""
+    """Return the line, level and title of each heading."""
     found: list[tuple[int, int, str]] = []
     fence = ""
     for number, line in enumerate(lines):
@@ -164,7 +164,7 @@ def ordered(lines: Sequence[str], paths: Sequence[str]) -> list[str]:
 
 
 def _joined(before: Sequence[str], new: Sequence[str], after: Sequence[str]) -> list[str]:
-    """The three, with one empty line between two of them."""
+    """Return the three, with one empty line between two of them."""
     parts = [_trimmed(before), _trimmed(new), _trimmed(after)]
     found: list[str] = []
     for part in parts:

@@ -28,10 +28,10 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Programs(Tools):
-    """What tools that run programs have in common."""
+    """The shared settings of tools that run programs."""
 
     class Config(ToolsConfig, frozen=True):
-        """Which tools, and what a program may use."""
+        """The tools, and the limits of a program."""
 
         timeout_seconds: int | float = Field(
             default=60, gt=0, allow_inf_nan=False, description="How long a program may run at most."
@@ -56,7 +56,7 @@ class Programs(Tools):
         )
 
     def bounds(self, timeout_seconds: float | None = None) -> Bounds:
-        """What a program may use; a wish for a shorter time is heard."""
+        """Return the limits of a program; a request for a shorter time is granted."""
         config = self.config
         return Bounds(
             timeout_seconds=min(config.timeout_seconds, timeout_seconds or config.timeout_seconds),
@@ -82,7 +82,7 @@ class Code(Programs):
     """``code``: run Python and other programs in the run's workspace."""
 
     class Config(Programs.Config, frozen=True):
-        """Which programs, and what they may use."""
+        """The programs, and their limits."""
 
         programs: tuple[str, ...] = Field(
             default=(), description="Programs that run_command may start; empty: any."
@@ -90,7 +90,7 @@ class Code(Programs):
 
     provides: ClassVar = ("run_code", "run_command")
 
-    @again("external")  # nobody knows what the program did
+    @again("external")  # the program's effects are unknown
     async def run_code(
         self, ctx: Any, code: Annotated[str, "a Python program"], timeout_seconds: Seconds = 60
     ) -> Any:
@@ -108,7 +108,7 @@ class Code(Programs):
             ended = await self.started(
                 ctx, [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START, str(program)], bounds
             )
-        return ended.told(bounds)
+        return ended.as_data(bounds)
 
     @again("external")
     async def run_command(
@@ -133,18 +133,18 @@ class Code(Programs):
             hint = f"There are {', '.join(self.config.programs)}."
             raise NotAllowed("AX876", f'"{command[0]}" may not be started here.', hint)
         bounds = self.bounds(timeout_seconds)
-        return (await self.started(ctx, command, bounds, given=stdin)).told(bounds)
+        return (await self.started(ctx, command, bounds, given=stdin)).as_data(bounds)
 
 
 def permitted(ctx: Any, what: str, to_do: str) -> None:
     """Raises: NotAllowed (AX876): the caller of the run did not allow ``what``."""
     if not ctx.allows(what):
-        hint = f'Whoever runs it can allow it: allow={{"{what}"}}, or axil run --allow {what}.'
+        hint = f'To allow it: allow={{"{what}"}}, or axil run --allow {what}.'
         raise NotAllowed("AX876", f"this run may not {to_do}.", hint)
 
 
 def program(name: str, needed_for: str) -> str:
-    """Where a program is. Raises: ProgramFault (AX879): it is not installed."""
+    """Return where a program is. Raises: ProgramFault (AX879): it is not installed."""
     found = shutil.which(name)
     if found is None:
         raise ProgramFault(

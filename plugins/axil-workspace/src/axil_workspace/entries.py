@@ -1,4 +1,4 @@
-"""What is in a folder, and how a single file of it is read and replaced."""
+"""The entries of a folder, and the reading and replacing of a single file of it."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Entry:
 
     @property
     def media_type(self) -> str:
-        """What its name says it holds."""
+        """The media type, by the file's name."""
         return mimetypes.guess_type(self.path)[0] or "application/octet-stream"
 
 
 def entry(names: tuple[str, ...], found: os.stat_result) -> Entry:
-    """What ``os.stat`` found, as an entry."""
+    """Return the result of ``os.stat`` as an entry."""
     kind = kind_of(found)
     return Entry(
         path="/".join(names),
@@ -57,7 +57,7 @@ def entry(names: tuple[str, ...], found: os.stat_result) -> Entry:
 
 
 def kind_of(found: os.stat_result) -> Kind:
-    """Which kind of thing it is."""
+    """Return the kind of the entry."""
     if stat.S_ISREG(found.st_mode):
         return "file"
     if stat.S_ISDIR(found.st_mode):
@@ -66,8 +66,8 @@ def kind_of(found: os.stat_result) -> Kind:
 
 
 def listed(folder: Folder, depth: int, hidden: bool) -> Iterator[Entry]:
-    """What is in an open folder, down to ``depth``; a folder that cannot be opened, or has gone, is
-    shown and not entered.
+    """Return the entries of an open folder, down to ``depth``; a folder that cannot be opened, or
+    has gone, is shown and not entered.
     """
     for name in folder.listed():
         if name.startswith(TEMPORARY) or (name.startswith(".") and not hidden):
@@ -90,7 +90,7 @@ def listed(folder: Folder, depth: int, hidden: bool) -> Iterator[Entry]:
 
 @contextmanager
 def reading(folder: Folder, name: str) -> Generator[BufferedReader]:
-    """A file, opened to read. Raises: FileFault: NothingThere (AX875), or no file (AX872)."""
+    """Open a file to read. Raises: FileFault: NothingThere (AX875), or no file (AX872)."""
     regular(folder, name)
     with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # it was changed since
@@ -99,7 +99,7 @@ def reading(folder: Folder, name: str) -> Generator[BufferedReader]:
 
 
 def regular(folder: Folder, name: str, *, missing_ok: bool = False) -> os.stat_result | None:
-    """What is known of a file before it is touched: special files are never opened.
+    """Return the facts about a file before it is opened: special files are never opened.
 
     Raises: FileFault (AX872, AX875).
     """
@@ -137,7 +137,7 @@ def replaced(folder: Folder, name: str, data: bytes, mode: int | None) -> os.sta
 
 @contextmanager
 def locked(folder: Folder) -> Generator[None]:
-    """One at a time, among all who change files of this folder in this way, in any process; on
+    """Lock the folder against all others that change its files in this way, in any process; on
     platforms that can lock a folder.
     """
     try:
@@ -208,8 +208,8 @@ def _no_file(name: str) -> FileFault:
     return FileFault("AX872", f'"{name}" is no plain file.', "Give the path of a file.")
 
 
-def told(error: OSError, path: str | PurePath) -> FileFault:
-    """What the system says of a path, as an error of the workspace."""
+def file_fault(error: OSError, path: str | PurePath) -> FileFault:
+    """Return the system's error about a path as an error of the workspace."""
     if error.errno == errno.ENOENT:
         return missing(path)
     if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EISDIR):

@@ -1,4 +1,4 @@
-"""What can go wrong with the files, programs and pages of a run.
+"""Errors about the files, programs and pages of a run.
 
 AxilError
 └── WorkspaceError       a sentence with an id
@@ -12,7 +12,7 @@ AxilError
     ├── ProgramFault         a program could not be started                   (RuntimeError)
     └── TextFault            a text, a pattern or an edit does not fit        (ValueError)
 
-Raised inside a tool they are told to the model, which may do better; so each says what to do.
+Raised inside a tool they are shown to the model, which may do better; so each says what to do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tools that work on the files of a run: ``files``, and each by its own name.
 
-A tool's parameters are what a model is told: there are as many as workflows that know these tools
-use.
+A tool's parameters are its description for models: there are as many as workflows that know these
+tools use.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Files(Tools):
     """
 
     class Config(ToolsConfig, frozen=True):
-        """Which tools, and how much they may read and write."""
+        """The tools, and how much they may read and write."""
 
         file_bytes: int = Field(
             default=Limits().file_bytes,
@@ -77,7 +77,7 @@ class Files(Tools):
     )
 
     def place(self, ctx: Any) -> Workspace:
-        """The run's workspace. Raises: WorkspaceError (AX874)."""
+        """Return the run's workspace. Raises: WorkspaceError (AX874)."""
         limits = Limits(
             file_bytes=self.config.file_bytes,
             total_bytes=self.config.total_bytes,
@@ -129,18 +129,18 @@ class Files(Tools):
         """
         place = self.place(ctx)
         found = _there(place, path)
-        told: dict[str, Any] = {"path": found.path or ".", "kind": found.kind}
+        data: dict[str, Any] = {"path": found.path or ".", "kind": found.kind}
         if found.kind == "file":
-            told |= {
+            data |= {
                 "size": found.size,
                 "media_type": found.media_type,
                 "sha256": place.sha256(path),
             }
             try:
-                told["lines"] = len(lines_of(decoded(place.read(path), "auto", path)[0]))
+                data["lines"] = len(lines_of(decoded(place.read(path), "auto", path)[0]))
             except TextFault:
-                told["lines"] = None
-        return told | {
+                data["lines"] = None
+        return data | {
             "modified": datetime.datetime.fromtimestamp(found.modified, datetime.UTC).isoformat(
                 timespec="seconds"
             )
@@ -235,26 +235,26 @@ class Files(Tools):
         )
 
     def _seen(self, ctx: Any, path: str) -> Any:
-        """What a file is, and the file itself if it is of a kind that models are shown, as the
-        parts of a message's content.
+        """Return the description of a file, and the file itself if models can be shown its kind, as
+        the parts of a message's content.
         """
-        told = self.describe_file(ctx, path)
-        kind = _SEEN.get(told["media_type"])
+        report = self.describe_file(ctx, path)
+        kind = _SEEN.get(report["media_type"])
         if kind is None:
-            return told
-        if told["size"] > self.config.seen_bytes:
-            return told | {
+            return report
+        if report["size"] > self.config.seen_bytes:
+            return report | {
                 "shown": False,
                 "why": f"it has more than {self.config.seen_bytes} bytes",
             }
         data = base64.b64encode(self.place(ctx).read(path)).decode("ascii")
         part = {
             "type": kind,
-            "media_type": told["media_type"],
+            "media_type": report["media_type"],
             "name": path.rpartition("/")[2],
             "data": data,
         }
-        return [{"type": "text", "text": json.dumps(told, ensure_ascii=False)}, part]
+        return [{"type": "text", "text": json.dumps(report, ensure_ascii=False)}, part]
 
     def search_files(
         self,
@@ -293,12 +293,12 @@ class Files(Tools):
             hidden=include_hidden,
         )
         found = search(self.place(ctx), wanted, Budget(self.config.search_seconds))
-        told: dict[str, Any] = {
+        data: dict[str, Any] = {
             "matches": found.matches,
             "limited": found.limited,
             "searched_files": found.searched,
         }
-        return told | ({"passed_over": found.passed_over} if found.passed_over else {})
+        return data | ({"passed_over": found.passed_over} if found.passed_over else {})
 
     # -- changing
 

@@ -5,8 +5,8 @@ no characters that hide. Then it is walked one name at a time, each opened relat
 before it and never through a symbolic link (``openat`` with ``O_NOFOLLOW``). Where a name is a
 link, its text is read and walked in the same way, from the folder that holds the link; ``..`` in it
 goes back along the folders that are held open, and is refused at the root. So between a check and a
-use there is no path that somebody could bend: what was checked is what is open. Whoever asks gets
-the open parent and one last name, and does the rest with calls that take both.
+use there is no path that another process could change: what was checked is what is open. Callers
+get the open parent and one last name, and does the rest with calls that take both.
 
 Where a platform has no calls relative to an open folder, the same walk is made with paths, and
 ``confirm`` looks again after the fact. That narrows a race and does not close it.
@@ -42,7 +42,7 @@ _NO_FOLLOW: Final = (
 
 
 def parts_of(root: Path, path: str | PurePath) -> tuple[str, ...]:
-    """The names of a path below ``root``; none: the root itself. Nothing is looked up.
+    """Return the names of a path below ``root``; none: the root itself. Nothing is looked up.
 
     >>> parts_of(Path("/r"), "./a//b.txt"), parts_of(Path("/r"), "/r/a")
     (('a', 'b.txt'), ('a',))
@@ -93,15 +93,15 @@ class Folder:
 
     @property
     def path(self) -> Path:
-        """Where it was when it was opened."""
+        """The path at which the folder was opened."""
         return self.root.joinpath(*self.names)
 
     def at(self, name: str) -> tuple[str, dict[str, Any]]:
-        """What calls of ``os`` are given for something in it."""
+        """Return the arguments of ``os`` calls for an entry of the folder."""
         return (name, {"dir_fd": self.fd}) if self.fd is not None else (str(self.path / name), {})
 
     def lstat(self, name: str) -> os.stat_result | None:
-        """What ``name`` is, links as links; None: nothing is there."""
+        """Return the facts about ``name``, links as links; None: there is no such entry."""
         target, ways = self.at(name)
         try:
             return os.stat(target, follow_symlinks=False, **ways)
@@ -109,7 +109,7 @@ class Folder:
             return None
 
     def link(self, name: str) -> str | None:
-        """The text of a link; None: it is none."""
+        """Return the text of a link; None: it is none."""
         target, ways = self.at(name)
         try:
             return os.readlink(target, **ways)
@@ -119,7 +119,9 @@ class Folder:
             raise
 
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
-        """A file of this folder, opened; never through a link. Raises: OSError; PathRefused."""
+        """Return a file of this folder, opened; never through a link. Raises: OSError;
+        PathRefused.
+        """
         target, ways = self.at(name)
         fd = os.open(target, flags | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0), mode, **ways)
         try:
@@ -137,7 +139,9 @@ class Folder:
                 raise escaped(name)
 
     def enter(self, name: str) -> Folder:
-        """A folder of this folder, opened. Raises: OSError: NotADirectoryError for a link."""
+        """Return a folder of this folder, opened. Raises: OSError: NotADirectoryError for a
+        link.
+        """
         if self.fd is None:
             found = self.lstat(name)
             if found is None:
@@ -149,7 +153,7 @@ class Folder:
         return Folder(self.root, (*self.names, name), fd)
 
     def listed(self) -> list[str]:
-        """The names in it, sorted."""
+        """Return the names in it, sorted."""
         return sorted(os.listdir(self.path if self.fd is None else self.fd))
 
     def mkdir(self, name: str) -> None:
@@ -184,7 +188,7 @@ class Folder:
 
 
 def escaped(name: str) -> PathRefused:
-    """A link leads out."""
+    """Return a link leads out."""
     return PathRefused(
         "AX871",
         f'"{name}" is a link that leads out of the workspace.',
@@ -193,7 +197,7 @@ def escaped(name: str) -> PathRefused:
 
 
 def opened(root: Path) -> Folder:
-    """The root. Raises: OSError: it is not there, or is a link."""
+    """Return the root. Raises: OSError: it is not there, or is a link."""
     if not HAS_AT:
         if not root.is_dir():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(root))

@@ -10,7 +10,7 @@ the kernel enforces on each process (processor time, address space, file size); 
 covers, the number of processes and the memory of all of them, is looked at a few times a second. On
 Linux it adopts orphans (it is a "subreaper"), so that a program that sends itself to the background
 is still among its descendants; elsewhere what leaves the program's process group is out of reach.
-How the program ended is told through the pipe ``SETTINGS["status"]``, as JSON.
+The end of the program is reported through the pipe ``SETTINGS["status"]``, as JSON.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ def main(settings: Mapping[str, Any], command: Sequence[str]) -> None:
     if child == 0:
         _begin(settings, command, limits, status)
     os.close(int(settings["stdin"]))
-    told = _watch(child, settings)
+    report = _watch(child, settings)
     _end(child)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    told["cpu_seconds"] = round(used.ru_utime + used.ru_stime, 3)
-    os.write(status, (json.dumps(told) + "\n").encode())
+    report["cpu_seconds"] = round(used.ru_utime + used.ru_stime, 3)
+    os.write(status, (json.dumps(report) + "\n").encode())
 
 
 def _limits(settings: Mapping[str, Any]) -> list[tuple[int, int, int]]:
-    """What the kernel enforces: kind, soft and hard limit."""
+    """Return the limits that the kernel enforces: kind, soft and hard limit."""
     seconds = int(settings["cpu_seconds"])
     limits = [
         (resource.RLIMIT_CPU, seconds, seconds + 1),
@@ -139,7 +139,7 @@ def _end(child: int) -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """All processes that come from ``pid``, where the system says so."""
+    """Return all processes that come from ``pid``, where the system says so."""
     found: list[int] = []
     waiting = [pid]
     while waiting:
@@ -155,7 +155,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def _memory(pid: int) -> int:
-    """Bytes of memory that a process holds by itself."""
+    """Return bytes of memory that a process holds by itself."""
     with suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/statm") as file:
         words = file.read().split()
         return (int(words[1]) - int(words[2])) * _PAGE

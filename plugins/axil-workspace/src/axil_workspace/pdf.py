@@ -53,7 +53,7 @@ def pdf_of(text: str, font: bytes = b"") -> bytes:
 
 
 def _registered(font: bytes) -> str:
-    """The name of a font that was made known; empty: the built-in one."""
+    """Return the name of a font that was made known; empty: the built-in one."""
     if not font:
         return ""
     from reportlab.pdfbase import pdfmetrics
@@ -150,7 +150,7 @@ class _Blocks:
             number += 1
 
     def _inset(self, depth: int) -> Any:
-        """The style of a paragraph inside lists and quotes."""
+        """Return the style of a paragraph inside lists and quotes."""
         if not depth:
             return self._body
         return self._style(
@@ -176,7 +176,7 @@ class _Blocks:
 
 
 def _inline(token: Token) -> str:
-    """The text of a paragraph, with ReportLab's marks; no picture is fetched."""
+    """Return the text of a paragraph, with ReportLab's marks; no picture is fetched."""
     parts: list[str] = []
     for each in token.children or ():
         if each.type == "link_open":

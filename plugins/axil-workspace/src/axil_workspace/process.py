@@ -44,7 +44,7 @@ _LAUNCHER: Final = str(Path(__file__).with_name("launcher.py"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What a program may use.
+    """The limits of a program.
 
     Processor time, address space and file size hold for each of its processes, the rest for all
     together.
@@ -62,28 +62,28 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a program ended."""
+    """The end of a program."""
 
     exit_code: int | None
     """None: it was stopped; negative: a signal ended it."""
     stdout: str
     stderr: str
     stopped: str = ""
-    """Why it was stopped: ``time``, ``cpu``, ``memory``, ``processes``, ``gone`` (nobody waited any
-    more).
+    """Why it was stopped: ``time``, ``cpu``, ``memory``, ``processes``, ``gone`` (its result was
+    not awaited any more).
     """
 
-    def told(self, bounds: Bounds) -> dict[str, Any]:
-        """The same for a model."""
+    def as_data(self, bounds: Bounds) -> dict[str, Any]:
+        """Return the same for a model."""
         why = {
             "time": f"it ran longer than {bounds.timeout_seconds:g} seconds",
             "cpu": f"it used more than {bounds.cpu_seconds} seconds of processor time",
             "memory": f"it used more than {bounds.memory_bytes} bytes of memory",
             "processes": f"it started more than {bounds.processes} processes",
         }.get(self.stopped, self.stopped)
-        told: dict[str, Any] = {"exit_code": self.exit_code, "stdout": self.stdout}
+        data: dict[str, Any] = {"exit_code": self.exit_code, "stdout": self.stdout}
         return (
-            told
+            data
             | ({"stderr": self.stderr} if self.stderr else {})
             | ({"stopped": why} if why else {})
         )
@@ -127,10 +127,10 @@ async def run(
     with (
         tempfile.TemporaryDirectory(prefix="axil-", ignore_cleanup_errors=True) as temporary,
         _file(given) as stdin,
-        _pipe() as (status, told),
+        _pipe() as (status, report),
     ):
         settings = {
-            "status": told,
+            "status": report,
             "stdin": stdin.fileno(),
             "cpu_seconds": bounds.cpu_seconds,
             "memory_bytes": bounds.memory_bytes,
@@ -142,7 +142,7 @@ async def run(
                 [sys.executable, "-I", "-S", _LAUNCHER, json.dumps(settings), *command],
                 cwd=folder,
                 env=environment(folder, temporary, env or {}),
-                pass_fds=(told, stdin.fileno()),
+                pass_fds=(report, stdin.fileno()),
             )
         except (OSError, ValueError) as error:
             # too many files are open, an argument is too long, or holds a zero byte
@@ -156,7 +156,7 @@ async def run(
 
 @contextmanager
 def _pipe() -> Generator[tuple[int, int]]:
-    """How the launcher tells of the end: a program that fills the disk does not keep it from that.
+    """Return the pipe by which the launcher reports the end, also if the program fills the disk.
 
     To read, and to write.
     """
@@ -170,24 +170,24 @@ def _pipe() -> Generator[tuple[int, int]]:
 
 
 def _said(status: int) -> list[str]:
-    """The lines that are in the pipe."""
+    """Return the lines that are in the pipe."""
     try:
         return os.read(status, _CHUNK).decode().splitlines()
     except BlockingIOError:
         return []
 
 
-def _ended(told: Sequence[str], program: str, stopped: str, outputs: tuple[str, str]) -> Ended:
+def _ended(report: Sequence[str], program: str, stopped: str, outputs: tuple[str, str]) -> Ended:
     last: dict[str, Any] = {}
-    for line in told:
-        said = json.loads(line)
-        if "error" in said:
+    for line in report:
+        stated = json.loads(line)
+        if "error" in stated:
             raise ProgramFault(
                 "AX879",
-                f'"{program}" cannot be started: {said["error"]}.',
+                f'"{program}" cannot be started: {stated["error"]}.',
                 "Look whether it is installed, and its name.",
             )
-        last = said
+        last = stated
     if not last:  # the launcher itself was killed
         return Ended(
             exit_code=None,
@@ -202,7 +202,7 @@ def _ended(told: Sequence[str], program: str, stopped: str, outputs: tuple[str, 
 
 
 def _file(text: str) -> IO[bytes]:
-    """A file without a name."""
+    """Return a file without a name."""
     file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by its user
     file.write(text.encode("utf-8", errors="replace"))
     file.seek(0)
@@ -210,7 +210,7 @@ def _file(text: str) -> IO[bytes]:
 
 
 async def _watched(launcher: Child, bounds: Bounds) -> tuple[str, tuple[str, str]]:
-    """Wait for the end, whoever brings it about: why the program was stopped, if it was, and what
+    """Wait for the end, whatever causes it: why the program was stopped, if it was, and what
     it said.
     """
     streams = (launcher.process.stdout, launcher.process.stderr)
@@ -259,7 +259,7 @@ def _end(launcher: Child) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether it is more than a name on a list that nobody has read yet."""
+    """Return whether a process is alive, rather than an ended one that was not yet waited for."""
     try:
         return (
             Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]

@@ -28,7 +28,7 @@ class PythonEnv(Programs):
     """
 
     class Config(Programs.Config, frozen=True):
-        """How long it may take, and what a program may use."""
+        """The time limit of a program, and its other limits."""
 
         timeout_seconds: int | float = Field(
             default=600, gt=0, allow_inf_nan=False, description="How long a step may take at most."
@@ -124,7 +124,7 @@ class PythonEnv(Programs):
         )
 
     async def _steps(self, ctx: Any, steps: Sequence[Sequence[str]]) -> Any:
-        """Each step if the one before it did well."""
+        """Return each step if the one before it did well."""
         done: list[dict[str, Any]] = []
         for step in steps:
             done.append({"step": " ".join(("uv", *step)), **await self._run(ctx, step)})
@@ -137,7 +137,7 @@ class PythonEnv(Programs):
     ) -> dict[str, Any]:
         permitted(ctx, "code", "run programs")
         bounds = self.bounds(timeout_seconds)
-        return (await self.started(ctx, [program("uv", "this tool"), *arguments], bounds)).told(
+        return (await self.started(ctx, [program("uv", "this tool"), *arguments], bounds)).as_data(
             bounds
         )
 

@@ -38,7 +38,7 @@ class Research(Tools):
     """``research``: keep what was found with its sources, and write a report chapter by chapter."""
 
     class Config(ToolsConfig, frozen=True):
-        """Which tools, and where the files are."""
+        """The tools, and the place of the files."""
 
         folder: str = Field(
             default="deep_research",
@@ -219,7 +219,7 @@ def _text(data: bytes) -> str:
 
 
 def _bytes_at(place: Workspace, path: str) -> bytes:
-    """What is in a file; nothing, if there is none."""
+    """Return the content of a file; nothing, if there is none."""
     try:
         return place.read(path)
     except NothingThere:
@@ -237,7 +237,7 @@ def _updated(place: Workspace, path: str, change: Callable[[bytes], bytes]) -> N
 
 
 def _parsed(data: bytes, path: str) -> dict[str, dict[str, Any]]:
-    """The sources in a file. Raises: TextFault (AX883): it holds something else."""
+    """Return the sources in a file. Raises: TextFault (AX883): it holds something else."""
     if not data.strip():
         return {}
     try:
@@ -252,7 +252,7 @@ def _parsed(data: bytes, path: str) -> dict[str, dict[str, Any]]:
 
 
 def _known(sources: Mapping[str, dict[str, Any]], url: str) -> dict[str, Any]:
-    """A source. Raises: NothingThere (AX875)."""
+    """Return a source. Raises: NothingThere (AX875)."""
     if url not in sources:
         raise NothingThere(
             "AX875", f"no source {url} is kept.", "List the sources, or save it first."
@@ -261,7 +261,7 @@ def _known(sources: Mapping[str, dict[str, Any]], url: str) -> dict[str, Any]:
 
 
 def _shown(url: str, source: Mapping[str, Any], fields: tuple[str, ...]) -> str:
-    """A source as a model reads it."""
+    """Return a source as a model reads it."""
     names = {"title": "Title", "abs": "Abstract", "detail": "Detail"}
     marked = cast("list[Any]", source.get("highlight_keys") or [])
     lines = [f"URL: {url}"]

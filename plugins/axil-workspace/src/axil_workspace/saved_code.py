@@ -40,7 +40,7 @@ class SaveAndRun:
     """
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """Which messages, and how long a program runs."""
+        """The messages, and the time limit of a program."""
 
         edges: tuple[str, ...] | None = Field(
             default=None,
@@ -58,7 +58,7 @@ class SaveAndRun:
         self.config = config or self.Config()
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
-        """The node's body behind it."""
+        """Return the node's body behind it."""
         return _Running(body, node, self.config)
 
 
@@ -94,17 +94,17 @@ class _Running:
         if not files:
             return given
         permitted(ctx, "code", "run programs")
-        said = await ctx.step(
+        stated = await ctx.step(
             "code_save_and_run",
             lambda: self._result(files, Workspace.of(ctx)),
             request={"files": [list(each) for each in files]},
             effects="external",
         )
         blocks = [f"{name}\n```python\n{code}\n```" for name, code in files]
-        return {**given, "content": "\n".join(blocks) + f"\n\n{said}"}
+        return {**given, "content": "\n".join(blocks) + f"\n\n{stated}"}
 
     async def _result(self, files: Sequence[tuple[str, str]], place: Workspace) -> str:
-        """What came of the program, in words."""
+        """Return the result of the program, in words."""
         try:
             _save(files, place)
         except WorkspaceError as error:
@@ -138,7 +138,7 @@ def _save(files: Sequence[tuple[str, str]], place: Workspace) -> None:
 
 
 def _saved(place: Workspace) -> list[Any]:
-    """The files of the program before; none, if that is not known."""
+    """Return the files of the program before; none, if that is not known."""
     if place.stat(_RECORD) is None:
         return []
     try:

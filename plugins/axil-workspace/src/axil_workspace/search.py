@@ -27,7 +27,7 @@ _LARGEST: Final = 4 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is searched for, and where."""
+    """The search: its pattern and place."""
 
     pattern: str
     globs: Sequence[str] = ()
@@ -44,7 +44,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class Found:
-    """What was found."""
+    """The result of the search."""
 
     matches: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     limited: bool = False
@@ -68,8 +68,8 @@ class Budget:
         if left > 0:
             with suppress(PatternLimit):
                 return pattern.search(text, seconds=left)
-        told = f"the search took more than {self.seconds:g} seconds."
-        raise LimitExceeded("AX880", told, "Use a simpler pattern, or fewer files.")
+        message = f"the search took more than {self.seconds:g} seconds."
+        raise LimitExceeded("AX880", message, "Use a simpler pattern, or fewer files.")
 
 
 def compiled(pattern: str, *, is_regex: bool = True, case_sensitive: bool = True) -> Pattern:
@@ -93,26 +93,26 @@ def compiled(pattern: str, *, is_regex: bool = True, case_sensitive: bool = True
 
 
 def glob(pattern: str) -> Pattern:
-    """A glob as a pattern of whole paths; without a ``/`` it is one of names.
+    """Return a glob as a pattern of whole paths; without a ``/`` it is one of names.
 
     ``**`` crosses folders.
 
     >>> [bool(glob("src/**/*.py").search(path)) for path in ("src/a.py", "src/b/a.py", "a.py")]
     [True, True, False]
     """
-    said, text = pattern if "/" in pattern else f"**/{pattern}", ""
-    while said:
+    stated, text = pattern if "/" in pattern else f"**/{pattern}", ""
+    while stated:
         for sign, meaning in (("**/", "(?:.*/)?"), ("**", ".*"), ("*", "[^/]*"), ("?", "[^/]")):
-            if said.startswith(sign):
-                text, said = text + meaning, said[len(sign) :]
+            if stated.startswith(sign):
+                text, stated = text + meaning, stated[len(sign) :]
                 break
         else:
-            text, said = text + re.escape(said[0]), said[1:]
+            text, stated = text + re.escape(stated[0]), stated[1:]
     return compiled(rf"\A{text}\Z")
 
 
 def search(place: Workspace, wanted: Wanted, budget: Budget) -> Found:
-    """What matches in the files of a workspace, by path and line.
+    """Return the matches in the files of a workspace, by path and line.
 
     Raises: TextFault, LimitExceeded (AX880).
     """
@@ -163,19 +163,19 @@ def _matches(
         match = budget.matched(pattern, line[:_LINE])
         if match is None:
             continue
-        told: dict[str, Any] = {
+        data: dict[str, Any] = {
             "file": path,
             "line": number + 1,
             "column": match.start() + 1,
             "text": _shown(line),
         }
         if wanted.before:
-            told["before"] = [
+            data["before"] = [
                 _shown(each) for each in lines[max(0, number - wanted.before) : number]
             ]
         if wanted.after:
-            told["after"] = [_shown(each) for each in lines[number + 1 : number + 1 + wanted.after]]
-        yield told
+            data["after"] = [_shown(each) for each in lines[number + 1 : number + 1 + wanted.after]]
+        yield data
 
 
 def _shown(line: str) -> str:

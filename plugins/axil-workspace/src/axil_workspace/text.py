@@ -19,7 +19,7 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 def decoded(data: bytes, encoding: str, path: str) -> tuple[str, str]:
-    r"""The text, and the encoding that gives the same bytes again.
+    r"""Return the text, and the encoding that gives the same bytes again.
 
     ``auto``: by its mark, else UTF-8, else Latin-1.
 
@@ -57,7 +57,7 @@ def _strict(data: bytes, encoding: str, path: str) -> str:
 
 
 def encoded(text: str, encoding: str, path: str) -> bytes:
-    """The bytes of a text. Raises: TextFault (AX883)."""
+    """Return the bytes of a text. Raises: TextFault (AX883)."""
     try:
         return text.encode("utf-8" if encoding == "auto" else encoding)
     except LookupError as error:
@@ -75,7 +75,7 @@ def _unknown(encoding: str) -> TextFault:
 
 
 def lines_of(text: str) -> list[str]:
-    r"""The lines, with their breaks: line feeds, carriage returns or both, and nothing else.
+    r"""Return the lines, with their breaks: line feeds, carriage returns or both, and nothing else.
 
     >>> lines_of("a\r\nb\x0cc\n\nd")
     ['a\r\n', 'b\x0cc\n', '\n', 'd']
@@ -84,7 +84,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def break_of(text: str) -> str:
-    """The line break that a text uses; of several the first."""
+    """Return the line break that a text uses; of several the first."""
     found = re.search(r"\r\n|\r|\n", text)
     return found[0] if found else "\n"
 
@@ -111,13 +111,13 @@ def exchanged(text: str, old: str, new: str, everywhere: bool, path: str) -> tup
             "Copy it exactly, with its spaces and line breaks.",
         )
     if count > 1 and not everywhere:
-        told = f'"{path}" holds old_text {count} times.'
-        raise TextFault("AX882", told, "Give more of the text around it, or say everywhere.")
+        message = f'"{path}" holds old_text {count} times.'
+        raise TextFault("AX882", message, "Give more of the text around it, or say everywhere.")
     return text.replace(old, new), count
 
 
 def _near(text: str, old: str) -> str:
-    """Where the first line of ``old`` is, but for its spaces."""
+    """Return where the first line of ``old`` is, apart from its spaces."""
     wanted = "".join(old.strip().partition("\n")[0].split())
     for number, line in enumerate(lines_of(text), 1):
         if wanted and wanted in "".join(line.split()):
@@ -147,10 +147,10 @@ def with_lines(
     lines = lines_of(text)
     bodies = [line.rstrip("\r\n") for line in lines]
     if not (1 <= first <= len(bodies) + 1 and first - 1 <= last <= len(bodies)):
-        told = f'"{path}" has {len(bodies)} lines; {first} to {last} cannot be replaced.'
+        message = f'"{path}" has {len(bodies)} lines; {first} to {last} cannot be replaced.'
         raise TextFault(
             "AX882",
-            told,
+            message,
             "Lines count from 1; end_line is start_line - 1 to insert before start_line.",
         )
     kept = break_of(text) if newline == "preserve" else _BREAKS[newline]

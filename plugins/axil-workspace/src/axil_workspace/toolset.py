@@ -16,7 +16,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class ToolsConfig(BaseModel, extra="forbid", frozen=True):
-    """What every set of tools can be told."""
+    """The settings that every set of tools accepts."""
 
     only: tuple[str, ...] = Field(default=(), description="The tools that are wanted; empty: all.")
     names: dict[str, str] = Field(
@@ -54,7 +54,7 @@ class Tools:
                     )
 
     async def tools(self) -> Sequence[Callable[..., Any]]:
-        """The tools that are wanted."""
+        """Return the tools that are wanted."""
         wanted = self.config.only or self.provides
         return [
             shown_as(
@@ -72,7 +72,7 @@ def again(effects: Effects | Callable[[Mapping[str, Any]], Effects]) -> Callable
     """
 
     def marked(method: Method) -> Method:
-        # where whoever makes it a tool looks
+        # where the maker of a tool looks
         method.effects = effects  # pyright: ignore[reportFunctionMemberAccess]
         return method
 
@@ -82,7 +82,7 @@ def again(effects: Effects | Callable[[Mapping[str, Any]], Effects]) -> Callable
 def shown_as(
     function: Callable[..., Any], name: str, effects: Effects | None = None
 ) -> Callable[..., Any]:
-    """The same function under another name, and with other effects if they are said."""
+    """Return the same function under another name, and with other effects if they are said."""
     if getattr(function, "__name__", "") == name and effects is None:
         return function
 
@@ -102,6 +102,8 @@ def shown_as(
 
 
 def one_of(kind: type[Tools], name: str) -> type[Tools]:
-    """The set that has one tool of ``kind``: a component of its own, with the same config."""
+    """Return the set that has one tool of ``kind``: a component of its own, with the same
+    config.
+    """
     doc = inspect.getdoc(getattr(kind, name))
     return type(name, (kind,), {"provides": (name,), "__doc__": doc, "__module__": kind.__module__})

@@ -20,7 +20,7 @@ class Video(Programs):
     """``video``: render animations and put videos together."""
 
     class Config(Programs.Config, frozen=True):
-        """How long it may take, and what a program may use."""
+        """The time limit of a program, and its other limits."""
 
         timeout_seconds: int | float = Field(
             default=900, gt=0, allow_inf_nan=False, description="How long it may take at most."
@@ -118,7 +118,7 @@ class Video(Programs):
 
 
 def _first_class(source: str, path: str) -> str:
-    """The name of the first class. Raises: TextFault (AX888): there is none."""
+    """Return the name of the first class. Raises: TextFault (AX888): there is none."""
     try:
         names = [node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
     except SyntaxError as error:

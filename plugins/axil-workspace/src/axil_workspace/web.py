@@ -39,7 +39,7 @@ _NOT_FOR_PAGES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What came back."""
+    """The response to a request for a page."""
 
     url: str
     status: int
@@ -52,7 +52,7 @@ class Web(Tools):
     """``web``: read pages and data from the public web."""
 
     class Config(ToolsConfig, frozen=True):
-        """What may be read."""
+        """The pages that may be read."""
 
         allow_networks: tuple[str, ...] = Field(
             default=(),
@@ -67,7 +67,9 @@ class Web(Tools):
         )
         page_bytes: int = Field(default=2_000_000, ge=1, description="The size of a page.")
         shown_characters: int = Field(
-            default=50_000, ge=1, description="Characters that are given; what is left out is told."
+            default=50_000,
+            ge=1,
+            description="Characters that are given; the result says what is left out.",
         )
         redirects: int = Field(default=5, ge=0, description="How often a page may lead to another.")
 
@@ -109,8 +111,8 @@ class Web(Tools):
                 # a page may be large: other runs go on while it is read
                 return await asyncio.to_thread(self._told, page, is_read, over)
         except TimeoutError as error:
-            told = f"{url} took longer than {self.config.timeout_seconds:g} seconds."
-            raise LimitExceeded("AX878", told, "Try again later, or another address.") from error
+            message = f"{url} took longer than {self.config.timeout_seconds:g} seconds."
+            raise LimitExceeded("AX878", message, "Try again later, or another address.") from error
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             why = str(error) or type(error).__name__
             raise FetchFault(
@@ -159,7 +161,7 @@ class Web(Tools):
         )
 
     def _judged(self, url: str) -> httpx.URL:
-        """The address, if it is one that may be asked. Raises: AddressRefused (AX877)."""
+        """Return the address, if it is one that may be asked. Raises: AddressRefused (AX877)."""
         if len(url) > _URL or any(
             unicodedata.category(sign) in ("Cc", "Zs", "Zl", "Zp") or sign == "\\" for sign in url
         ):

@@ -31,7 +31,7 @@ class WebSearch(Tools):
     """``web_search``: search the public web by a service."""
 
     class Config(ToolsConfig, frozen=True):
-        """Which service, and how much of its answer is shown."""
+        """The service, and how much of its answer is shown."""
 
         api_key: Secret | None = Field(
             default=None,
@@ -88,8 +88,8 @@ class WebSearch(Tools):
         return _shown(_answer(bytes(data), host), self.config.results) or "Nothing was found."
 
     def _key(self) -> str:
-        """The key. Raises: FetchFault (AX800): there is none; ConfigError (AX134): the variable
-        that the config names is not set.
+        """Return the key. Raises: FetchFault (AX800): there is none; ConfigError (AX134): the
+        variable that the config names is not set.
         """
         given = self.config.api_key
         found = given.resolve(where="api_key").get_secret_value() if given else ""
@@ -105,7 +105,7 @@ class WebSearch(Tools):
 
 
 def _answer(data: bytes, host: str) -> Mapping[str, Any]:
-    """The answer of a service. Raises: FetchFault (AX878): it is none."""
+    """Return the answer of a service. Raises: FetchFault (AX878): it is none."""
     try:
         found: Any = json.loads(data)
     except ValueError:
@@ -116,7 +116,7 @@ def _answer(data: bytes, host: str) -> Mapping[str, Any]:
 
 
 def _shown(answer: Mapping[str, Any], most: int) -> str:
-    """What was found, as a model reads it.
+    """Return the results as a model reads them.
 
     >>> print(_shown({"organic": [{"title": "T", "link": "http://t", "snippet": "s"}]}, 5))
     1. T
@@ -141,7 +141,7 @@ def _shown(answer: Mapping[str, Any], most: int) -> str:
 
 
 def _several(answer: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
-    """A list of objects in the answer; whatever else is there is left out."""
+    """Return a list of objects in the answer; whatever else is there is left out."""
 
     def objects() -> Iterator[Mapping[str, Any]]:
         found: Any = answer.get(name)

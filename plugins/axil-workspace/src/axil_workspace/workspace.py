@@ -22,6 +22,7 @@ from axil_workspace.entries import (
     Entry,
     Kind,
     entry,
+    file_fault,
     kind_of,
     listed,
     locked,
@@ -31,7 +32,6 @@ from axil_workspace.entries import (
     regular,
     replaced,
     there,
-    told,
 )
 from axil_workspace.errors import (
     FileFault,
@@ -50,7 +50,7 @@ _ALL: Final = sys.maxsize
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a workspace holds. Programs that run in it are held by limits of their own."""
+    """The size limits of a workspace. Programs that run in it have limits of their own."""
 
     file_bytes: int = 32 << 20
     """The size of one file that is read or written."""
@@ -84,7 +84,7 @@ class Workspace:
 
     @classmethod
     def of(cls, ctx: Any, limits: Limits | None = None) -> Workspace:
-        """The workspace of a firing's run. Raises: WorkspaceError (AX874): it has none."""
+        """Return the workspace of a firing's run. Raises: WorkspaceError (AX874): it has none."""
         root = getattr(ctx, "workspace", None)
         if root is None:
             raise WorkspaceError(
@@ -100,8 +100,8 @@ class Workspace:
     # -- looking
 
     def resolve(self, path: str | PurePath) -> Path:
-        """Where ``path`` leads, links followed; what is there need not exist, the folders on the
-        way need to.
+        """Return where ``path`` leads, links followed; its last part need not exist, the folders on
+        the way must.
 
         For showing, and for handing to programs. To read or write, use the methods here: a path may
         be bent after it was resolved. Raises: PathRefused (AX870, AX871); FileFault (AX872, AX875).
@@ -110,7 +110,7 @@ class Workspace:
             return folder.path / name
 
     def stat(self, path: str | PurePath) -> Entry | None:
-        """What ``path`` is, links followed; None: nothing is there.
+        """Return the facts about ``path``, links followed; None: there is no such entry.
 
         Raises: PathRefused; FileFault (AX872).
         """
@@ -126,7 +126,7 @@ class Workspace:
     def entries(
         self, path: str | PurePath = ".", *, depth: int = 1, hidden: bool = False
     ) -> Iterator[Entry]:
-        """What is in a folder, by name; each folder is followed by what is in it.
+        """Return the entries of a folder by name; each folder is followed by its own entries.
 
         Links are shown and not followed.
 
@@ -146,7 +146,7 @@ class Workspace:
                     inner.close()
 
     def read(self, path: str | PurePath) -> bytes:
-        """The bytes of a file.
+        """Return the bytes of a file.
 
         Raises: PathRefused; FileFault (AX872, AX875); LimitExceeded (AX873).
         """
@@ -155,7 +155,7 @@ class Workspace:
 
     @contextmanager
     def opened(self, path: str | PurePath) -> Generator[BufferedReader]:
-        """A file, to read from.
+        """Open a file to read from.
 
         Raises: PathRefused; FileFault: nothing is there (AX875), or no file (AX872).
         """
@@ -163,14 +163,14 @@ class Workspace:
             yield file
 
     def sha256(self, path: str | PurePath) -> str:
-        """The SHA-256 of a file, as hexadecimal digits. Raises: as ``opened``."""
+        """Return the SHA-256 of a file, as hexadecimal digits. Raises: as ``opened``."""
         with self.opened(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     # -- changing
 
     def write(self, path: str | PurePath, data: bytes, *, append: bool = False) -> Entry:
-        """Put ``data`` into a file; whoever reads it sees the old file or the new one.
+        """Put ``data`` into a file; readers see the old file or the new one.
 
         Folders on the way are made.
 
@@ -185,7 +185,7 @@ class Workspace:
         )
 
     def update(self, path: str | PurePath, change: Callable[[bytes], bytes]) -> Entry:
-        """Change a file's bytes, one change after another, whoever makes them.
+        """Change a file's bytes, one change after another, among all writers.
 
         What ``change`` raises leaves the file as it was.
 
@@ -312,21 +312,21 @@ class Workspace:
         except WorkspaceError:
             raise
         except OSError as error:
-            raise told(error, path) from error
+            raise file_fault(error, path) from error
 
     @contextmanager
     def _changing(
         self, path: str | PurePath, *, make: bool = False, follow: bool = True
     ) -> Generator[tuple[Folder, str]]:
-        """The place of something that is to be changed.
+        """Open the place of an entry that is to be changed.
 
         Raises: PathRefused (AX881): it stays as it came.
         """
 
         def may(names: tuple[str, ...]) -> None:
             if names[0] in self.kept:
-                said = f'"{path}" cannot be changed: what is in "{names[0]}" stays as it came.'
-                raise PathRefused("AX881", said, "Copy it to another place, and change the copy.")
+                text = f'"{path}" cannot be changed: what is in "{names[0]}" stays as it came.'
+                raise PathRefused("AX881", text, "Copy it to another place, and change the copy.")
 
         def may_make(names: tuple[str, ...]) -> None:
             may(names)
@@ -363,10 +363,10 @@ class Workspace:
                     old = self._whole(file, path)
             data = change(old)
             if len(data) > self.limits.file_bytes:
-                said = (
+                text = (
                     f'"{path}" would have {len(data)} bytes; {self.limits.file_bytes} are the most.'
                 )
-                raise LimitExceeded("AX873", said, "Write less, or several files.")
+                raise LimitExceeded("AX873", text, "Write less, or several files.")
             self._admit(str(path), len(data) - (found.st_size if found else 0), 0 if found else 1)
             return entry(
                 (*folder.names, name),
@@ -393,11 +393,11 @@ class Workspace:
         for each in self.entries(depth=_DEEPEST, hidden=True):
             files, total = files + 1, total + each.size
         if files > limits.files or total > limits.total_bytes:
-            said = (
+            text = (
                 f'there is no room for "{path}": the workspace holds at most {limits.files} '
                 f"files and {limits.total_bytes} bytes."
             )
-            raise LimitExceeded("AX873", said, "Delete what is not needed.")
+            raise LimitExceeded("AX873", text, "Delete what is not needed.")
 
 
 def _apart(before: tuple[str, ...], after: tuple[str, ...], source: str | PurePath) -> None:

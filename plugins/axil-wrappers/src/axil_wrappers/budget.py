@@ -15,7 +15,7 @@ from axil_wrappers.inside import Around, Settings, Wrapper
 
 
 class BudgetConfig(Settings):
-    """What a node may use in a run."""
+    """The resources that a node may use in a run."""
 
     tokens: int | None = Field(None, ge=1, description="Model tokens, input and output.")
     cost: float | None = Field(None, gt=0, description="Money, in the unit of the prices.")
@@ -85,9 +85,9 @@ class _Bounded(Around):
     async def run(self, task: Task, ctx: Context) -> Out:
         ledger: Any = ctx.ledger
         if not isinstance(ledger, Ledger):
-            told = "the wrapper budget needs the meter of axil-budget, and the run has another."
+            message = "the wrapper budget needs the meter of axil-budget, and the run has another."
             hint = "Run it without the option meter, or take the wrapper away."
-            raise SpecError(Problem("AX128", f'node "{ctx.activation.path}"', told, hint))
+            raise SpecError(Problem("AX128", f'node "{ctx.activation.path}"', message, hint))
         account = ledger.open(ctx.activation.path, self._bound)
         (await ctx.reserve()).release()  # nothing begins where more than all is used
         try:

@@ -53,7 +53,7 @@ MOST: Final = 1000
 
 
 class CacheConfig(Settings):
-    """What counts for the key, and where outcomes are kept."""
+    """The parts of the key, and the place of outcomes."""
 
     directory: str | None = Field(
         None,
@@ -94,14 +94,14 @@ class Cache(Wrapper[CacheConfig]):
         """
         config = self.config
         if not config.people and _asks_people(body, node):
-            told = "the node asks people, and would answer for them."
+            message = "the node asks people, and would answer for them."
             raise SpecError(
-                Problem("AX832", node.where, told, "Take the cache away, or say people: true.")
+                Problem("AX832", node.where, message, "Take the cache away, or say people: true.")
             )
         if config.directory is None:
             return _Kept(body, node, config, self.memory)
         if not config.version and node.spec.use is None:
-            told = (
+            message = (
                 "a body made in Python looks the same in every version of its code, so what is "
                 "kept in a folder may be out of date."
             )
@@ -109,7 +109,7 @@ class Cache(Wrapper[CacheConfig]):
                 Problem(
                     "AX833",
                     node.where,
-                    told,
+                    message,
                     "Give the cache a version, and change it with the code.",
                 )
             )
@@ -117,7 +117,7 @@ class Cache(Wrapper[CacheConfig]):
 
 
 def _folder(given: str, node: NodeInfo) -> Path:
-    """A folder; one that a file names lies beside the file, or below."""
+    """Return a folder; one that a file names lies beside the file, or below."""
     around = node.setting.folder
     if not around or current_grants() is not None:  # what a file names is confined already
         return Path(given)
@@ -195,7 +195,7 @@ class _Kept(Around):
         try:
             digest = self._digest(task)
         except AxilError as error:
-            return await self._uncached(task, ctx, f"what comes in cannot be told apart: {error}")
+            return await self._uncached(task, ctx, f"the input cannot be compared: {error}")
         if digest is None:
             return await self._uncached(task, ctx, "the node keeps something for itself")
         flights = _flights.get()
@@ -243,9 +243,9 @@ class _Kept(Around):
     # -- the key
 
     def _digest(self, task: Task) -> str | None:
-        """The key; None: the node keeps something for itself.
+        """Return the key; None: the node keeps something for itself.
 
-        Raises: JournalError, StateError: a value cannot be told in plain data.
+        Raises: JournalError, StateError: a value cannot be written as plain data.
         """
         config = self._config
         kept = {name: task.state[name] for name in self._own if task.state.get(name)}
@@ -274,7 +274,7 @@ class _Kept(Around):
     # -- the outcome
 
     def _encoded(self, out: Out, part: Context, ctx: Context) -> str | None:
-        """An outcome as text; None: it is not to be kept."""
+        """Return an outcome as text; None: it is not to be kept."""
         if part.has_asked and not self._config.people:
             self._say(ctx, "a person was asked")
             return None

@@ -21,8 +21,8 @@ from axil.plugin import (
 
 
 class Stead:
-    """What stands in a node's stead: a component of its own, bound to the node's edges and to what
-    it sees of the state.
+    """A replacement for a node: a component of its own, bound to the node's edges and to its view
+    of the state.
     """
 
     def __init__(self, use: Use, node: NodeInfo) -> None:
@@ -47,7 +47,7 @@ class Stead:
         self._body = body_of(kind, replace(node.rules, given=kind.given))
 
     async def __call__(self, task: Task, ctx: Context) -> Out:
-        """What it gives for the same task."""
+        """Return the replacement's outcome for the same task."""
         if self._body is not None:
             return await ctx.execute(self._body, task)
         returned = await ctx.run(

@@ -1,4 +1,4 @@
-"""What can go wrong around a node.
+"""Errors of wrappers.
 
     AxilError
     └── WrapperError         a sentence with an id                                  (ValueError)

@@ -1,5 +1,5 @@
-"""Which failures are meant: by the names of their classes, by status, by text, or by whether they
-look as if they could pass.
+"""The selection of failures: by the names of their classes, by status, by text, or by whether they
+may pass.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _DEEPEST = 20
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """The error that a node failed with, and what it was raised from."""
+    """Yield the error that a node failed with, and its causes."""
     seen = 0
     current: BaseException | None = error
     while current is not None and seen < _DEEPEST:
@@ -67,12 +67,12 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def is_own(error: BaseException) -> bool:
-    """Whether it is the run's own business."""
+    """Return whether the failure is a signal of the run itself."""
     return any(isinstance(each, NEVER) for each in chain(error))
 
 
 def status_of(error: BaseException) -> int | None:
-    """The HTTP status that an error, or what it was raised from, tells of."""
+    """Return the HTTP status that an error, or what it was raised from, tells of."""
     for each in chain(error):
         for holder in (each, getattr(each, "response", None)):
             for name in ("status", "status_code"):
@@ -83,7 +83,9 @@ def status_of(error: BaseException) -> int | None:
 
 
 def retry_after_of(error: BaseException) -> float | None:
-    """The seconds that an error asks to wait: its ``retry_after_seconds`` or ``retry_after``."""
+    """Return the seconds that an error asks to wait: its ``retry_after_seconds`` or
+    ``retry_after``.
+    """
     for each in chain(error):
         for name in ("retry_after_seconds", "retry_after"):
             value: Any = getattr(each, name, None)
@@ -93,8 +95,8 @@ def retry_after_of(error: BaseException) -> float | None:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether asking again may help: as the error says itself (``transient``), as its status says,
-    else unless it is a mistake.
+    """Return whether a repetition may help: by the error's own ``transient``, by its status, else
+    unless it is a mistake.
     """
     for each in chain(error):
         transient = getattr(each, "transient", None)
@@ -106,8 +108,8 @@ def may_pass(error: BaseException) -> bool:
     return not any(isinstance(each, LASTING) for each in chain(error))
 
 
-def told(error: BaseException) -> str:
-    """An error as one line for people who watch."""
+def describe_failure(error: BaseException) -> str:
+    """Return an error as one line for people who watch."""
     first = next(chain(error), error)
     text = str(first) or type(first).__name__
     return (
@@ -144,7 +146,7 @@ def _is_bare(kind: type) -> bool:
 
 
 def _named(given: Any) -> Any:
-    """Names of error classes, from a name, a class, or several.
+    """Return names of error classes, from a name, a class, or several.
 
     Raises: ValueError: a name that nothing has.
     """
@@ -203,7 +205,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_named)]
 
 
 class Failures(Settings):
-    """Which failures are meant.
+    """The selection of failures.
 
     Where none of ``on``, ``on_status``, ``on_text`` is given: those that may pass.
     """
@@ -221,7 +223,7 @@ class Failures(Settings):
     )
 
     def meant(self, error: BaseException, usual: bool | None = None) -> bool:
-        """Whether this failure is meant.
+        """Return whether this failure is selected.
 
         ``usual``: the answer where nothing is said; None: whether it may pass.
         """

@@ -11,13 +11,13 @@ from pydantic import Field, model_validator
 from axil import Context, Out, Use
 from axil.plugin import Body, NodeInfo, Task
 from axil_wrappers.component import Stead
-from axil_wrappers.failures import Failures, told
+from axil_wrappers.failures import Failures, describe_failure
 from axil_wrappers.inside import Around, Wrapper
 from axil_wrappers.value import Value
 
 
 class FallbackConfig(Failures):
-    """What a node gives in place of failing; where nothing is said, in place of any failure."""
+    """The outcome of a node in place of a failure; by default, of any failure."""
 
     value: Any = Field(None, description="Fields, messages or a text.")
     use: Any = Field(None, description="Another node: its type, or {type, config}.")
@@ -33,7 +33,7 @@ class Fallback(Wrapper[FallbackConfig]):
     """The wrapper ``fallback``: a value, or another node, where a node fails."""
 
     type = "fallback"
-    examples = ({"value": "Nobody could be asked."},)
+    examples = ({"value": "There was no answer."},)
 
     Config = FallbackConfig
 
@@ -91,7 +91,7 @@ class _Backed(Around):
             if not self._config.meant(error, usual=True):
                 raise
             self.take_back(part, ctx)
-            ctx.note({"kind": "fallback", "error": told(error)})
+            ctx.note({"kind": "fallback", "error": describe_failure(error)})
         if isinstance(self._behind, Value):
             return self._behind(task)
         return await self._behind(task, ctx.part("instead"))

@@ -1,4 +1,4 @@
-"""What a wrapper wraps, called the way it wants to be called, and what wrappers have in common."""
+"""The wrapped node, called in the form that the wrapper wants, and the shared parts of wrappers."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Wrapper(Generic[C]):
         self.config: C = config  # type: ignore[assignment]  # Config is C
 
     def use(self) -> Use:
-        """What a file says of it."""
+        """Return the wrapper for the settings in a file."""
         return Use(
             type=self.type, config=self.config.model_dump(mode="json", exclude_defaults=True)
         )
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
-        """The body around ``body``."""
+        """Return the body around ``body``."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class Around:
         return self.run(task, ctx)
 
     async def run(self, task: Task, ctx: Context) -> Out:
-        """One firing."""
+        """Return one firing."""
         raise NotImplementedError
 
     def take_back(self, part: Context, ctx: Context) -> None:

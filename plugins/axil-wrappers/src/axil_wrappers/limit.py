@@ -11,7 +11,7 @@ from axil_wrappers.limiter import Limiter, Pace, limiter
 
 
 class LimitConfig(Settings):
-    """How many may pass."""
+    """The number of firings that may pass."""
 
     name: str = Field(
         "",
@@ -34,7 +34,7 @@ class LimitConfig(Settings):
         return self
 
     def pace(self) -> Pace:
-        """What the limiter is told."""
+        """Return the settings for the limiter."""
         return Pace(
             concurrency=self.concurrency,
             calls=self.calls,

@@ -4,9 +4,9 @@ Shared by name in a process.
 
 Theory of operation
 -------------------
-Whoever wants to pass takes a place in one queue; only the first in it is served. First it waits for
-room, then for its turn in time, then it is in, and the next one is first. Whoever is cancelled
-leaves the queue or gives its room back, and nobody else loses anything. Time is the clock of each
+Each firing that wants to pass takes a place in one queue; only the first in it is served. First it
+waits for room, then for its turn in time, then it is in, and the next one is first. A cancelled one
+leaves the queue or gives its room back, and no other loses anything. Time is the clock of each
 run: runs by the real clock share their turns, every virtual clock has turns of its own. A queue
 serves several event loops: its waiters are woken on their own.
 """
@@ -26,7 +26,7 @@ from axil_wrappers.errors import LimiterConflict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How many may pass."""
+    """The rate of firings that may pass."""
 
     concurrency: int | None = None
     calls: int | None = None
@@ -47,7 +47,7 @@ class _Bucket:
         self._at: float | None = None
 
     def wait(self, now: float) -> float:
-        """Seconds until there is a turn; 0: it is taken."""
+        """Return the seconds until there is a turn; 0: it is taken."""
         if self._at is not None:
             self._saved = min(self._most, self._saved + max(0.0, now - self._at) * self._rate)
         self._at = now
@@ -58,7 +58,7 @@ class _Bucket:
 
 
 class _Waiter:
-    """Somebody in the queue."""
+    """A firing in the queue."""
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
@@ -71,7 +71,7 @@ class _Waiter:
             if not self.woken.done():
                 self.woken.set_result(None)
 
-        # its loop is closed, and nobody waits there any more
+        # its loop is closed, and has no waiters any more
         with contextlib.suppress(RuntimeError):
             self.loop.call_soon_threadsafe(now)
 
@@ -89,18 +89,18 @@ class Limiter:
 
     @property
     def inside(self) -> int:
-        """How many have passed and not left."""
+        """The number of firings that have passed and not left."""
         return self._inside
 
     @property
     def waiting(self) -> int:
-        """How many are in the queue."""
+        """The number of firings in the queue."""
         return len(self._queue)
 
     async def enter(self, clock: Clock) -> bool:
         """Wait for one's turn, and pass; whether there was anything to wait for.
 
-        Whoever passed has to ``leave``.
+        A firing that passed has to ``leave``.
         """
         me = _Waiter()
         waited = False
@@ -134,7 +134,7 @@ class Limiter:
             return self._queue[0] is me and (most is None or self._inside < most)
 
     def _turn(self, clock: Clock) -> float:
-        """Seconds until there is a turn; 0: it is taken."""
+        """Return the seconds until there is a turn; 0: it is taken."""
         if self._real is None:
             return 0.0
         with self._lock:
@@ -157,8 +157,8 @@ _naming = threading.Lock()
 
 
 def limiter(name: str, pace: Pace) -> Limiter:
-    """The limiter of that name in this process, made if nobody holds one; without a name, one for
-    whoever asks alone.
+    """Return the limiter of that name in this process, made if there is none; without a name,
+    one for this caller alone.
 
     Raises: LimiterConflict (AX834): somebody holds one of that name with another pace.
     """
@@ -169,8 +169,8 @@ def limiter(name: str, pace: Pace) -> Limiter:
         if known is None:
             known = _named[name] = Limiter(pace)
         if known.pace != pace:
-            told = f'the limiter "{name}" is {known.pace} elsewhere, and {pace} here.'
+            message = f'the limiter "{name}" is {known.pace} elsewhere, and {pace} here.'
             raise LimiterConflict(
-                "AX834", told, "Say the same in both places, or name two limiters."
+                "AX834", message, "Say the same in both places, or name two limiters."
             )
         return known

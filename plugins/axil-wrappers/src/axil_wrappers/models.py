@@ -10,7 +10,7 @@ from pydantic import Field
 
 from axil import Problem, SpecError
 from axil.plugin import decode_config, make_component
-from axil_wrappers.failures import LASTING, Failures, chain, told
+from axil_wrappers.failures import LASTING, Failures, chain, describe_failure
 
 
 class FallbackModelConfig(Failures):
@@ -66,7 +66,7 @@ class FallbackModel:
         self.models()
 
     def models(self) -> Sequence[Any]:
-        """The models, those given by name made once."""
+        """Return the models, those given by name made once."""
         # all of them or none, if one cannot be made or another thread asks meanwhile
         if not self._models:
             self._models = [
@@ -92,15 +92,17 @@ class FallbackModel:
             if callable(getattr(given, "bind", None)):
                 given.bind(self._setting)
         if not callable(getattr(given, "reply", None)):
-            told = f"a {type(given).__name__} is not a model."
+            message = f"a {type(given).__name__} is not a model."
             raise SpecError(
-                Problem("AX835", where, told, "A model has `async reply(request, emit) -> Reply`.")
+                Problem(
+                    "AX835", where, message, "A model has `async reply(request, emit) -> Reply`."
+                )
             )
         return given
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the models' names in prices: whoever reserves does so for the dearest."""
+        """Return the models' names in prices: a reservation is made for the dearest."""
         names = (
             getattr(model, "names", None) or (getattr(model, "name", None),)
             for model in self.models()
@@ -108,7 +110,7 @@ class FallbackModel:
         return tuple(str(name) for some in names for name in some if name)
 
     async def reply(self, request: Any, emit: Callable[[Any], None], /) -> Any:
-        """The answer of the first model that gives one.
+        """Return the answer of the first model that gives one.
 
         Raises: what the last one raised; what is not meant, at once.
         """
@@ -123,7 +125,7 @@ class FallbackModel:
                     raise
                 if shown.count:
                     emit({"kind": "reset", "chunks": shown.count})
-                emit({"kind": "fallback", "error": told(error), "model": number + 1})
+                emit({"kind": "fallback", "error": describe_failure(error), "model": number + 1})
         raise AssertionError("there is at least one model")
 
     async def close(self) -> None:

@@ -18,12 +18,12 @@ from pydantic import Field, model_validator
 
 from axil import Context, Out, Use
 from axil.plugin import Body, NodeInfo, OverBudget, Task, Uncertain
-from axil_wrappers.failures import Failures, chain, retry_after_of, told
+from axil_wrappers.failures import Failures, chain, describe_failure, retry_after_of
 from axil_wrappers.inside import Around, Wrapper
 
 
 class RetryConfig(Failures):
-    """What is tried again, how often, and after how long."""
+    """The failures to try again, the number of tries, and the waits."""
 
     tries: int = Field(3, ge=1, description="Tries in all, the first one included.")
     wait_seconds: float = Field(
@@ -57,7 +57,7 @@ class RetryConfig(Failures):
         return self
 
     def wait(self, failed: int, name: str) -> float:
-        """Seconds to wait after the ``failed``-th failure of the activation ``name``."""
+        """Return seconds to wait after the ``failed``-th failure of the activation ``name``."""
         try:
             grown = self.wait_seconds * self.factor ** (failed - 1)
         except OverflowError:
@@ -103,7 +103,7 @@ class Retry(Wrapper[RetryConfig]):
         )
 
     def meant(self, error: BaseException) -> bool:
-        """Whether a failure is one after which there is another try."""
+        """Return whether another try follows a failure."""
         # more is not there next time; a person said no
         if any(isinstance(each, (OverBudget, Uncertain)) for each in chain(error)):
             return False
@@ -136,7 +136,7 @@ class _Tried(Around):
                     # raised again by _wait, unless there is another try
                     late = config.deadline_seconds is not None
                     wait = self._wait(error, number, ctx, part.now() - began if late else 0.0)
-                    return {"error": told(error), "wait_seconds": wait}
+                    return {"error": describe_failure(error), "wait_seconds": wait}
                 raise _Done(out)
 
             try:
@@ -148,7 +148,7 @@ class _Tried(Around):
             await part.sleep(failed["wait_seconds"])
 
     def _wait(self, error: Exception, number: int, ctx: Context, spent: float) -> float:
-        """Seconds to wait before the next try. Raises: the error, if there is none."""
+        """Return seconds to wait before the next try. Raises: the error, if there is none."""
         config = self._config
         if not self._retry.meant(error):
             raise error

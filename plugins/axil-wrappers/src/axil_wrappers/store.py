@@ -1,4 +1,4 @@
-"""Where outcomes are kept: in this process, or as files in a folder that processes share.
+"""The place of outcomes: this process, or files in a folder that processes share.
 
 Plain data, by a digest.
 """
@@ -28,7 +28,7 @@ class Store(Protocol):
     """Keeps texts by digests."""
 
     def get(self, digest: str, ttl_seconds: float | None) -> str | None:
-        """What is kept and not older than that, or None."""
+        """Return the stored outcome if it is recent enough, or None."""
         ...
 
     def put(self, digest: str, text: str) -> None:
@@ -76,7 +76,7 @@ class MemoryStore:
 
 
 class FolderStore:
-    """A file for each outcome, written beside its place and then moved there: whoever reads finds a
+    """A file for each outcome, written beside its place and then moved there: a reader finds a
     whole one or none.
     """
 

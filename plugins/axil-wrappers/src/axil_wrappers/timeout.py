@@ -22,7 +22,7 @@ _WHAT: Final[dict[Mode, str]] = {
 
 
 class TimeoutConfig(Settings):
-    """How long a node may take."""
+    """The time that a node may take."""
 
     seconds: float = Field(gt=0, description="By the run's clock.")
     value: Any = Field(
@@ -76,10 +76,10 @@ class _Timed(Around):
             self.take_back(part, ctx)
         ctx.note({"kind": "timeout", "seconds": self._config.seconds, "what": what})
         if self._value is None:
-            told = f"it took longer than {self._config.seconds:g} seconds; {what}."
+            message = f"it took longer than {self._config.seconds:g} seconds; {what}."
             raise TimeoutReached(
                 self._config.seconds,
-                told,
+                message,
                 "Give it more time, or a value to go on with.",
                 self._where,
             )
@@ -87,7 +87,7 @@ class _Timed(Around):
 
 
 async def _within(job: asyncio.Future[Out], ctx: Context, seconds: float) -> bool:
-    """Whether a body ends within so many seconds of the run's clock."""
+    """Return whether a body ends within so many seconds of the run's clock."""
     timer = asyncio.ensure_future(ctx.clock.sleep(seconds))
     try:
         await asyncio.wait({job, timer}, return_when=asyncio.FIRST_COMPLETED)
@@ -97,6 +97,6 @@ async def _within(job: asyncio.Future[Out], ctx: Context, seconds: float) -> boo
 
 
 def _heard(job: asyncio.Future[Out]) -> None:
-    """What a body that nobody waits for came to is nobody's business; it is not to be warned of."""
+    """Read and drop the late result of an abandoned body, so that asyncio does not warn of it."""
     if not job.cancelled():
         job.exception()

@@ -10,8 +10,8 @@ from axil.plugin import NodeInfo, Task, is_messages, isolate, result_reader
 
 
 class Value:
-    """What users write as a node's result: fields, messages or a text, written and pushed as if the
-    node had given it.
+    """A user's statement of a node's result: fields, messages or a text, written and pushed as if
+    the node had given it.
     """
 
     def __init__(self, value: Any, node: NodeInfo) -> None:

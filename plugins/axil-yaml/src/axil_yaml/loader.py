@@ -57,7 +57,7 @@ class _Made(NamedTuple):
 
 
 def parse_yaml(text: str, name: str) -> Document:
-    """A YAML document.
+    """Return a YAML document.
 
     Raises: SpecError, with the line: AX140 not YAML, AX110 and AX144 too deep or too much, AX145
     refused.
@@ -81,12 +81,12 @@ def parse_yaml(text: str, name: str) -> Document:
         ) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        told = " ".join(part for part in (error.context, error.problem) if part)
+        message = " ".join(part for part in (error.context, error.problem) if part)
         raise document_error(
             "AX140",
             name,
             mark.line + 1 if mark else None,
-            f"{told or 'this is not YAML'}.",
+            f"{message or 'this is not YAML'}.",
             _advice(text, error),
         ) from error
     except yaml.reader.ReaderError as error:
@@ -112,13 +112,13 @@ _ADVICE: Final = (
 
 
 def _advice(text: str, error: yaml.MarkedYAMLError) -> str:
-    """What to do about text that is not YAML, in plain words, and the column."""
+    """Return how to correct text that is not YAML, in plain words, and the column."""
     mark = error.problem_mark or error.context_mark
-    told = f"{error.problem}"
-    hint = next((words for part, words in _ADVICE if part in told), "")
+    message = f"{error.problem}"
+    hint = next((words for part, words in _ADVICE if part in message), "")
     lines = text.splitlines()
     line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
-    if "cannot start any token" in told:
+    if "cannot start any token" in message:
         is_tab = mark is not None and line[: mark.column + 1].strip(" ").startswith("\t")
         hint = (
             "Indent with spaces; tabs are no indentation."

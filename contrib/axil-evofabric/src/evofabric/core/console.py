@@ -1,4 +1,4 @@
-"""How a person is asked: on the console."""
+"""The channel that asks a person on the console."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from masfactory.adapters.context.provider import ContextProvider, limited
 
 
 class MCP(ContextProvider):
-    """What ``call(query, top_k)`` gives, as blocks; ``…_key`` say where an item holds what."""
+    """The result of ``call(query, top_k)`` as blocks; ``…_key`` say where an item holds what."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Memories: what agents are told of their turns, and give back as context or as history."""
+"""Memories: they receive the turns of agents, and give context or history."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class HistoryMemory(axil_agent.HistoryMemory, HistoryProvider):
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """What it holds."""
+        """Its messages."""
         return [dict(message) for message in self._messages]
 
     def insert(self, role: str, content: Any) -> None:
@@ -99,7 +99,7 @@ class HistoryMemory(axil_agent.HistoryMemory, HistoryProvider):
 
 
 class VectorMemory(Memory):
-    """What was told, found by the nearness of vectors."""
+    """A memory of what was said, found by the nearness of vectors."""
 
     def __init__(
         self,

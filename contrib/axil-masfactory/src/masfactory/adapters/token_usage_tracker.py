@@ -1,4 +1,4 @@
-"""What a model used."""
+"""The usage of a model."""
 
 from __future__ import annotations
 

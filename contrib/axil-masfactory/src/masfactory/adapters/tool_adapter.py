@@ -9,7 +9,7 @@ from axil_agent import Tool, tool_of
 
 
 class ToolAdapter:
-    """Functions and what a model is told of them."""
+    """Functions and their descriptions for a model."""
 
     def __init__(self, tools: Sequence[Callable[..., Any]]) -> None:
         self.tools = list(tools)
@@ -17,7 +17,7 @@ class ToolAdapter:
 
     @property
     def details(self) -> list[dict[str, Any]]:
-        """What a model is told: names, descriptions, parameters."""
+        """The tools' descriptions for a model: names, descriptions, parameters."""
         return [
             {
                 "name": tool.name,

@@ -126,7 +126,7 @@ class _Compiling:
                 )
 
     def agent(self, told: Element, where: str) -> dict[str, Any]:
-        """The settings of an agent."""
+        """Return the settings of an agent."""
         ref = told.get("ref", "").removeprefix("#")
         meant = self.agents.get(ref) if ref else told
         if meant is None:
@@ -144,7 +144,7 @@ class _Compiling:
         }
 
     def ending(self, told: Element, where: str) -> dict[str, Any]:
-        """What ends a loop."""
+        """Return the end of a loop."""
         ends: dict[str, Any] = {"max_iterations": int(told.get("max_iterations") or 10)}
         said = told.find("terminate")
         if said is not None and said.get("if"):

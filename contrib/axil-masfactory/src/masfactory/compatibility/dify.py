@@ -127,7 +127,7 @@ class _Importing:
         self.heads[name] = self.tails[name] = node
 
     def _work(self, kind: str, name: str, data: Values) -> Working:
-        """What a node of an ordinary kind does."""
+        """Return the body of a node of an ordinary kind."""
         options = self.options
         if kind == "template-transform":
             return lambda values: {"output": _rendered(data, values)}
@@ -184,7 +184,7 @@ def _at(values: Mapping[str, Any], path: Sequence[str]) -> Any:
 
 
 def _text(template: Any, values: Values) -> str:
-    """A text with ``{{#node.name#}}`` filled in."""
+    """Return a text with ``{{#node.name#}}`` filled in."""
     return _PLACE.sub(lambda m: shown(_at(values, m[1].strip().split("."))), str(template or ""))
 
 
@@ -236,7 +236,7 @@ def _output(kind: str, data: Values) -> Working:
 
 
 def _handles(data: Values) -> list[Values]:
-    """The cases of an if-else node, by the handle from which an edge begins."""
+    """Return the cases of an if-else node, by the handle from which an edge begins."""
     cases = cast("list[Values]", data.get("cases") or [])
     if cases:
         return [{**case, "case_id": case.get("case_id") or case.get("id")} for case in cases]

@@ -1,4 +1,4 @@
-"""What is wrong with a file of another system."""
+"""Errors in files of other systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How files of other systems are imported."""
+"""The options for importing files of other systems."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Fixed(Model):
 
 @dataclass
 class LlmCompileOptions:
-    """Which models the nodes of an imported file ask."""
+    """The models that the nodes of an imported file call."""
 
     model_factory: Callable[[dict[str, Any]], Any] | None = None
     """From what the file says of a model to the model."""

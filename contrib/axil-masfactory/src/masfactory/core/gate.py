@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Gate(Enum):
-    """Whether an edge or a node is open."""
+    """The state of an edge or a node: open or closed."""
 
     OPEN = "open"
     CLOSED = "closed"

@@ -14,7 +14,7 @@ __all__ = ["FieldModality", "FieldSpec", "ImageAsset", "MediaAsset", "PdfAsset",
 
 
 class FieldModality(StrEnum):
-    """What a field holds."""
+    """The kind of a field's content."""
 
     TEXT = "TEXT"
     IMAGE = "IMAGE"
@@ -29,7 +29,7 @@ class FieldModality(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """What an edge, ``pull_keys`` or ``push_keys`` says of a field."""
+    """The description of a field by an edge, ``pull_keys`` or ``push_keys``."""
 
     name: str
     description: str = ""
@@ -80,7 +80,7 @@ class MediaAsset(dict[str, Any]):
 
     @property
     def modality(self) -> FieldModality:
-        """What it is."""
+        """The kind of its content."""
         return modality_of(self)
 
     @property

@@ -102,12 +102,12 @@ class Node:
 
     @property
     def input_field_specs(self) -> dict[str, FieldSpec]:
-        """What its in-edges say of their fields."""
+        """The descriptions of its in-edges' fields."""
         return field_specs(self.input_keys)
 
     @property
     def output_field_specs(self) -> dict[str, FieldSpec]:
-        """What its out-edges say of their fields."""
+        """The descriptions of its out-edges' fields."""
         return field_specs(self.output_keys)
 
     @property

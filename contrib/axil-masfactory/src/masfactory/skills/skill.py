@@ -15,7 +15,7 @@ _PLACE = re.compile(r"\{([^\W\d]\w*|\d+)\}")
 
 
 class SkillError(Exception):
-    """What is wrong with a skill."""
+    """An error in a skill."""
 
 
 class SkillNotFoundError(SkillError):

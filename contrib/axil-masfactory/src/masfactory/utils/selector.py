@@ -11,7 +11,7 @@ __all__ = ["SelectionTarget", "Selector", "build_selector"]
 
 @dataclass(frozen=True, slots=True)
 class SelectionTarget:
-    """What a selector is asked about: an object, or the name and class of one to be made."""
+    """The subject of a selector: an object, or the name and class of one to be made."""
 
     name: str | None
     cls: type | None

@@ -1,4 +1,4 @@
-"""What a model promises that needs no service: the kit of those that claim to be ``offline``.
+"""The laws of a model that needs no service: the kit of those that claim to be ``offline``.
 
     class TestMine(AnswerKit):
         component, config = MyModel, {"prefix": "> "}
@@ -23,7 +23,7 @@ FINISHES: Final = ("stop", "tools", "length", "filter", "refusal", "")
 
 
 def asking(text: str) -> Request:
-    """A request: a user's message after a system's."""
+    """Return a request: a user's message after a system's."""
     return Request(
         messages=[
             {"role": "system", "content": "You are a botanist."},
@@ -40,7 +40,7 @@ class AnswerKit(Kit):
     """The same request gets the same text; not claimed: it may vary."""
 
     async def ask(self, model: Any, text: str, shown: list[Any] | None = None) -> Reply:
-        """Its reply to one message."""
+        """Return its reply to one message."""
         return await model.reply(asking(text), (shown if shown is not None else []).append)
 
     def test_it_answers_with_a_reply(self) -> None:
@@ -80,7 +80,7 @@ class AnswerKit(Kit):
         )
 
     def test_any_text_is_only_text(self) -> None:
-        """Whatever is said: a reply, or an error of ours, and afterwards it answers as before."""
+        """Answer any text with a reply or an axil error, and answer as before afterwards."""
         model = self.make()
         for text in HOSTILE:
             try:

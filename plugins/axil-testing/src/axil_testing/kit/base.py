@@ -1,5 +1,4 @@
-"""What all kits share: how a component is made, what may be claimed, and the laws that hold for
-every kind.
+"""The shared parts of all kits: how a component is made, its claims, and the laws for every kind.
 
 A kit is a class whose ``test_…`` methods take nothing but ``self``: pytest runs them, and so does
 ``report.check``, which needs no pytest. A test that waits is a plain function all the same: it
@@ -91,7 +90,7 @@ class Kit:
     # -- what an author gives
 
     def make(self) -> Any:
-        """A new component, ready for use; called several times in one test."""
+        """Return a new component, ready for use; called several times in one test."""
         component = type(self).component
         if component is None:
             raise NotImplementedError("Give make(self), or component and config.")
@@ -100,7 +99,7 @@ class Kit:
     # -- what tests use
 
     def wait(self, awaitable: Coroutine[Any, Any, T], seconds: float = PATIENCE_SECONDS) -> T:
-        """The result of a coroutine, on an event loop of its own.
+        """Return the result of a coroutine, on an event loop of its own.
 
         Raises: AssertionError: it does not end, or leaves tasks behind.
         """
@@ -127,7 +126,7 @@ class Kit:
 
     @property
     def subject(self) -> Any:
-        """What the entry point names, or the class of what ``make`` gives."""
+        """The object that the entry point names, or the class of the result of ``make``."""
         if type(self).component is not None:
             return type(self).component
         made = self.make()
@@ -181,8 +180,8 @@ class Kit:
         try:
             make_component(component, {**self.config, strange: 1})
         except ConfigError as error:
-            told = str(error)
-            require(strange in told, f"the error does not name the unknown key: {told}")
+            message = str(error)
+            require(strange in message, f"the error does not name the unknown key: {message}")
             return
         except Exception as error:
             raise AssertionError(
@@ -263,7 +262,7 @@ def _is_excused(test: Any) -> bool:
 
 
 def secrets_of(model: Any) -> dict[str, Any]:
-    """The fields of a config that hold secrets (``axil.plugin.Secret``, or a schema with
+    """Return the fields of a config that hold secrets (``axil.plugin.Secret``, or a schema with
     ``x-axil-secret``), each with a value for it.
     """
     if model is None:
@@ -296,7 +295,9 @@ print("\\n" + json.dumps(faults))
 
 
 def import_faults(module: str) -> list[str]:
-    """What importing a module does beside defining things, found out in a process of its own."""
+    """Return the effects of importing a module beside definitions, observed in a separate
+    process.
+    """
     command = [sys.executable, "-W", "error::SyntaxWarning", "-c", _IMPORTING, module]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What a context provider promises: the kit for memories and retrievers.
+"""The laws of a context provider: the kit for memories and retrievers.
 
     class TestNotes(ContextKit):
         def make(self):
@@ -62,20 +62,20 @@ class ContextKit(Kit):
 
     kind = "context"
     texts: ClassVar[Sequence[str]] = TEXTS
-    """What the provider knows when it is made, or is told of by the kit."""
+    """The texts that the provider knows when it is made, or receives from the kit."""
     searches: ClassVar[bool] = True
     """It ranks by the query: asked for a text that it knows, it gives that one first."""
     filters: ClassVar[bool] = False
     """It holds to ``query.filters``.
 
-    It is told of blocks by ``put``, or its blocks have the metadata ``part`` (the text's number).
+    It receives blocks by ``put``, or its blocks have the metadata ``part`` (the text's number).
     """
     indexes: ClassVar[bool] = False
     """It has ``put`` and ``delete``."""
     persists: ClassVar[bool] = False
-    """What it was told is there when it is made again on the same ``folder``."""
+    """Keep its records when it is made again on the same ``folder``."""
     idempotent: ClassVar[bool] = False
-    """A turn that it is told of twice is remembered once."""
+    """Remember a repeated turn once."""
     namespaced: ClassVar[str] = ""
     """The input whose values it keeps apart: ``user``."""
     offline: ClassVar[bool] = True
@@ -91,13 +91,13 @@ class ContextKit(Kit):
         return Path(made)
 
     def broken(self) -> Any:
-        """A provider that fails when it is asked; not given: that law is passed over."""
+        """Return a provider that fails when it is asked; not given: that law is passed over."""
         return None
 
     # -- how it is used
 
     async def fill(self, provider: Any, texts: Sequence[str] = (), owner: str = "") -> None:
-        """Tell it of the texts, if it can be told.
+        """Give it the texts, if it takes any.
 
         Override it where a provider reads what the test has to write first.
         """
@@ -122,7 +122,7 @@ class ContextKit(Kit):
 
     @cached_property
     def _notes(self) -> list[Any]:
-        """What the state holds for a memory that keeps nothing itself."""
+        """The notes in the state for a memory that keeps nothing itself."""
         return []
 
     @cached_property
@@ -130,7 +130,7 @@ class ContextKit(Kit):
         return str(getattr(self.make(), "share", ""))
 
     def query(self, text: str, owner: str = "") -> ContextQuery:
-        """A query of the kit's; ``owner``: whose."""
+        """Return a query of the kit's; ``owner``: whose."""
         inputs = {self.namespaced: owner or "kit"} if self.namespaced else {}
         attributes = {self._share: list(self._notes)} if self._share else {}
         return ContextQuery(
@@ -140,14 +140,14 @@ class ContextKit(Kit):
     async def ask(
         self, provider: Any, text: str | ContextQuery, top_k: int = 8, owner: str = ""
     ) -> list[ContextBlock]:
-        """What it gives, in its own order."""
+        """Return the provider's blocks, in its own order."""
         query = self.query(text, owner) if isinstance(text, str) else text
         return [
             block_of(each) for each in await call_async(provider.get_blocks, query, top_k) or ()
         ]
 
     def using(self, law: Callable[[Any], Awaitable[T]]) -> T:
-        """The result of a law about a provider that knows the texts; closed afterwards."""
+        """Return the result of a law about a provider that knows the texts; closed afterwards."""
 
         async def used() -> T:
             provider = self.make()
@@ -162,7 +162,9 @@ class ContextKit(Kit):
     # -- laws
 
     def test_its_blocks_have_text_and_origin(self) -> None:
-        """Whoever reads a block can find out where it is from, and who gave it."""
+        """Give each block a text, and the origin and provider by which a reader can find its
+        source.
+        """
 
         async def law(provider: Any) -> None:
             found = [block for text in self.texts for block in await self.ask(provider, text)]
@@ -305,15 +307,15 @@ class ContextKit(Kit):
         self.using(law)
 
     def test_what_is_done_to_a_block_changes_nothing(self) -> None:
-        """What is given away is a copy; what it is asked with stays as it is."""
+        """Give blocks as copies, and leave the query unchanged."""
 
         async def law(provider: Any) -> None:
             query = self.query(self.texts[0])
-            told = repr(query)
+            message = repr(query)
             for block in await self.ask(provider, query):
                 if isinstance(block.metadata, dict):
                     block.metadata.clear()
-            require(repr(query) == told, "it changes the query.")
+            require(repr(query) == message, "it changes the query.")
             require(
                 all(block.metadata for block in await self.ask(provider, query)),
                 "what is done to a block's metadata is done to its own.",
@@ -343,7 +345,7 @@ class ContextKit(Kit):
 
     @claimed("offline")
     def test_it_connects_to_nothing(self) -> None:
-        """Neither when it is made, nor when it is told or asked."""
+        """Neither when it is made, nor when it is given texts or asked."""
         with watched() as seen:
 
             async def law(provider: Any) -> None:
@@ -358,7 +360,7 @@ class ContextKit(Kit):
         require(not calls, f"it {', '.join(calls)}.")
 
     def test_importing_it_imports_no_sdk(self) -> None:
-        """What is heavy is imported when it is used."""
+        """Import heavy packages only when they are used."""
         if not self.sdk or not self.module:
             self.skip("it names no sdk")
         command = [sys.executable, "-c", _LOADED, self.module, *self.sdk]
@@ -443,7 +445,7 @@ class ContextKit(Kit):
                 for block in await self.ask(provider, "zebra grazes noon", 50)
                 if "zebra" in block.text
             ]
-            require(len(found) == 1, f"told three times, it holds {len(found)} blocks.")
+            require(len(found) == 1, f"given three times, it holds {len(found)} blocks.")
 
         self.using(law)
 
@@ -462,8 +464,8 @@ class ContextKit(Kit):
                 *(self.ask(provider, "parrot sings", 50, owner) for owner in ("ann", "bob") * 3)
             )
             for owner, blocks in zip(("ann", "bob") * 3, found, strict=True):
-                told = [block.text for block in blocks if "parrot" in block.text]
-                require(len(told) == 1 and owner in told[0], f"{owner} is given {told}.")
+                lines = [block.text for block in blocks if "parrot" in block.text]
+                require(len(lines) == 1 and owner in lines[0], f"{owner} is given {lines}.")
             nobody = replace(self.query("parrot sings"), inputs={})
             try:
                 blocks = await blocks_of(provider, nobody, 50)
@@ -480,5 +482,5 @@ async def _closed(provider: Any) -> None:
 
 
 def _shown(blocks: Sequence[ContextBlock]) -> list[tuple[str, Any, Any]]:
-    """What must not differ from one answer to the next."""
+    """Return the parts that must be equal in all answers."""
     return [(block.text, block.uri, block.chunk_id) for block in blocks]

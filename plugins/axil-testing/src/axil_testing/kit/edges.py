@@ -15,7 +15,7 @@ from axil_testing.kit.watch import watched
 
 
 class EdgeKit(Kit):
-    """What conditions and processors promise alike.
+    """The laws that conditions and processors share.
 
     A plain function of the text is a component, too.
     """
@@ -26,12 +26,14 @@ class EdgeKit(Kit):
     """Fields of the state that it sees."""
 
     def ask(self, component: Any, payload: Any, state: State) -> Any:
-        """What the component answers: a function is asked for the text."""
+        """Return the answer of the component: a function is called with the text."""
         seen = EdgeInput(payload, state)
         return component(seen.text) if hasattr(component, "__code__") else component(seen)
 
     def answered(self, component: Any, payload: Any, state: State | None = None) -> tuple[str, Any]:
-        """The answer, or the words of the refusal. Raises: AssertionError: it fails by accident."""
+        """Return the answer, or the words of the refusal. Raises: AssertionError: it fails by
+        accident.
+        """
         try:
             return "answer", self.ask(component, payload, self._state() if state is None else state)
         except Exception as error:  # noqa: BLE001  # that is the question
@@ -115,7 +117,7 @@ class EdgeKit(Kit):
 
 
 class ConditionKit(EdgeKit):
-    """What every condition promises: yes or no."""
+    """The laws of every condition: yes or no."""
 
     kind = "conditions"
 
@@ -133,7 +135,7 @@ class ConditionKit(EdgeKit):
 
 
 class ProcessorKit(EdgeKit):
-    """What every processor promises: a text, a payload, or nothing."""
+    """The laws of every processor: a text, a payload, or nothing."""
 
     kind = "processors"
 
@@ -152,5 +154,5 @@ class ProcessorKit(EdgeKit):
 
 
 def state_of(values: Mapping[str, Any]) -> State:
-    """A state with these fields."""
+    """Return a state with these fields."""
     return Schema().start(dict(values))

@@ -1,5 +1,5 @@
 """The kit of engines: what is accepted is run, once, and stays accepted, answered or cancelled,
-whoever goes on with it.
+in whichever engine it continues.
 
 An engine is seen from outside: by the ``Engine`` protocol, and by what bodies say that run in this
 process. Another engine on the same store stands for another process, or for the same one after a
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class EngineKit(Kit):
-    """What every engine promises. Give ``make(self, workflows, beside)``.
+    """The laws of every engine. Give ``make(self, workflows, beside)``.
 
     It is entered as a context, where it is one, and closed by ``close``.
     """
@@ -61,7 +61,7 @@ class EngineKit(Kit):
 
     @asynccontextmanager
     async def opened(self, *workflows: Workflow, beside: Any = None) -> AsyncGenerator[Engine]:
-        """An engine at work, closed in the end."""
+        """Return an engine at work, closed in the end."""
         engine = self.make(workflows, beside)
         if hasattr(engine, "__aenter__"):
             await engine.__aenter__()
@@ -78,7 +78,7 @@ class EngineKit(Kit):
             await asyncio.sleep(0.001)
 
     async def stands(self, engine: Engine, run_id: str, *statuses: str) -> Any:
-        """Where a run stands, once it has one of these."""
+        """Return the status of a run, once it is one of these."""
         await self.until(
             lambda: engine.get(run_id).info.status in statuses,
             f"a run is not {' or '.join(statuses)}",
@@ -94,7 +94,7 @@ class EngineKit(Kit):
         await self.stands(engine, run_id, "paused")
 
     async def within(self, doing: Awaitable[T], otherwise: str) -> T:
-        """What is awaited. Raises: AssertionError: it does not come."""
+        """Return the awaited result. Raises: AssertionError: there is none in time."""
         try:
             return await asyncio.wait_for(doing, self.patience_seconds)
         except TimeoutError:
@@ -102,13 +102,13 @@ class EngineKit(Kit):
 
     async def result(self, engine: Engine, run_id: str) -> tuple[str, Any]:
         """Status and output of what a run comes to."""
-        result = await self.within(engine.result(run_id), "nobody is told what a run came to")
+        result = await self.within(engine.result(run_id), "the result of a run does not arrive")
         return result.status, thaw(result.output)
 
     # -- laws: accepted and ended
 
     def test_a_run_comes_to_what_it_comes_to_without_an_engine(self) -> None:
-        """The same output and attributes; whoever asks later is told the same."""
+        """The same output and attributes; later callers get the same."""
 
         async def law() -> None:
             flow = flows.turning()
@@ -117,13 +117,13 @@ class EngineKit(Kit):
                 run_id = await engine.start(flow, {"n": 3}, {"by": 2})
                 for when in ("", " later"):
                     result = await self.within(
-                        engine.result(run_id), "nobody is told what a run came to"
+                        engine.result(run_id), "the result of a run does not arrive"
                     )
-                    told = result.status, thaw(result.output), thaw(result.attributes)
+                    report = result.status, thaw(result.output), thaw(result.attributes)
                     expected = alone.status, thaw(alone.output), thaw(alone.attributes)
                     require(
-                        told == expected,
-                        f"it says{when} that a run came to {shown(told)}, "
+                        report == expected,
+                        f"it says{when} that a run gave {shown(report)}, "
                         f"which comes to {shown(expected)}",
                     )
                     require(
@@ -136,15 +136,13 @@ class EngineKit(Kit):
                 )
                 require(
                     thaw(standing.output) == thaw(alone.output),
-                    f"it shows that a run came to {shown(standing.output)}",
+                    f"it shows that a run gave {shown(standing.output)}",
                 )
 
         self.wait(law())
 
     def test_runs_have_names_of_their_own(self) -> None:
-        """Those that they are given, or others, that differ; all are listed, those that were
-        touched last first.
-        """
+        """Give runs the requested names, or other unique ones; list all, the last touched first."""
 
         async def law() -> None:
             flow = flows.plain([])
@@ -212,7 +210,7 @@ class EngineKit(Kit):
                 came = [await self.result(engine, run_id) for run_id in ids]
                 require(
                     came == [("done", {"sum": 101 * n}) for n in range(12)],
-                    f"runs that were answered came to {shown(came)}",
+                    f"runs that were answered gave {shown(came)}",
                 )
 
         self.wait(law())
@@ -238,7 +236,7 @@ class EngineKit(Kit):
                 await self.stands(engine, second, "paused")
                 await engine.answer(second, {"asks?m0": 1})
                 result = await self.within(
-                    engine.result(second), "nobody is told what a run came to"
+                    engine.result(second), "the result of a run does not arrive"
                 )
                 require(
                     result.attributes["times"] == 2,
@@ -273,7 +271,7 @@ class EngineKit(Kit):
     # -- laws: people and times
 
     def test_a_question_is_shown_and_its_answer_goes_on_with_the_run(self) -> None:
-        """As it was asked; several one after the other; a run that waits has ended for nobody."""
+        """As it was asked; several one after the other; a waiting run has ended for no caller."""
 
         async def law() -> None:
             flow = flows.asking(times=2)
@@ -293,7 +291,7 @@ class EngineKit(Kit):
                     )
                     await engine.answer(run_id, {question.id: answer})
                 require(
-                    (await self.within(waits, "nobody is told what a run came to")).output
+                    (await self.within(waits, "the result of a run does not arrive")).output
                     == {"sum": 111},
                     "answers get lost on their way",
                 )
@@ -315,14 +313,14 @@ class EngineKit(Kit):
                     "AX541",
                     "an answer is taken to what was never asked",
                 )
-                said = await asyncio.gather(
+                stated = await asyncio.gather(
                     *(engine.answer(run_id, {"asks?m0": n}) for n in (1, 2, 3)),
                     return_exceptions=True,
                 )
-                taken = [n for n, came in zip((1, 2, 3), said, strict=True) if came is None]
+                taken = [n for n, came in zip((1, 2, 3), stated, strict=True) if came is None]
                 require(len(taken) == 1, f"of three answers at once it takes {len(taken)}")
                 strange = [
-                    came for came in said if came is not None and not isinstance(came, AxilError)
+                    came for came in stated if came is not None and not isinstance(came, AxilError)
                 ]
                 require(not strange, f"a second answer breaks it: {strange}")
                 await self.asks(engine, run_id, "asks?m1")
@@ -333,13 +331,13 @@ class EngineKit(Kit):
                 came = await self.result(engine, run_id)
                 require(
                     came == ("done", {"sum": 10 + taken[0]}),
-                    f"the answer {taken[0]} was taken, and the run came to {came}",
+                    f"the answer {taken[0]} was taken, and the run gave {came}",
                 )
 
         self.wait(law())
 
     def test_an_answer_is_taken_while_another_branch_is_at_work(self) -> None:
-        """Which is not done again for it."""
+        """Accept an answer while another branch is at work, without repeating that branch."""
 
         async def law() -> None:
             ran: list[str] = []
@@ -361,7 +359,7 @@ class EngineKit(Kit):
                 came = await self.result(engine, run_id)
                 require(
                     came == ("done", {"sum": 43, "m": 1}),
-                    f"a run that was answered while at work came to {came}",
+                    f"a run that was answered while at work gave {came}",
                 )
                 require(
                     ran.count("works") == 1,
@@ -372,7 +370,7 @@ class EngineKit(Kit):
         self.wait(law())
 
     def test_nothing_of_a_run_that_waits_stays_in_memory(self) -> None:
-        """What its body held is gone when it asks a person: it begins again from its record."""
+        """Keep nothing of a waiting run in memory: its body begins again from the record."""
 
         async def law() -> None:
             held: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -391,7 +389,9 @@ class EngineKit(Kit):
         self.wait(law())
 
     def test_a_run_that_sleeps_wakes_once(self) -> None:
-        """Whatever becomes of it meanwhile; what it did before as a step is not done again."""
+        """Wake a sleeping run once, whatever happens to it meanwhile, without repeating its
+        recorded steps.
+        """
 
         async def law() -> None:
             ran: list[str] = []
@@ -399,7 +399,7 @@ class EngineKit(Kit):
             async with self.opened(flow) as engine:
                 run_id = await engine.start(flow, {"n": 1})
                 came = await self.result(engine, run_id)
-                require(came == ("done", {"n": 2}), f"a run that slept came to {came}")
+                require(came == ("done", {"n": 2}), f"a run that slept gave {came}")
                 require(
                     ran.count("before") == 1,
                     f"what came before a sleep, as a step, was done {ran.count('before')} times",
@@ -414,7 +414,7 @@ class EngineKit(Kit):
     # -- laws: ended otherwise
 
     def test_a_run_is_cancelled_wherever_it_stands(self) -> None:
-        """At work and waiting; whoever waits for it is told; one that has ended stays as it is;
+        """At work and waiting; its waiters get the end; one that has ended stays as it is;
         twice is once.
         """
 
@@ -430,7 +430,7 @@ class EngineKit(Kit):
                 await self.until(lambda: gone == ["begun"], "a body does not begin")
                 await self.stands(engine, waiting, "paused")
                 await self.result(engine, over)
-                told = [
+                lines = [
                     asyncio.ensure_future(engine.result(run_id)) for run_id in (working, waiting)
                 ]
                 await asyncio.sleep(0)
@@ -443,27 +443,29 @@ class EngineKit(Kit):
                         "cancel returns before the body of a run is cancelled",
                     )
                 require(engine.get(over).info.status == "done", "a run that is done is cancelled")
-                for run_id, waits in zip((working, waiting), told, strict=True):
+                for run_id, waits in zip((working, waiting), lines, strict=True):
                     standing = engine.get(run_id)
                     require(
                         standing.info.status == "cancelled",
                         f"a run that was cancelled is {standing.info.status}",
                     )
                     require(
-                        "enough of it" in standing.error, "it is not told why a run was cancelled"
+                        "enough of it" in standing.error, "it does not say why a run was cancelled"
                     )
                     require(not standing.questions, "a run that was cancelled still asks")
-                    first = await self.within(waits, "nobody is told what a run came to")
+                    first = await self.within(waits, "the result of a run does not arrive")
                     again = await self.result(engine, run_id)
                     require(
                         (first.status, again[0]) == ("cancelled",) * 2,
-                        f"of a cancelled run it is told that it is {first.status}, {again[0]}",
+                        f"a cancelled run is {first.status}, {again[0]}",
                     )
 
         self.wait(law())
 
     def test_a_run_that_failed_says_why_and_goes_on_when_it_is_resumed(self) -> None:
-        """What was done is not done again; a run that is done stays so."""
+        """Report why a run failed, and continue without repeating work when it is resumed; a done
+        run stays done.
+        """
 
         async def law() -> None:
             ran: list[str] = []
@@ -471,16 +473,16 @@ class EngineKit(Kit):
             async with self.opened(flow) as engine:
                 run_id = await engine.start(flow, {"n": 1})
                 result = await self.within(
-                    engine.result(run_id), "nobody is told what a run came to"
+                    engine.result(run_id), "the result of a run does not arrive"
                 )
                 require(result.status == "failed", f"a run whose body raises is {result.status}")
-                for told in (str(result.error), engine.get(run_id).error):
-                    require("not today" in told, f"it is not told why a run failed: {told!r}")
+                for report in (str(result.error), engine.get(run_id).error):
+                    require("not today" in report, f"it does not say why a run failed: {report!r}")
                 mended.append("now")
                 await engine.resume(run_id)
                 came = await self.result(engine, run_id)
                 require(
-                    came == ("done", {"n": 1}), f"a run that failed and was resumed came to {came}"
+                    came == ("done", {"n": 1}), f"a run that failed and was resumed gave {came}"
                 )
                 await engine.resume(run_id)
                 await self.stands(engine, run_id, "done")
@@ -523,7 +525,7 @@ class EngineKit(Kit):
                 answered = await self.result(second, waiting[0])
                 require(
                     answered == ("done", {"sum": 41}),
-                    f"a run that was answered came to {answered} elsewhere",
+                    f"a run that was answered gave {answered} elsewhere",
                 )
 
         self.wait(law())
@@ -531,7 +533,7 @@ class EngineKit(Kit):
     def test_what_one_engine_breaks_off_another_goes_on_with(self) -> None:
         """Unasked; what was done is not done again.
 
-        Whoever waited for it is told that the engine is closed (AX540).
+        Its waiters get the error that the engine is closed (AX540).
         """
 
         async def law() -> None:
@@ -543,7 +545,7 @@ class EngineKit(Kit):
                 waits = asyncio.ensure_future(first.result(run_id))
                 await asyncio.sleep(0)
             await _refused(
-                self.within(waits, "nobody is told what a run came to"),
+                self.within(waits, "the result of a run does not arrive"),
                 "AX540",
                 "a run that was broken off has come to something",
             )
@@ -554,18 +556,18 @@ class EngineKit(Kit):
                 came = await self.result(second, run_id)
                 require(
                     came == ("done", {"n": 1}),
-                    f"a run that was broken off came to {came} elsewhere",
+                    f"a run that was broken off gave {came} elsewhere",
                 )
             require(
                 ran == ["first", "second", "second"],
-                f"a run that was broken off and gone on with ran {ran}",
+                f"a run that was broken off and resumed ran {ran}",
             )
 
         self.wait(law())
 
     def test_a_run_is_at_work_in_one_engine_at_a_time(self) -> None:
-        """Another beside it leaves it alone, though it is told to go on with it; when it has ended,
-        both know what it came to.
+        """Another beside it leaves it alone, though it is asked to resume it; when it has ended,
+        both know its result.
         """
 
         async def law() -> None:
@@ -586,7 +588,7 @@ class EngineKit(Kit):
                 )
                 require(
                     (await self.result(second, run_id)) == ("done", {"n": 1}),
-                    "it does not know what a run came to elsewhere",
+                    "it does not know a run's result elsewhere",
                 )
                 require(ran == ["first", "second"], f"a run that was at work elsewhere ran {ran}")
 
@@ -594,7 +596,7 @@ class EngineKit(Kit):
 
 
 async def _taken(engine: Engine, run_id: str, answers: Mapping[str, Any]) -> bool:
-    """Whether answers are taken: not before they are asked for."""
+    """Return whether answers are accepted: not before the question."""
     try:
         await engine.answer(run_id, answers)
     except EngineError:

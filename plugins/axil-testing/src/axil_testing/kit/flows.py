@@ -37,7 +37,7 @@ def plain(ran: list[Any]) -> Workflow:
 
 
 def turning() -> Workflow:
-    """A cycle that counts its turns in the state."""
+    """Return a cycle that counts its turns in the state."""
 
     async def turn(inputs: Mapping[str, Any], attributes: Any) -> dict[str, Any]:
         attributes["turns"] += attributes["by"]
@@ -62,7 +62,7 @@ class _Held:
 
 
 def asking(times: int = 1, held: Any = None) -> Workflow:
-    """Asks so many times, and adds up. ``held``: told of what the body holds on to."""
+    """Asks so many times, and adds up. ``held``: receives the objects that the body holds."""
 
     async def asks(inputs: Mapping[str, Any], attributes: Any, ctx: Context) -> dict[str, Any]:
         own = _Held()
@@ -87,7 +87,7 @@ def asking(times: int = 1, held: Any = None) -> Workflow:
 
 
 def branching(ran: list[str]) -> tuple[Workflow, asyncio.Event]:
-    """One branch asks, the other is at work until it is let go on."""
+    """Return one branch asks, the other is at work until it is let go on."""
     go = asyncio.Event()
 
     async def asks(inputs: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def stuck(gone: list[str]) -> Workflow:
 
 
 def _line(id: str, ran: list[str], second: Callable[[], Any]) -> Workflow:
-    """A body, and another one behind it that may take its time."""
+    """Return a body, and another one behind it that may take its time."""
 
     async def one(inputs: Mapping[str, Any]) -> dict[str, Any]:
         ran.append("first")
@@ -166,7 +166,7 @@ def _line(id: str, ran: list[str], second: Callable[[], Any]) -> Workflow:
 
 
 def failing(ran: list[str]) -> tuple[Workflow, list[str]]:
-    """A second body fails as long as nothing is in the list."""
+    """Return a workflow whose second body fails as long as the list is empty, and the list."""
     mended: list[str] = []
 
     async def fails() -> None:
@@ -177,6 +177,6 @@ def failing(ran: list[str]) -> tuple[Workflow, list[str]]:
 
 
 def held(ran: list[str]) -> tuple[Workflow, asyncio.Event]:
-    """A second body is at work until it is let go on."""
+    """Return a workflow whose second body works until its event is set."""
     go = asyncio.Event()
     return _line("held", ran, go.wait), go

@@ -28,7 +28,7 @@ _KINDS: Sequence[Mapping[str, Any]] = (
 
 
 class FormatterKit(Kit):
-    """What every formatter promises.
+    """The laws of every formatter.
 
     ``dump`` writes fields, ``parse`` reads them; ``introduction`` tells a model how to answer.
     """
@@ -42,7 +42,7 @@ class FormatterKit(Kit):
     """Claim: what it reads is not what it writes: nothing is asked of the form of a reply."""
 
     def fields(self) -> list[dict[str, Any]]:
-        """Fields that come back."""
+        """Return fields that come back."""
         return [
             *(dict(each) for each in _WORDS),
             *([copy.deepcopy(dict(each)) for each in _KINDS] if self.keeps_types else []),
@@ -110,8 +110,8 @@ class FormatterKit(Kit):
             )
 
     def test_a_hostile_reply_is_read_or_refused_in_words(self) -> None:
-        """What a model says is anything at all: fields with text names, or a ValueError for whoever
-        wrote it.
+        """Read a hostile reply, or refuse it: fields with text names, or a ValueError in plain
+        words.
         """
         made = self.make()
         for text in TEXTS:
@@ -128,7 +128,7 @@ class FormatterKit(Kit):
                     )
                     raise AssertionError(
                         f"{shown(text)} raises {accident}; "
-                        "expected a ValueError, for whoever wrote the text"
+                        "expected a ValueError, for the text's author"
                     ) from error
                 require(
                     isinstance(found, dict) and all(isinstance(name, str) for name in found),

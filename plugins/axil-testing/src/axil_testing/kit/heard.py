@@ -1,4 +1,4 @@
-"""What came of one call of a model, on a clock on which nobody waits."""
+"""The result of one call of a model, on a clock that jumps."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from axil_testing.kit.base import require
 
 
 class Jumping:
-    """A clock on which nobody waits; it keeps the waits."""
+    """A clock that does not wait; it keeps the waits."""
 
     def __init__(self) -> None:
         self.time = 0.0
         self.waits: list[float] = []
 
     def now(self) -> float:
-        """Seconds."""
+        """Return the time in seconds."""
         return self.time
 
     async def sleep(self, seconds: float) -> None:
@@ -30,7 +30,7 @@ class Jumping:
 
 @dataclass
 class Heard:
-    """What came of a call."""
+    """The result of a call."""
 
     reply: Reply | None = None
     error: Exception | None = None
@@ -55,7 +55,7 @@ class Heard:
         return self.error
 
     def of(self, kind: str) -> list[Any]:
-        """The chunks of a kind."""
+        """Return the chunks of a kind."""
         return [chunk for chunk in self.chunks if chunk.get("kind") == kind]
 
     @property

@@ -46,7 +46,7 @@ _PATIENCE: Final = 20_000
 
 
 class HookKit(Kit):
-    """What hook plugins promise: a module, object or class with ``axil.hookimpl`` functions."""
+    """The laws of hook plugins: a module, object or class with ``axil.hookimpl`` functions."""
 
     kind = "hooks"
     changes_results: ClassVar[bool] = False
@@ -55,7 +55,7 @@ class HookKit(Kit):
     """Claim: it decides when firings start, and nothing else: what runs come to is the same."""
 
     def make(self) -> Any:
-        """The plugin: a class is made, a module or an object is what it is."""
+        """Return the plugin: a class is made, a module or an object is what it is."""
         component = type(self).component
         if component is None:
             raise NotImplementedError("Give make(self), or component.")
@@ -64,7 +64,7 @@ class HookKit(Kit):
     # -- running it
 
     def implemented(self) -> dict[str, Any]:
-        """The hooks that it implements."""
+        """Return the hooks that it implements."""
         hooks = hook_manager([self.made()])
         return {
             name: caller for name in _HOOKS if (caller := getattr(hooks.hook, name)).get_hookimpls()
@@ -81,8 +81,8 @@ class HookKit(Kit):
                 {"n": 0}, **{"clock": MovingClock(), "hooks": hooks, "run_id": "kit", **options}
             ).result()
 
-    def told(self, result: Result) -> Any:
-        """What of a result has to be the same with it and without it."""
+    def comparable(self, result: Result) -> Any:
+        """Return the parts of a result that must be the same with the hook and without it."""
         if self.changes_results:
             return result.status
         return result.status, thaw(result.output), thaw(result.attributes), result.usage.firings
@@ -101,8 +101,8 @@ class HookKit(Kit):
     def test_a_run_comes_to_the_same_with_it(self) -> None:
         """Status, output, state and what was counted; done, failed, resumed and limited."""
         for fails in (False, True):
-            bare = self.told(self.wait(self._run(None, deps={"fails": fails})))
-            with_it = self.told(
+            bare = self.comparable(self.wait(self._run(None, deps={"fails": fails})))
+            with_it = self.comparable(
                 self.wait(self._run(hook_manager([self.made()]), deps={"fails": fails}))
             )
             require(
@@ -122,7 +122,7 @@ class HookKit(Kit):
         finally:
             logger.propagate = before
             logger.removeHandler(lines)
-        require(not lines.told, f"it fails: {'; '.join(lines.told)}")
+        require(not lines.messages, f"it fails: {'; '.join(lines.messages)}")
 
     def test_it_does_not_block_the_event_loop(self) -> None:
         """Hooks are called on the loop, between firings: what waits there stops every run."""
@@ -138,17 +138,17 @@ class HookKit(Kit):
 
         async def several() -> list[Any]:
             runs = (self._run(hooks, deps={}, run_id=f"kit-{n}") for n in range(4))
-            return [self.told(result) for result in await asyncio.gather(*runs)]
+            return [self.comparable(result) for result in await asyncio.gather(*runs)]
 
         together = self.wait(several())
-        alone = self.told(self.wait(self._run(hook_manager([self.made()]), deps={})))
+        alone = self.comparable(self.wait(self._run(hook_manager([self.made()]), deps={})))
         require(
             all(each == alone for each in together),
             f"beside others a run comes to {shown(together)}; alone to {shown(alone)}",
         )
 
     def test_a_run_with_it_can_be_cancelled(self) -> None:
-        """What it puts around a body lets the cancellation through."""
+        """Let a cancellation pass through the code around a body."""
 
         ending = Ending("waits")
 
@@ -173,10 +173,10 @@ class HookKit(Kit):
         )
 
     def test_a_run_with_it_can_be_resumed(self) -> None:
-        """What it puts around a body gives what a journal can hold."""
+        """Give values around a body that a journal can hold."""
         journal = Tape()
-        bare = self.told(self.wait(self._run(None, deps={})))
-        whole = self.told(
+        bare = self.comparable(self.wait(self._run(None, deps={})))
+        whole = self.comparable(
             self.wait(self._run(hook_manager([self.made()]), deps={}, journal=journal))
         )
         require(
@@ -186,7 +186,7 @@ class HookKit(Kit):
         )
         for cut in range(1, len(journal.appended)):
             part = left_behind(journal.appended[:cut], "kit")
-            again = self.told(
+            again = self.comparable(
                 self.wait(
                     self._run(hook_manager([self.made()]), deps={}, journal=part, resuming=True)
                 )
@@ -251,7 +251,7 @@ class HookKit(Kit):
             )
 
     def test_a_run_with_it_ends(self) -> None:
-        """Whatever it holds back, tries again or lifts, a random graph comes to an end."""
+        """Let every random graph end, whatever is held back, tried again or lifted."""
         self.deciding()
         for seed in _SEEDS:
             for most in (None, 1):
@@ -355,7 +355,7 @@ _count.inline = True  # type: ignore[attr-defined]  # a function's own attribute
 
 
 def _graph() -> GraphSpec:
-    """Two nodes that turn three times, and one that is skipped."""
+    """Return two nodes that turn three times, and one that is skipped."""
     nodes = (
         NodeSpec(id="waits", body=_wait),
         NodeSpec(id="counts", body=_count),
@@ -392,11 +392,11 @@ def _never(payload: Any) -> bool:
 class _Dropped(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep what is logged about observers."""
         error = record.exc_info[1] if record.exc_info else None
-        self.told.append(
+        self.messages.append(
             f"{type(error).__name__}: {error}" if error is not None else record.getMessage()
         )

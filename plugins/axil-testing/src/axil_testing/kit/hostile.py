@@ -87,12 +87,12 @@ CLUMSY: Final[tuple[type[BaseException], ...]] = (
     NotImplementedError,
     SystemExit,
 )
-"""What code raises that did not expect its input; said to nobody, and explaining nothing."""
+"""The errors of code that did not expect its input; they explain nothing to a user."""
 
 
 def is_clumsy(error: BaseException) -> bool:
-    """Whether an error is an accident rather than an answer: axil's own errors, ``ValueError`` and
-    ``OSError`` are answers.
+    """Return whether an error is an accident rather than an answer: axil's own errors,
+    ``ValueError`` and ``OSError`` are answers.
     """
     from axil import AxilError
     from axil.plugin import KernelBug
@@ -105,6 +105,6 @@ def is_clumsy(error: BaseException) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value in a message: short."""
+    """Return a value in a message: short."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"

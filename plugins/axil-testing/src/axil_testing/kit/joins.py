@@ -23,7 +23,7 @@ _AT: Final = "joined"
 
 
 class JoinKit(Kit):
-    """What every join promises: a class with ``fires``, ``early``, ``per_token`` and ``rest``."""
+    """The laws of every join: a class with ``fires``, ``early``, ``per_token`` and ``rest``."""
 
     kind = "joins"
 
@@ -48,7 +48,7 @@ class JoinKit(Kit):
                 return made.fires(*counts)
             except Exception as error:
                 raise AssertionError(
-                    f"asked about {told(counts)} it raises {type(error).__name__}: {error}"
+                    f"asked about {described(counts)} it raises {type(error).__name__}: {error}"
                 ) from error
 
         return ask
@@ -60,10 +60,10 @@ class JoinKit(Kit):
         join = self.make()
         require(callable(getattr(join, "fires", None)), "it has no method fires.")
         for name in ("early", "per_token"):
-            said = [getattr(join, name, None) for _ in range(2)]
+            texts = [getattr(join, name, None) for _ in range(2)]
             require(
-                type(said[0]) is bool and said[0] is said[1],
-                f"{name} is {shown(said[0])}, and then {shown(said[1])}; say True or False.",
+                type(texts[0]) is bool and texts[0] is texts[1],
+                f"{name} is {shown(texts[0])}, and then {shown(texts[1])}; say True or False.",
             )
         rest = getattr(join, "rest", None)
         require(rest in ("ignore", "cancel"), f'rest is {shown(rest)}; say "ignore" or "cancel".')
@@ -82,7 +82,7 @@ class JoinKit(Kit):
             for again in (ask(counts), other(counts)):
                 require(
                     again is first[counts],
-                    f"{told(counts)} gives {shown(first[counts])}, and then {shown(again)}",
+                    f"{described(counts)} gives {shown(first[counts])}, and then {shown(again)}",
                 )
 
     def test_it_answers_yes_or_no(self) -> None:
@@ -92,7 +92,7 @@ class JoinKit(Kit):
             answer = ask(counts)
             require(
                 type(answer) is bool or (is_early and answer is None),
-                f"{told(counts)} gives {shown(answer)}; expected True or False"
+                f"{described(counts)} gives {shown(answer)}; expected True or False"
                 f"{' or None' if is_early else ''}.",
             )
 
@@ -103,11 +103,13 @@ class JoinKit(Kit):
             if live + dead == total:
                 require(
                     ask((live, dead, total)) is not None,
-                    f"{told((live, dead, total))} gives None, and nothing more will come.",
+                    f"{described((live, dead, total))} gives None, and nothing more will come.",
                 )
 
     def test_an_early_answer_stands(self) -> None:
-        """What it says before all edges are decided, it says however the others are decided."""
+        """Give the same answer before all edges are decided as after, however the others are
+        decided.
+        """
         ask = self.asked()
         if not self.make().early:
             self.skip("it is asked once")
@@ -118,11 +120,12 @@ class JoinKit(Kit):
             for after in _next(counts):
                 require(
                     ask(after) is answer,
-                    f"{told(counts)} gives {shown(answer)}, then {told(after)} {shown(ask(after))}",
+                    f"{described(counts)} gives {shown(answer)}, "
+                    f"then {described(after)} {shown(ask(after))}",
                 )
 
     def test_many_edges_are_as_few(self) -> None:
-        """Whatever becomes of a thousand edges, it answers, and an early answer stands."""
+        """Answer for a thousand edges, and keep an early answer."""
         ask, is_early, chance = self.asked(), self.make().early, random.Random(2)
         for _ in range(_LARGE):
             total, likely = chance.randint(1, 1000), chance.choice((0, 1, chance.random()))
@@ -132,7 +135,7 @@ class JoinKit(Kit):
                 if not is_early and decided < total:
                     continue
                 now = ask((live, decided - live, total))
-                where = told((live, decided - live, total))
+                where = described((live, decided - live, total))
                 require(answer is None or now is answer, f"{where} gives {shown(now)}, after more")
                 answer = now
             require(type(answer) is bool, f"of {total} edges, {live} live, it gives {answer!r}")
@@ -159,7 +162,7 @@ class JoinKit(Kit):
                 again, _ = self._come_to(shared, order)
                 require(
                     again == alone,
-                    f"used again, a run comes to {shown(again)}; alone it came to {shown(alone)}",
+                    f"used again, a run gives {shown(again)}; alone it gave {shown(alone)}",
                 )
 
     def test_a_run_that_broke_off_goes_on_as_if_it_had_not(self) -> None:
@@ -185,7 +188,7 @@ class JoinKit(Kit):
                 require(
                     same and found[0] == expected[0],
                     f"resumed after {cut} entries it comes to {shown(found)}; "
-                    f"in one go it came to {shown(expected)}",
+                    f"in one go it gave {shown(expected)}",
                 )
                 again = is_known and not self.make().per_token and _AT in bodies
                 require(not again, f"resumed after {cut} entries, its node fires again")
@@ -274,7 +277,7 @@ def _next(counts: Counts) -> Iterator[Counts]:
         yield live, dead + 1, total
 
 
-def told(counts: Counts) -> str:
+def described(counts: Counts) -> str:
     """Return what is asked, in words."""
     live, dead, total = counts
     return f"{live} live and {dead} dead of {total} edges"

@@ -19,8 +19,8 @@ from axil_testing.kit.nodes import MovingClock, Tape
 
 
 class JournalKit(Kit):
-    """What every journal promises: ``open(run_id)`` gives the book of a run; ``entries``,
-    ``thread``, ``runs`` and ``forget`` look at all.
+    """The laws of every journal: ``open(run_id)`` gives the book of a run; ``entries``, ``thread``,
+    ``runs`` and ``forget`` look at all.
 
     A durable one gives ``reopen(journal)``: another journal on the same store, as another process
     would have it.
@@ -31,13 +31,13 @@ class JournalKit(Kit):
     """Claim: what it holds outlives it; ``reopen`` is given."""
 
     def reopen(self, journal: Any) -> Any:
-        """Another journal on the same store. Raises: NotImplementedError."""
+        """Return another journal on the same store. Raises: NotImplementedError."""
         raise NotImplementedError("A durable journal's kit gives reopen(self, journal).")
 
     # -- what tests use
 
     async def opened(self) -> Any:
-        """A fresh journal, provisioned."""
+        """Return a fresh journal, provisioned."""
         journal = self.make()
         if hasattr(journal, "provision"):
             await _awaited(journal.provision())
@@ -58,8 +58,8 @@ class JournalKit(Kit):
         return list(journal.entries(run_id))
 
     def own(self, *names: str) -> list[str]:
-        """Names that nobody else uses: the store may be shared, and may hold what earlier laws left
-        in it.
+        """Return unused names: the store may be shared, and may hold what earlier
+        laws left in it.
         """
         mark = secrets.token_hex(4)
         return [f"{mark}-{name}" for name in names]
@@ -69,7 +69,7 @@ class JournalKit(Kit):
             await _awaited(journal.close())
 
     def samples(self) -> list[Entry]:
-        """Entries that none of the others supersedes."""
+        """Return entries that none of the others supersedes."""
         values = [
             Entry("step", ("g", 0, "c", n), f"n{n}", (n,), {"name": "s", "value": encode_value(v)})
             for n, v in enumerate(JSON)
@@ -180,7 +180,7 @@ class JournalKit(Kit):
         self.wait(law())
 
     def test_a_run_is_held_by_one(self) -> None:
-        """The first append claims it; whoever else appends is refused (AX506), and so is who was
+        """The first append claims it; other writers are refused (AX506), and so is one that was
         overtaken, or has let go.
         """
 
@@ -231,9 +231,9 @@ class JournalKit(Kit):
             late.close()
             found = list(journal.thread(thread))
             require(found == [a, b, c], f"of the runs {a}, {b}, {c} of a thread it says {found}")
-            require(list(journal.thread(none)) == [], "a thread that nobody began has runs")
+            require(list(journal.thread(none)) == [], "a thread without a beginning has runs")
             ended = journal.open(b)
-            await _refused(ended, "AX529", "a run is gone on with whose thread went on without it")
+            await _refused(ended, "AX529", "a run is resumed whose thread went on without it")
             ended.close()
             again = journal.open(x)
             again.append(Entry("resumed"))
@@ -296,8 +296,8 @@ class JournalKit(Kit):
         self.wait(law())
 
     def test_a_run_that_was_forgotten_is_not_gone_on_with(self) -> None:
-        """Who opened it before is refused (AX506): also where a run of its name, of as many
-        entries, has begun since.
+        """Refuse an earlier writer of a forgotten run (AX506), also if a run of its name, of as
+        many entries, has begun since.
         """
 
         async def law() -> None:
@@ -309,14 +309,15 @@ class JournalKit(Kit):
                 journal.forget(run)
                 if again:
                     await self.append(journal, run, Entry("run", data={"n": 2}))
-                told = "has begun anew" if again else "was forgotten"
+                message = "has begun anew" if again else "was forgotten"
                 await _refused(
-                    late, "AX506", f"a book goes on with a run that {told} since it was opened"
+                    late, "AX506", f"a book goes on with a run that {message} since it was opened"
                 )
                 late.close()
                 found = [entry.data for entry in await self.kept(journal, run)]
                 require(
-                    found == ([{"n": 2}] if again else []), f"of a run that {told} it keeps {found}"
+                    found == ([{"n": 2}] if again else []),
+                    f"of a run that {message} it keeps {found}",
                 )
             await self._closed(journal)
 
@@ -397,7 +398,9 @@ class JournalKit(Kit):
         self.wait(law())
 
     def test_it_keeps_what_the_kernels_own_journal_keeps(self) -> None:
-        """Whoever reads either comes to the same; superseded entries may be missing from both."""
+        """Keep the entries that the kernel's own journal keeps; superseded entries may be missing
+        from both.
+        """
 
         async def law() -> None:
             journal, memory = await self.opened(), MemoryJournal()
@@ -413,7 +416,7 @@ class JournalKit(Kit):
 
     @claimed("durable")
     def test_what_is_kept_outlives_the_journal(self) -> None:
-        """Find all of it in another journal on the same store, also if nobody closed the first."""
+        """Find all of it in another journal on the same store, also if the first was not closed."""
 
         async def law() -> None:
             for closes in (True, False):
@@ -438,8 +441,8 @@ class JournalKit(Kit):
 
     @claimed("durable")
     def test_a_crash_loses_an_end_at_most(self) -> None:
-        """What another journal finds while a run is at work is its beginning: all that is safe, in
-        order, and none left out.
+        """Show another journal the beginning of a run at work: all safe entries, in order, and none
+        left out.
         """
 
         async def law() -> None:

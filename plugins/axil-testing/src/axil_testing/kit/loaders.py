@@ -37,7 +37,7 @@ _ODD: Final[Sequence[str]] = (
 
 
 class LoaderKit(Kit):
-    """What every loader promises: ``loader(text, name)`` gives an ``axil.plugin.Document``."""
+    """The laws of every loader: ``loader(text, name)`` gives an ``axil.plugin.Document``."""
 
     kind = "loaders"
     text: ClassVar[str] = ""
@@ -48,12 +48,12 @@ class LoaderKit(Kit):
     """Claim: it says on which line each key is."""
 
     def load(self, text: str) -> Document:
-        """The document in a text. Raises: what the loader raises."""
+        """Return the document in a text. Raises: what the loader raises."""
         made = self.make()
         return made(text, "kit.file")
 
     def example(self) -> tuple[str, Any]:
-        """A text that it reads and the data in it."""
+        """Return a text that it reads and the data in it."""
         if type(self).text:
             return type(self).text, type(self).data
         for text in _TRIALS:

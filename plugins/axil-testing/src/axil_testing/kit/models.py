@@ -71,7 +71,7 @@ _SILENCE_SECONDS: Final = 0.7
 
 
 def asking(*said: Any, **more: Any) -> Request:
-    """A request: a user's messages, after a system's."""
+    """Return a request: a user's messages, after a system's."""
     messages = [
         {"role": "system", "content": "You are a botanist."},
         *({"role": "user", "content": each} for each in said or ("What is an axil?",)),
@@ -113,14 +113,14 @@ class ModelKit(Kit):
             cls.make = make  # type: ignore[method-assign]
 
     def make(self, server: Any = None) -> Any:
-        """A new model that asks ``server`` (``url``, ``key``)."""
+        """Return a new model that asks ``server`` (``url``, ``key``)."""
         raise NotImplementedError("Give make(self, server).")
 
     # -- what laws use
 
     @contextlib.contextmanager
     def served(self, *acts: Any) -> Generator[tuple[Stub, Any]]:
-        """A stub that will do ``acts``, and a model that asks it.
+        """Give a stub that will do ``acts``, and a model that calls it.
 
         Afterwards nothing may be open, and no thread left.
         """
@@ -141,11 +141,11 @@ class ModelKit(Kit):
         require(not left, f"threads are left: {left}")
 
     def hear(self, model: Model, request: Request | None = None) -> Heard:
-        """What comes of one call on an event loop of its own."""
+        """Return the result of one call on a separate event loop."""
         return self.wait(self.heard(model, request))
 
     async def heard(self, model: Model, request: Request | None = None) -> Heard:
-        """What comes of one call."""
+        """Return the result of one call."""
         heard, clock = Heard(), Jumping()
         with on_clock(clock):
             try:
@@ -171,10 +171,10 @@ class ModelKit(Kit):
 
     def test_text_of_all_languages_comes_and_goes(self) -> None:
         """Also half of a surrogate pair, which Python can hold and UTF-8 cannot."""
-        said = "Blattachsel, 腋, \U0001f33f, \ud83c"
+        text = "Blattachsel, 腋, \U0001f33f, \ud83c"
         with self.served("腋 \U0001f33f é") as (server, model):
             require(
-                self.hear(model, asking(said)).answer.text == "腋 \U0001f33f é",
+                self.hear(model, asking(text)).answer.text == "腋 \U0001f33f é",
                 "the answer's text is changed",
             )
             require(
@@ -246,7 +246,7 @@ class ModelKit(Kit):
 
     @claimed("textual_arguments")
     def test_arguments_that_are_no_json_are_a_fault_and_no_failure(self) -> None:
-        """The model is told, and may correct itself."""
+        """The model receives the error, and may correct itself."""
         with self.served(Act(calls=(Call(name="add", arguments='{"a": 1,,'),))) as (_, model):
             calls = self.hear(model, asking(tools=[_ADD])).answer.tool_calls
             require(
@@ -255,7 +255,7 @@ class ModelKit(Kit):
             )
 
     def test_a_reply_can_be_held_to_a_schema(self) -> None:
-        """The service is told the schema; the text is JSON."""
+        """The service receives the schema; the text is JSON."""
         with self.served('{"colour": "green", "veins": 7}') as (server, model):
             answer = self.hear(model, asking(output=_SHAPE)).answer
             require(
@@ -330,14 +330,14 @@ class ModelKit(Kit):
                 message = json.loads(
                     json.dumps(Reply.read(json.loads(json.dumps(first.plain()))).message())
                 )
-                told = {
+                data = {
                     "role": "tool",
                     "name": "add",
                     "tool_call_id": first.tool_calls[0].id,
                     "content": "3",
                 }
                 await self.heard(
-                    model, Request(messages=[*asking().messages, message, told], tools=[_ADD])
+                    model, Request(messages=[*asking().messages, message, data], tools=[_ADD])
                 )
 
             self.wait(twice())
@@ -352,13 +352,13 @@ class ModelKit(Kit):
         """Each kind that ``modalities`` names, with what was said beside it, in order."""
         for kind in sorted({"image", "file", "audio"} & set(self._modalities())):
             with self.served("Seen.") as (server, model):
-                said = [
+                texts = [
                     {"type": "text", "text": "Look:"},
                     _PARTS[kind],
                     {"type": "text", "text": "What is it?"},
                 ]
                 require(
-                    self.hear(model, asking(said)).answer.text == "Seen.", "it was not answered"
+                    self.hear(model, asking(texts)).answer.text == "Seen.", "it was not answered"
                 )
                 sent = server.requests[0].text.replace("-", "+").replace("_", "/")
                 places = [
@@ -370,7 +370,9 @@ class ModelKit(Kit):
                 )
 
     def test_a_part_that_it_cannot_take_is_an_error_before_anything_is_sent(self) -> None:
-        """Which says what it takes."""
+        """Refuse a content part that is not supported before sending anything, and name the
+        supported ones.
+        """
         strange = sorted({"image", "file", "audio"} - set(self._modalities()))
         if not strange:
             self.skip("it takes all there are")
@@ -518,7 +520,7 @@ class ModelKit(Kit):
 
     @claimed("has_connections")
     def test_a_run_leaves_no_connection(self) -> None:
-        """Whoever made the model."""
+        """Leave no connection open after a run, whether the run or its caller made the model."""
         with self.served("A leaf.", "A stem.") as (server, model):
             g = RootGraph("two")
             nodes = [
@@ -536,7 +538,7 @@ class ModelKit(Kit):
             )
 
     def test_it_survives_event_loops(self) -> None:
-        """One after the other, also where nobody closed it on the first."""
+        """One after the other, also where it was not closed on the first."""
         with self.served() as (_, model), warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
             for _ in range(3):
@@ -556,9 +558,9 @@ class ModelKit(Kit):
 
     def test_the_key_is_seen_by_the_service_alone(self) -> None:
         """Not by logs, errors, chunks, replies or text forms, though the service repeats it."""
-        said = _Listening()
+        stated = _Listening()
         root, level = logging.getLogger(), logging.getLogger().level
-        root.addHandler(said)
+        root.addHandler(stated)
         root.setLevel(logging.DEBUG)
         try:
             for status in (401, 500, 200):
@@ -572,7 +574,7 @@ class ModelKit(Kit):
                         str(heard.chunks),
                         repr(heard),
                         *_told(heard.error),
-                        *said.lines,
+                        *stated.lines,
                         json.dumps(heard.reply and heard.reply.plain()),
                     ]
                     require(
@@ -584,7 +586,7 @@ class ModelKit(Kit):
                         f"the key can be seen: {[each for each in seen if server.key in each]}",
                     )
         finally:
-            root.removeHandler(said)
+            root.removeHandler(stated)
             root.setLevel(level)
 
     def test_importing_it_imports_no_sdk(self) -> None:
@@ -611,12 +613,12 @@ class _Listening(logging.Handler):
 
 
 def _told(error: BaseException | None) -> list[str]:
-    """All that an error and its causes say."""
-    told: list[str] = []
-    while error is not None and len(told) < 50:
-        told += [str(error), repr(error), repr(vars(error))]
+    """Return all that an error and its causes say."""
+    lines: list[str] = []
+    while error is not None and len(lines) < 50:
+        lines += [str(error), repr(error), repr(vars(error))]
         error = error.__cause__ or error.__context__
-    return told
+    return lines
 
 
 __all__ = ["Heard", "Jumping", "ModelKit", "asking"]

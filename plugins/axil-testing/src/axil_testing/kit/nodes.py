@@ -37,10 +37,10 @@ _TURNS: Final = 200
 
 
 class StillClock:
-    """A clock on which nobody wakes: whoever sleeps, sleeps until the run is cancelled."""
+    """A clock that wakes no sleeper: each sleeps until the run is cancelled."""
 
     def now(self) -> float:
-        """Seconds."""
+        """Return the time in seconds."""
         return 0.0
 
     async def sleep(self, seconds: float) -> None:
@@ -55,7 +55,7 @@ class MovingClock:
         self._now = 0.0
 
     def now(self) -> float:
-        """Seconds."""
+        """Return the time in seconds."""
         return self._now
 
     async def sleep(self, seconds: float) -> None:
@@ -65,7 +65,7 @@ class MovingClock:
 
 
 class Nobody:
-    """A channel at which nobody is."""
+    """A channel without a person."""
 
     async def ask(self, question: Any) -> Any:
         """No answer: the run pauses."""
@@ -91,7 +91,7 @@ class Tape:
         self._journal = MemoryJournal() if journal is None else journal
 
     def open(self, run_id: str) -> Any:
-        """A book that notes what is appended."""
+        """Return a book that notes what is appended."""
         return _Noted(self._journal.open(run_id), self.appended)
 
     def __getattr__(self, name: str) -> Any:
@@ -112,7 +112,7 @@ class _Noted:
 
 
 def left_behind(entries: Sequence[Entry], run_id: str) -> MemoryJournal:
-    """A journal with what a run had left when it broke off."""
+    """Return a journal with what a run had left when it broke off."""
     journal = MemoryJournal()
     book = journal.open(run_id)
     for entry in entries:
@@ -122,7 +122,7 @@ def left_behind(entries: Sequence[Entry], run_id: str) -> MemoryJournal:
 
 
 class NodeKit(Kit):
-    """What every node type promises.
+    """The laws of every node type.
 
     It is put between the entry and the exit of a graph of messages, and once more into a cycle with
     itself. ``targets`` names nodes that it sends to, where its config does; ``graph`` makes any
@@ -142,7 +142,7 @@ class NodeKit(Kit):
     """Claim: the same input may give another output; only how its runs end is compared."""
 
     def graph(self, node: NodeSpec) -> GraphSpec:
-        """A graph with the node in it: entry, node, its targets if it has any, exit."""
+        """Return a graph with the node in it: entry, node, its targets if it has any, exit."""
         targets = tuple(self.targets or getattr(self.subject, "example_targets", ()))
         others = tuple(NodeSpec(id=name, body=_pass_on) for name in targets)
         last = targets or (NODE,)
@@ -163,7 +163,7 @@ class NodeKit(Kit):
         )
 
     def cycle(self, node: NodeSpec) -> GraphSpec:
-        """The node in a cycle with itself, of three rounds."""
+        """Return the node in a cycle with itself, of three rounds."""
         spec = self.graph(node)
         edges = (
             *(replace(edge, trigger=edge.target != "@exit") for edge in spec.edges),
@@ -184,7 +184,7 @@ class NodeKit(Kit):
     def workflow(
         self, *, cyclic: bool = False, hooks: Any = None, component: Any = None
     ) -> Workflow:
-        """A workflow with a fresh component in it, or with ``component``.
+        """Return a workflow with a fresh component in it, or with ``component``.
 
         Raises: what compiling it raises.
         """
@@ -195,7 +195,7 @@ class NodeKit(Kit):
         )
 
     def begin(self, workflow: Workflow, given: Any, **options: Any) -> Any:
-        """A run, not yet begun."""
+        """Return a run, not yet begun."""
         ways = {
             "channel": Nobody(),
             "clock": MovingClock(),
@@ -205,12 +205,12 @@ class NodeKit(Kit):
         return workflow.start(given, **ways)
 
     async def finish(self, workflow: Workflow, given: Any, **options: Any) -> Result:
-        """What a run comes to, however it ends."""
+        """Return the result of a run, however it ends."""
         async with workflow:
             return await self.begin(workflow, given, **options).result()
 
-    def told(self, result: Result) -> Any:
-        """What of a result has to be the same again."""
+    def comparable(self, result: Result) -> Any:
+        """Return the parts of a result that must be equal in a repetition."""
         if self.varies:
             return result.status
         error = str(result.error.__cause__ or result.error) if result.error is not None else ""
@@ -270,12 +270,12 @@ class NodeKit(Kit):
         """Run one workflow, in turn and at the same time: each run gives what it gives alone."""
         for cyclic in self.ways():
             alone = [
-                self.told(self.wait(self.finish(self.workflow(cyclic=cyclic), given)))
+                self.comparable(self.wait(self.finish(self.workflow(cyclic=cyclic), given)))
                 for given in self.inputs
             ]
             shared = self.workflow(cyclic=cyclic)
             for given, expected in zip(self.inputs, alone, strict=True):
-                found = self.told(self.wait(self.finish(shared, given)))
+                found = self.comparable(self.wait(self.finish(shared, given)))
                 require(
                     found == expected,
                     f"run again, {shown(given)} gives {shown(found)}; "
@@ -295,7 +295,7 @@ class NodeKit(Kit):
         async with workflow:
             runs = [self.begin(workflow, given) for _ in range(_AT_ONCE) for given in self.inputs]
             return [
-                self.told(result)
+                self.comparable(result)
                 for result in await asyncio.gather(*(run.result() for run in runs))
             ]
 
@@ -323,10 +323,10 @@ class NodeKit(Kit):
                         resuming=True,
                     )
                 )
-                told, expected = self.told(again), self.told(result)
+                report, expected = self.comparable(again), self.comparable(result)
                 require(
-                    told == expected,
-                    f"resumed after {cut} entries it gives {shown(told)}; "
+                    report == expected,
+                    f"resumed after {cut} entries it gives {shown(report)}; "
                     f"in one go it gave {shown(expected)}",
                 )
 
@@ -392,9 +392,11 @@ class NodeKit(Kit):
         finally:
             logging.getLogger().removeHandler(lines)
         cause = repr(result.error.__cause__) if result.error is not None else ""
-        told = f"{result!r} {cause} {chunks.seen!r} {list(journal.entries('r'))!r} {lines.told!r}"
+        message = (
+            f"{result!r} {cause} {chunks.seen!r} {list(journal.entries('r'))!r} {lines.messages!r}"
+        )
         require(
-            CANARY not in told,
+            CANARY not in message,
             "a run tells a secret, in its output, its chunks, its journal, an error or a log.",
         )
 
@@ -463,8 +465,8 @@ class _Chunks:
 class _Lines(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep it."""
-        self.told.append(record.getMessage())
+        self.messages.append(record.getMessage())

@@ -30,14 +30,14 @@ _TRIALS: Sequence[Sequence[Any]] = (
 
 
 class ReducerKit(Kit):
-    """What every update strategy promises. A plain function ``(old, new)`` is one, too."""
+    """The laws of every update strategy. A plain function ``(old, new)`` is one, too."""
 
     kind = "reducers"
     values: ClassVar[Sequence[Any]] = ()
     """Values that may be written, at least two; empty: those of common types that it takes."""
 
     def make(self) -> Any:
-        """The strategy; it is not configured."""
+        """Return the strategy; it is not configured."""
         if type(self).component is None:
             raise NotImplementedError("Give component: the function, or the axil.Reducer.")
         return type(self).component
@@ -145,10 +145,12 @@ class ReducerKit(Kit):
                     right = same(reducer.fold(copy.deepcopy(old), [whole]))
                     other = compose(copy.deepcopy(a), compose(copy.deepcopy(b), copy.deepcopy(c)))
                     third = same(reducer.fold(copy.deepcopy(old), [other]))
-                    told = f"onto {shown(start)}, {shown((a, b, c))} give {shown(left)} one by one"
+                    message = (
+                        f"onto {shown(start)}, {shown((a, b, c))} give {shown(left)} one by one"
+                    )
                     require(
                         left == right == third,
-                        f"{told}, and composed {shown(right)} or {shown(third)}",
+                        f"{message}, and composed {shown(right)} or {shown(third)}",
                     )
 
     def test_many_at_once_are_the_same_as_one_by_one(self) -> None:
@@ -223,7 +225,7 @@ class ReducerKit(Kit):
 
 
 def same(value: Any) -> str:
-    """A value's text for comparison: lists that grow are lists, and sets have an order."""
+    """Return a value's text for comparison: lists that grow are lists, and sets have an order."""
     plain = thaw(value) if not isinstance(value, Log) else list(value)
     if isinstance(plain, (set, frozenset)):
         return f"{type(plain).__name__}{sorted(map(repr, plain))}"

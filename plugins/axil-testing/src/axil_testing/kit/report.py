@@ -15,7 +15,7 @@ Verdict = Literal["passed", "failed", "skipped", "excused"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of one law."""
+    """The result of one law."""
 
     law: str
     """The test's name without ``test_``, as a sentence."""
@@ -29,14 +29,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What came of all laws of a kit."""
+    """The results of all laws of a kit."""
 
     kit: str
     outcomes: tuple[Outcome, ...]
 
     @property
     def is_fine(self) -> bool:
-        """Whether nothing failed."""
+        """True if nothing failed."""
         return not self.failures
 
     @property
@@ -45,11 +45,11 @@ class Report:
         return tuple(each for each in self.outcomes if each.verdict == "failed")
 
     def count(self, verdict: Verdict) -> int:
-        """How many laws had this verdict."""
+        """Return how many laws had this verdict."""
         return sum(1 for each in self.outcomes if each.verdict == verdict)
 
     def plain(self) -> dict[str, Any]:
-        """The report as plain data."""
+        """Return the report as plain data."""
         return {
             "kit": self.kit,
             "fine": self.is_fine,
@@ -65,7 +65,7 @@ def check(kit: type[Kit], *only: str) -> Report:
 
 
 def laws(kit: type[Kit]) -> list[str]:
-    """The names of a kit's tests, those of its base first."""
+    """Return the names of a kit's tests, those of its base first."""
     names: dict[str, None] = {}
     for base in reversed(kit.__mro__):
         names.update(dict.fromkeys(name for name in vars(base) if name.startswith("test_")))
@@ -97,14 +97,14 @@ def _tried(kit: type[Kit], name: str, law: str) -> Outcome:
         return Outcome(law=law, verdict="skipped", reason=str(skipped))
     except BaseException as error:  # noqa: BLE001
         # a component may raise anything at all, SystemExit included
-        told = (
+        message = (
             str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
         )
         verdict: Verdict = "excused" if excuse else "failed"
         return Outcome(
             law=law,
             verdict=verdict,
-            reason=excuse or told,
+            reason=excuse or message,
             detail="".join(traceback.format_exception(error)),
         )
     return Outcome(law=law, verdict="passed")

@@ -1,6 +1,6 @@
 """The lines that an author would write for a kit, where the component itself says enough for them.
 
-* A context provider that cannot be told of texts knows those of its example; ``path`` and
+* A context provider that takes no texts knows those of its example; ``path`` and
   ``folder`` of its config are where it keeps them.
 * A model adapter says in ``capabilities`` what its service speaks, as ``speaks_chat``, and is sent
   to a stub by ``base_url`` and ``api_key`` of its config; or that it asks none: ``offline``.
@@ -21,12 +21,12 @@ _TOLD_BY: Final = ("put", "learn", "insert", "notes")
 
 
 def model_kit(component: Any, config: Mapping[str, Any]) -> tuple[type[Kit], dict[str, Any], str]:
-    """The kit of a model adapter, what it has to be given, and why it can only be held to the laws
-    of every kind; empty: it need not.
+    """Return the kit of a model adapter, what it has to be given, and why it can only be held to
+    the laws of every kind; empty: it need not.
     """
-    said = [str(word) for word in getattr(component, "capabilities", ())]
-    spoken = [word.removeprefix(SPEAKS) for word in said if word.startswith(SPEAKS)]
-    if "offline" in said:
+    texts = [str(word) for word in getattr(component, "capabilities", ())]
+    spoken = [word.removeprefix(SPEAKS) for word in texts if word.startswith(SPEAKS)]
+    if "offline" in texts:
         from axil_testing.kit.answers import AnswerKit
 
         return AnswerKit, {}, ""
@@ -59,8 +59,8 @@ def model_kit(component: Any, config: Mapping[str, Any]) -> tuple[type[Kit], dic
 
 
 def provider_lines(component: Any, config: Mapping[str, Any]) -> dict[str, Any]:
-    """How a context provider is made in the folder of each test, and the texts that it searches
-    where the kit cannot tell it of its own.
+    """Return the lines that make a context provider in each test's folder, and the texts that it
+    searches where the kit cannot give it its own.
     """
     kept = [name for name in _KEPT_IN if isinstance(config.get(name), str) and config[name]]
 

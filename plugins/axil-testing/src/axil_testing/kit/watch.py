@@ -1,5 +1,5 @@
-"""What code does to the world while it is watched: connections, processes, threads, files that are
-written, threads that are blocked.
+"""The observation of code's effects: connections, processes, threads, written files, blocked
+threads.
 
 The interpreter's own audit events say it; a hook for them cannot be taken away again, so there is
 one, and it listens only while somebody watches.
@@ -43,7 +43,7 @@ _BLOCKING: Final = {
 
 @dataclass
 class Watch:
-    """What was seen, in order and each once."""
+    """The observed effects, in order and each once."""
 
     effects: list[str] = field(default_factory=list[str])
     """Effects on the world outside the process, by any thread."""
@@ -55,9 +55,9 @@ class Watch:
         """Take note of an audit event."""
         if _is_bytecode(arguments):
             return
-        told = _EFFECTS.get(event) or _writes(event, arguments)
-        if told and told not in self.effects:
-            self.effects.append(told)
+        report = _EFFECTS.get(event) or _writes(event, arguments)
+        if report and report not in self.effects:
+            self.effects.append(report)
         if (
             event in _BLOCKING
             and threading.get_ident() == self.thread
@@ -79,7 +79,7 @@ def _writes(event: str, arguments: tuple[Any, ...]) -> str:
 
 
 def _is_bytecode(arguments: tuple[Any, ...]) -> bool:
-    """Whether it is Python that keeps what it compiled: whoever imports first is not to blame."""
+    """Return whether a file is Python's compiled cache, which any first import writes."""
     return any(
         isinstance(each, str) and ("__pycache__" in each or each.endswith(".pyc"))
         for each in arguments[:2]
@@ -103,7 +103,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 @contextmanager
 def watched() -> Generator[Watch]:
-    """What happens within the ``with``. Threads that are started count as an effect, too."""
+    """Return the effects within the ``with``. Threads that are started count as an effect, too."""
     global _is_hooked
     if not _is_hooked:
         sys.addaudithook(_hook)

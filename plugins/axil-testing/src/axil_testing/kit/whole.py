@@ -63,8 +63,8 @@ _USED_AS_THEY_ARE: Final = frozenset({"reducers", "loaders", "commands", "option
 
 
 def kit_of(kind: str) -> type[Kit]:
-    """The kit of a kind; the laws of every kind, where it has none, or where what it is about is
-    not installed.
+    """Return the kit of a kind; the laws of every kind, where it has none, or where what it is
+    about is not installed.
     """
     module, _, name = KITS.get(kind, "base:Kit").partition(":")
     try:
@@ -74,7 +74,7 @@ def kit_of(kind: str) -> type[Kit]:
 
 
 class DistributionKit(Kit):
-    """What every distribution promises: what it says of itself, and that its parts are there."""
+    """The laws of every distribution: its metadata is true, and its parts are there."""
 
     registry: ClassVar[Registry]
     distribution: ClassVar[str] = ""
@@ -95,11 +95,11 @@ class DistributionKit(Kit):
 
     @property
     def metadata(self) -> Any:
-        """What the distribution says of itself."""
+        """The metadata of the distribution."""
         return getattr(self.registry.distribution(self.distribution), "metadata", None) or {}
 
     def components(self) -> list[Component]:
-        """What it registers."""
+        """Return the components that it registers."""
         return [
             each for each in self.registry.candidates() if each.distribution == self.distribution
         ]
@@ -129,7 +129,9 @@ class DistributionKit(Kit):
         """A manifest is optional; one that is wrong is not."""
         manifest = self.registry.manifest(self.distribution)
         broken = [
-            told for told in self.registry.unreadable if told.startswith(f"{self.distribution}:")
+            report
+            for report in self.registry.unreadable
+            if report.startswith(f"{self.distribution}:")
         ]
         require(not broken, "; ".join(broken))
         if manifest is None:
@@ -182,7 +184,7 @@ class DistributionKit(Kit):
         )
 
     def test_it_says_under_which_licence_it_is(self) -> None:
-        """Nobody may use what has none."""
+        """State a licence: without one, use is not permitted."""
         if not self.metadata:
             self.skip("it has no metadata")
         classifiers = [
@@ -190,10 +192,10 @@ class DistributionKit(Kit):
             for each in self.metadata.get_all("Classifier") or []
             if str(each).startswith("License ::")
         ]
-        said = (
+        stated = (
             self.metadata.get("License-Expression") or self.metadata.get("License") or classifiers
         )
-        require(said, "it has no licence")
+        require(stated, "it has no licence")
 
     def test_importing_its_parts_imports_no_other_plugin(self) -> None:
         """Beside those that it requires, and those that they require."""
@@ -235,13 +237,13 @@ class DistributionKit(Kit):
 
 def _names_in(metadata: Any, *, with_extras: bool = False) -> set[str]:
     """Return the distributions that the metadata of one requires."""
-    told = [str(each) for each in metadata.get_all("Requires-Dist") or []] if metadata else []
-    wanted = [each for each in told if with_extras or "extra ==" not in each]
+    messages = [str(each) for each in metadata.get_all("Requires-Dist") or []] if metadata else []
+    wanted = [each for each in messages if with_extras or "extra ==" not in each]
     return {canonical_name(found[0]) for each in wanted if (found := re.match(r"[\w.-]+", each))}
 
 
 def examples_of(component: Any) -> list[Mapping[str, Any]]:
-    """Configs that a component can be made with."""
+    """Return configs that a component can be made with."""
     model = getattr(component, "Config", None)
     schema: Mapping[str, Any] = (
         model.model_json_schema() if hasattr(model, "model_json_schema") else {}
@@ -257,8 +259,8 @@ def examples_of(component: Any) -> list[Mapping[str, Any]]:
 
 
 def claims_of(component: Any, kit: type[Kit]) -> dict[str, bool]:
-    """What a component claims, of what its kit knows: ``durable`` is a claim, ``not_durable`` that
-    it is not.
+    """Return the claims of a component that its kit knows: ``durable`` is a claim, ``not_durable``
+    its denial.
     """
     claims: dict[str, bool] = {}
     for word in getattr(component, "capabilities", ()):
@@ -271,8 +273,8 @@ def claims_of(component: Any, kit: type[Kit]) -> dict[str, bool]:
 def kits_for(
     distribution: str, registry: Registry | None = None
 ) -> Iterator[tuple[str, type[Kit] | None, str]]:
-    """The kits of a distribution and of each of its components, with what they are about; None, and
-    why, where there is nothing to test.
+    """Yield the kits of a distribution and of each of its components, with their subjects; None,
+    and the reason, where there is nothing to test.
 
     A kit with a reason is that of every kind: the reason says what the component would have to tell
     for its own.
@@ -296,18 +298,18 @@ def kits_for(
         "",
     )
     for each in own:
-        told = f"{each.kind}:{each.name}"
+        message = f"{each.kind}:{each.name}"
         try:
             component = seen.resolve(each.kind, f"{name}/{each.name}")
         except PluginError as error:
-            yield told, None, str(error)
+            yield message, None, str(error)
             continue
         if excuse := getattr(component, "kit_excuse", ""):
-            yield told, None, f"skipped: {excuse}"
+            yield message, None, f"skipped: {excuse}"
             continue
         configs = [{}] if each.kind in (*_USED_AS_THEY_ARE, "hooks") else examples_of(component)
         if not configs:
-            yield told, None, "skipped: it has no examples to make it with"
+            yield message, None, "skipped: it has no examples to make it with"
         for number, config in enumerate(configs):
             base, more, why = _kit_for(each.kind, component, config)
             claims = claims_of(component, base)
@@ -319,14 +321,14 @@ def kits_for(
             made = type(
                 base.__name__, (base,), {"component": given, "config": config, **more, **claims}
             )
-            yield told if len(configs) == 1 else f"{told} example {number + 1}", made, why
+            yield message if len(configs) == 1 else f"{message} example {number + 1}", made, why
 
 
 def _kit_for(
     kind: str, component: Any, config: Mapping[str, Any]
 ) -> tuple[type[Kit], dict[str, Any], str]:
-    """The kit of a component, what it is given beside the component and its config, and why it is
-    not that of its kind.
+    """Return the kit of a component, what it is given beside the component and its config, and why
+    it is not that of its kind.
     """
     try:
         from axil_testing.kit.unaided import model_kit, provider_lines
@@ -339,12 +341,12 @@ def _kit_for(
 
 
 def examine(distribution: str, registry: Registry | None = None) -> list[Report]:
-    """What came of every law for everything that a distribution registers.
+    """Return the result of every law for every component that a distribution registers.
 
     Raises: UnknownComponent.
     """
     reports: list[Report] = []
-    for told, kit, why in kits_for(distribution, registry):
+    for report, kit, why in kits_for(distribution, registry):
         if kit is None:
             skipped = why.startswith("skipped: ")
             outcome = Outcome(
@@ -352,12 +354,12 @@ def examine(distribution: str, registry: Registry | None = None) -> list[Report]
                 verdict="skipped" if skipped else "failed",
                 reason=why.removeprefix("skipped: "),
             )
-            reports.append(Report(kit=told, outcomes=(outcome,)))
+            reports.append(Report(kit=report, outcomes=(outcome,)))
         else:
             lacking = (
                 (Outcome(law="the laws of its kind", verdict="skipped", reason=why),) if why else ()
             )
-            reports.append(Report(kit=told, outcomes=(*check(kit).outcomes, *lacking)))
+            reports.append(Report(kit=report, outcomes=(*check(kit).outcomes, *lacking)))
     return reports
 
 
@@ -393,7 +395,9 @@ def _plain(report: Report) -> dict[str, Any]:
 
 
 def lines(reports: Sequence[Report]) -> Iterator[str]:
-    """What a person reads: one line for each component, and every law that does not hold."""
+    """Return the report for people: one line for each component, and every law that does not
+    hold.
+    """
     for report in reports:
         counts = ", ".join(
             f"{report.count(v)} {v}"

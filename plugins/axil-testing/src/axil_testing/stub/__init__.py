@@ -1,4 +1,4 @@
-"""A model service on a socket of this machine, which says what it was told to say: for tests of
+"""A model service on a socket of this machine with scripted replies: for tests of
 model adapters.
 
     with Stub("chat") as server:

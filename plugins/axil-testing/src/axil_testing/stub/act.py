@@ -1,4 +1,4 @@
-"""What a scripted service does with one request, whatever its dialect."""
+"""The reaction of a scripted service to one request, in any dialect."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Act:
 
     @staticmethod
     def of(given: Act | str | Mapping[str, Any]) -> Act:
-        """An act from what a test wrote."""
+        """Return an act from what a test wrote."""
         if isinstance(given, Act):
             return given
         return Act(text=given) if isinstance(given, str) else Act(**given)
@@ -88,7 +88,7 @@ def pieces(text: str, most: int) -> list[str]:
 
 
 def event(data: Any, name: str = "") -> bytes:
-    """A server-sent event."""
+    """Return a server-sent event."""
     head = f"event: {name}\n" if name else ""
     words = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     return f"{head}data: {words}\n\n".encode()

@@ -1,4 +1,4 @@
-"""How services say things: an act as the pieces of a stream, and as an error."""
+"""The dialects of services: an act as the pieces of a stream, and as an error."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Dialect(Protocol):
     """What a client's base URL ends in."""
 
     def stream(self, act: Act, asked: Mapping[str, Any]) -> Iterator[bytes]:
-        """The pieces of an answer."""
+        """Yield the pieces of an answer."""
         ...
 
     def error(self, act: Act) -> Mapping[str, Any]:
-        """The body of an error."""
+        """Return the body of an error."""
         ...
 
 
@@ -32,7 +32,7 @@ class Chat:
     base = "/v1"
 
     def stream(self, act: Act, asked: Mapping[str, Any]) -> Iterator[bytes]:
-        """The role, what is said, why it ends, usage, and the mark of the end."""
+        """Yield the role, the text, the reason of its end, usage, and the mark of the end."""
         yield self._chunk({"role": "assistant", "content": ""})
         for thought in pieces(act.thought, 2):
             yield self._chunk({"reasoning_content": thought})
@@ -99,7 +99,9 @@ class Responses:
     base = "/v1"
 
     def stream(self, act: Act, asked: Mapping[str, Any]) -> Iterator[bytes]:
-        """Items, each added, filled and done, between the response's beginning and its end."""
+        """Yield items, each added, filled and done, between the response's beginning and its
+        end.
+        """
         output: list[dict[str, Any]] = []
         yield self._event("response.created", response=self._response([], "in_progress"))
         if act.thought or act.sealed:
@@ -237,7 +239,9 @@ class Messages:
     base = ""
 
     def stream(self, act: Act, asked: Mapping[str, Any]) -> Iterator[bytes]:
-        """Blocks, each begun, filled and ended, between the message's beginning and its end."""
+        """Yield blocks, each begun, filled and ended, between the message's beginning and its
+        end.
+        """
         at = 0
         usage = {
             "input_tokens": act.usage["input"] - act.usage["cached"],
@@ -264,12 +268,12 @@ class Messages:
                 [*deltas, {"type": "signature_delta", "signature": act.sealed}],
             )
             at += 1
-        said = act.text or act.refusal
-        if said:
+        stated = act.text or act.refusal
+        if stated:
             yield from self._block(
                 at,
                 {"type": "text", "text": ""},
-                [{"type": "text_delta", "text": part} for part in pieces(said, 8)],
+                [{"type": "text_delta", "text": part} for part in pieces(stated, 8)],
             )
             at += 1
         for number, call in enumerate(act.calls):
@@ -321,7 +325,7 @@ class Generate:
     base = ""
 
     def stream(self, act: Act, asked: Mapping[str, Any]) -> Iterator[bytes]:
-        """Parts of one candidate; the last piece says why it ends."""
+        """Yield parts of one candidate; the last piece says why it ends."""
         for part in pieces(act.thought, 2):
             yield self._chunk([{"text": part, "thought": True}])
         for word in act.words:

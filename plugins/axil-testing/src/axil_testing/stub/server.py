@@ -26,10 +26,10 @@ _TOGETHER_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a service is, and the key for it."""
+    """The address of a service, and its key."""
 
     url: str = "http://127.0.0.1:9"
-    """Without anything else: where nobody listens."""
+    """Without anything else: an address without a listener."""
     key: str = KEY
 
 
@@ -49,7 +49,7 @@ class Asked:
 
 @dataclass(slots=True)
 class _Tally:
-    """What happened to connections."""
+    """The counts of connections."""
 
     made: int = 0
     open: int = 0
@@ -86,21 +86,23 @@ class Stub:
 
     @property
     def connections(self) -> int:
-        """How many were made so far."""
+        """The number of connections so far."""
         return self._tally.made
 
     @property
     def most_at_once(self) -> int:
-        """How many there were at the same time."""
+        """The greatest number of connections at the same time."""
         return self._tally.most
 
     @property
     def left_early(self) -> int:
-        """How many were closed by the other side before the answer was whole."""
+        """The number of connections that the client closed before the answer was whole."""
         return self._tally.left
 
     def open_connections(self, patience_seconds: float = 30.0) -> int:
-        """How many are open still, when those that are closing have had time to."""
+        """Return how many connections are still open, after those that are closing have had time
+        to.
+        """
         until = time.monotonic() + patience_seconds
         while self._tally.open and time.monotonic() < until:
             time.sleep(0.005)
@@ -154,7 +156,7 @@ class Stub:
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request and its answer; whether the connection is still good."""
+        """Return one request and its answer; whether the connection is still good."""
         asked = await _read(reader)
         if asked is None:
             return False
@@ -236,7 +238,7 @@ class _Line:
             await asyncio.sleep(min(left, 0.01))
 
     async def whole(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
-        """An answer in one piece."""
+        """Send an answer in one piece."""
         data = json.dumps(body).encode()
         more = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         head = (
@@ -246,7 +248,7 @@ class _Line:
         await self._write(head.encode() + data)
 
     async def begin(self, headers: Mapping[str, str]) -> None:
-        """The head of an answer that comes in pieces."""
+        """Send the head of an answer that comes in pieces."""
         more = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         await self._write(
             (
@@ -256,12 +258,12 @@ class _Line:
         )
 
     async def piece(self, data: bytes) -> None:
-        """A piece."""
+        """Send a piece."""
         if data:
             await self._write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
     async def end(self) -> None:
-        """The end."""
+        """Send the end."""
         await self._write(b"0\r\n\r\n")
 
     async def _write(self, data: bytes) -> None:
@@ -275,7 +277,7 @@ class _Line:
 
 
 async def _read(reader: asyncio.StreamReader) -> Asked | None:
-    """The next request; None: there is none."""
+    """Return the next request; None: there is none."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except asyncio.IncompleteReadError:

@@ -1,4 +1,6 @@
-"""What nodes show while they work: to the handler of the process, and as chunks of axil's runs."""
+"""The output of nodes while they work: to the handler of the process, and as chunks of axil's
+runs.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class StreamCtx:
-    """Where something is shown."""
+    """The place where output is shown."""
 
     node_name: str | None = None
     call_id: str | None = None

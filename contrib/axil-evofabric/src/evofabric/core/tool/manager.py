@@ -13,7 +13,7 @@ from evofabric.core.typing import ToolCall, ToolCallResult
 
 
 class ToolManager:
-    """Functions, what a model is told of them, and their calls."""
+    """Functions, their descriptions for a model, and their calls."""
 
     def __init__(
         self, tools: Sequence[Callable[..., Any]] | None = None, timeout: float | None = None
@@ -43,7 +43,7 @@ class ToolManager:
         return [self._functions[name][0] for name in tool_names if name in self._functions]
 
     async def list_tools(self) -> list[dict[str, Any]]:
-        """Give what a model is told, as OpenAI's API has it."""
+        """Give the tools for a model, as OpenAI's API has it."""
         return [
             {
                 "type": "function",

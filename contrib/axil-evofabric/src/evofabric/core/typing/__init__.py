@@ -46,7 +46,7 @@ StateSchema = Any
 
 
 class NodeActionMode(StrEnum):
-    """When a node with several predecessors works."""
+    """The moment at which a node with several predecessors works."""
 
     ANY = "any"
     """For each of them."""
@@ -62,14 +62,14 @@ class SpecialNode(StrEnum):
 
 
 class GraphMode(StrEnum):
-    """How a graph is run."""
+    """The way a graph is run."""
 
     RUN = "run"
     DEBUG = "debug"
 
 
 class ChatUsage(BaseModel):
-    """What a model used."""
+    """The usage of a model."""
 
     completion_tokens: int | None = None
     prompt_tokens: int | None = None
@@ -93,7 +93,7 @@ class ToolCall(BaseModel):
 
 
 class ToolCallResult(BaseModel):
-    """What came of a call."""
+    """The result of a call."""
 
     tool_call_id: str
     success: bool

@@ -1,4 +1,4 @@
-"""What EvoFabric has in ``core.vectorstore``, and axil in another way."""
+"""The names that EvoFabric has in ``core.vectorstore``, and axil in another way."""
 
 from __future__ import annotations
 

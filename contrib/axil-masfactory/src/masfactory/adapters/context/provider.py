@@ -9,7 +9,7 @@ from axil_agent import ContextBlock, ContextQuery
 
 
 class ContextProvider:
-    """What gives blocks of context.
+    """A provider of blocks of context.
 
     ``passive``: they are put into prompts; ``active``: the model may ask for them.
     """
@@ -25,7 +25,7 @@ class ContextProvider:
 
     @property
     def context_label(self) -> str:
-        """What it is called in prompts."""
+        """Its name in prompts."""
         return self._context_label or type(self).__name__
 
     def get_blocks(self, query: ContextQuery, *, top_k: int = 8) -> Sequence[ContextBlock]:
@@ -34,7 +34,7 @@ class ContextProvider:
 
 
 class HistoryProvider:
-    """What gives messages of earlier turns."""
+    """A provider of messages of earlier turns."""
 
     def get_messages(
         self, query: ContextQuery | None = None, *, top_k: int = -1

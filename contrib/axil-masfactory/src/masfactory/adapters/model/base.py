@@ -18,7 +18,7 @@ __all__ = ["Model", "ModelCapabilities", "ModelResponseType", "Provided"]
 
 
 class ModelResponseType(Enum):
-    """What a model's answer is."""
+    """The kind of a model's answer."""
 
     CONTENT = "content"
     TOOL_CALL = "tool_call"
@@ -26,7 +26,7 @@ class ModelResponseType(Enum):
 
 @dataclass(frozen=True)
 class ModelCapabilities:
-    """What a model takes beside text."""
+    """The content that a model takes beside text."""
 
     image_input: bool = False
     pdf_input: bool = False
@@ -69,12 +69,12 @@ class Model:
 
     @property
     def capabilities(self) -> ModelCapabilities:
-        """What it takes beside text."""
+        """The content that it takes beside text."""
         return self._capabilities
 
     @property
     def token_tracker(self) -> TokenUsageTracker:
-        """What it used so far."""
+        """Its usage so far."""
         return self._token_tracker
 
     def invoke(
@@ -149,7 +149,7 @@ class Provided(Model):
 
     @property
     def modalities(self) -> frozenset[str]:
-        """What the adapter takes."""
+        """The content that the adapter takes."""
         return frozenset(getattr(self.core, "modalities", ("text",)))
 
     async def reply(self, request: axil_agent.Request, emit: Any, /) -> axil_agent.Reply:

@@ -226,11 +226,13 @@ class Agent(Node):
         return dict(apart(lambda: core.invoke(input_dict, attributes)))
 
     def _seen(self) -> dict[str, Any]:
-        """Its attributes outside a run; one that it pulls and that is absent is its description."""
+        """Return its attributes outside a run; one that it pulls and that is absent is its
+        description.
+        """
         return {**(self.pulled or {}), **self.attributes}
 
     def _stepped(self, input_dict: dict[str, Any]) -> dict[str, Any]:
-        """A turn by the methods of a subclass."""
+        """Return a turn by the methods of a subclass."""
         _, user, messages = self.observe(input_dict)
         messages = list(messages)
         for _ in range(11):
@@ -268,7 +270,7 @@ class Agent(Node):
     # -- for axil
 
     def _is_own(self, names: Sequence[str]) -> bool:
-        """Whether a subclass has methods of its own of these names."""
+        """Return whether a subclass has methods of its own of these names."""
         mine = next(c for c in type(self).__mro__ if c.__module__.startswith("masfactory."))
         return any(getattr(type(self), name) is not getattr(mine, name) for name in names)
 
@@ -320,7 +322,7 @@ def _text(value: Any) -> str:
 
 
 def _context_tools(providers: Sequence[Any]) -> list[Callable[..., Any]]:
-    """The two functions that ask active providers; none where there is no such provider."""
+    """Return the two functions that ask active providers; none where there is no such provider."""
     sources: dict[str, ContextProvider] = {}
     for provider in providers:
         active = getattr(provider, "active", False) and getattr(provider, "supports_active", True)

@@ -98,12 +98,12 @@ class InstructorAssistantGraph(PingPongGraph):
 
     @property
     def instructor_chat_history(self) -> HistoryMemory:
-        """What was said to and by the instructor."""
+        """The conversation of the instructor."""
         return self._histories[0]
 
     @property
     def assistant_chat_history(self) -> HistoryMemory:
-        """What was said to and by the assistant."""
+        """The conversation of the assistant."""
         return self._histories[1]
 
 

@@ -170,7 +170,7 @@ class BaseGraph(Node):
         return cast("Node", given)
 
     def _circle(self, sender: Node, receiver: Node) -> list[str]:
-        """The names along a cycle that an edge would close, if it closes one."""
+        """Return the names along a cycle that an edge would close, if it closes one."""
         if isinstance(sender, InternalGraphNode) or isinstance(receiver, InternalGraphNode):
             return []
         way: dict[int, Node] = {}

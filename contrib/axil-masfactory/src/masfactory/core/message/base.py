@@ -32,17 +32,17 @@ class MessageFormatter:
 
     @property
     def agent_introducer(self) -> str:
-        """What a model is told of the form of its reply."""
+        """The instructions about the form of a model's reply."""
         return self._agent_introducer or ""
 
     @property
     def is_input_formatter(self) -> bool:
-        """Whether it writes prompts."""
+        """True if it writes prompts."""
         return self._is_input_formatter
 
     @property
     def is_output_formatter(self) -> bool:
-        """Whether it reads replies."""
+        """True if it reads replies."""
         return self._is_output_formatter
 
     # -- for axil
@@ -65,7 +65,7 @@ class StatelessFormatter(MessageFormatter):
 
 
 class StatefulFormatter(MessageFormatter):
-    """The base of formatters that are told which fields are asked for."""
+    """The base of formatters that know which fields are asked for."""
 
     def __init__(self) -> None:
         self._field_keys: dict[str, str] = {}

@@ -1,0 +1,94 @@
+"""Docstrings and pages use plain words: verbs for functions, nouns for the rest, none of the
+banned.
+
+The lists are short on purpose: each word in them stood for something that has a better name.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+QUESTIONS = (
+    *("What", "Who", "Whoever", "Whose", "Where", "Whether", "How", "Which", "When", "Why"),
+    *("Whatever", "Nobody", "Somebody", "Those"),
+)
+"""First words that name no thing and no act."""
+
+NOUNS = ("The", "A", "An", "All", "One", "Every", "Each", "Another", "Its")
+"""First words of a noun phrase: right for a class, a module or a property; wrong for a function."""
+
+BANNED = re.compile(r"\b(told|nobody|whoever|whomever|came to|gone on with)\b", re.IGNORECASE)
+
+Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
+
+
+def documented(source: Path) -> Iterator[tuple[Documented, str]]:
+    """Yield the modules, classes and functions of a file that have docstrings."""
+    for node in ast.walk(ast.parse(source.read_text("utf-8"))):
+        if isinstance(node, Documented) and (text := ast.get_docstring(node)):
+            yield node, text
+
+
+def is_function(node: Documented) -> bool:
+    """Return whether a docstring describes an act: laws of kits and properties describe a state."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    marks = " ".join(ast.unparse(mark) for mark in node.decorator_list)
+    return "property" not in marks and not node.name.startswith("test_")
+
+
+def place(node: Documented) -> str:
+    return f"{getattr(node, 'lineno', 1)}: {getattr(node, 'name', 'module')}"
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ('def f():\n    """What f gives."""', ["1: f"]),
+        ('def f():\n    """The sum."""', ["1: f"]),
+        ('def f():\n    """Return the sum."""', []),
+        ('class C:\n    """The sums."""', []),
+        ('class C:\n    """Where sums are."""', ["1: C"]),
+        ('class C:\n    @property\n    def f(self):\n        """The sum."""', []),
+    ],
+)
+def test_the_first_word_is_looked_at(code: str, found: list[str], tmp_path: Path):
+    path = tmp_path / "module.py"
+    path.write_text(code, "utf-8")
+    assert unnamed(path) == found
+
+
+def unnamed(source: Path) -> list[str]:
+    """Return the places whose docstring begins with the wrong kind of word."""
+    return [
+        place(node)
+        for node, text in documented(source)
+        if text.split()[0].rstrip(",.:") in (QUESTIONS + NOUNS if is_function(node) else QUESTIONS)
+    ]
+
+
+def test_a_docstring_begins_with_an_act_or_a_thing(source: Path):
+    assert unnamed(source) == []
+
+
+def test_a_docstring_uses_plain_words(source: Path):
+    found = [
+        f"{place(node)}: {', '.join(BANNED.findall(text))}"
+        for node, text in documented(source)
+        if BANNED.search(text)
+    ]
+    assert found == []
+
+
+def test_a_page_uses_plain_words(page: Path):
+    if "decisions" in page.parts:
+        pytest.skip("a record of a decision stays as it was written")
+    marked = r"```.*?```|`[^`\n]*`|\[[^\]\n]*\]\([^)\n]*\)"
+    prose = re.sub(marked, "", page.read_text("utf-8"), flags=re.DOTALL)
+    lines = [line for line in prose.splitlines() if BANNED.search(line)]
+    assert lines == []
