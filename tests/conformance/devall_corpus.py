@@ -241,7 +241,12 @@ def run(file: Path, using: Registry) -> tuple[Result, Scripted]:
     script = Scripted(dict(SCRIPTS.get(file.name, {})), sleep=clock.sleep)
     with tempfile.TemporaryDirectory() as temporary, nothing_missing(), script.everywhere():
         folder = furnished(Path(temporary) / "files")
-        spec = load_spec(folder / file.relative_to(CORPUS), registry=using, environment=ENVIRONMENT)
+        spec = load_spec(
+            folder / file.relative_to(CORPUS),
+            registry=using,
+            environment=ENVIRONMENT,
+            allow=("env", "read", "write"),
+        )
         flow = Workflow(spec, CompileOptions(registry=using, environment=ENVIRONMENT))
         ways = {
             "channel": Replies([AGREED] * 50),

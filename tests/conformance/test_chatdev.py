@@ -174,7 +174,9 @@ def run(case: dict[str, Any], folder: Path, *, scripted: bool = True) -> Told:
     }
     try:
         with told.script.everywhere() if scripted else nullcontext():
-            told.spec = load_spec(folder / "flow.yaml", registry=using)
+            told.spec = load_spec(
+                folder / "flow.yaml", registry=using, allow=("env", "read", "write")
+            )
             told.result = run_sync(
                 Workflow(watched(told.spec), CompileOptions(registry=using)).run(
                     case["input"], **options

@@ -333,7 +333,9 @@ def test_no_secret_of_a_file_or_of_the_environment_is_on_a_cassette(axil, real, 
     )
     assert (
         axil(
-            write("flow.json", [hidden]), "--record", "tape.jsonl", "--input", "sk-0123456789?"
+            write("flow.json", [hidden]),
+            *("--record", "tape.jsonl", "--input", "sk-0123456789?"),
+            *("--allow", "env:MINE_API_KEY"),
         ).code
         == 0
     )
@@ -341,7 +343,12 @@ def test_no_secret_of_a_file_or_of_the_environment_is_on_a_cassette(axil, real, 
     assert "sk-" not in text
     assert "${MINE_API_KEY}" in text
     assert (
-        axil("flow.json", "--replay", "tape.jsonl", "--input", "sk-0123456789?").out == "a said 0\n"
+        axil(
+            "flow.json",
+            *("--replay", "tape.jsonl", "--input", "sk-0123456789?"),
+            *("--allow", "env:MINE_API_KEY"),
+        ).out
+        == "a said 0\n"
     )
 
 

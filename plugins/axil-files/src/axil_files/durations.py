@@ -54,8 +54,8 @@ def _read(text: str) -> float | None:
 def format_seconds(seconds: float) -> str:
     """Return a duration in its two largest units.
 
-    >>> format_seconds(5), format_seconds(200), format_seconds(7300), format_seconds(200000),
-    format_seconds(0.25) ('5s', '3m 20s', '2h 1m', '2d 7h', '0.25s')
+    >>> [format_seconds(each) for each in (5, 200, 7300, 200000, 0.25)]
+    ['5s', '3m 20s', '2h 1m', '2d 7h', '0.25s']
     """
     if seconds < 60:
         return f"{seconds:g}s" if seconds < 10 else f"{int(seconds)}s"
