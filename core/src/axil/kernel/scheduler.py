@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, cast
 
-from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunPaused
+from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunPaused
 from axil.kernel.cycles import CycleBody
 from axil.kernel.events import (
     Command,
@@ -47,7 +47,6 @@ from axil.kernel.events import (
 )
 from axil.kernel.machine import Machine
 from axil.kernel.outcomes import FrameResult, Transition
-from axil.kernel.plan import no_outcome
 from axil.kernel.scopes import (
     CycleResult,
     CycleRun,
@@ -206,7 +205,8 @@ class Scheduler:
             return None
         try:
             if type(out) is not Out:
-                raise no_outcome(out)
+                given = type(out).__name__
+                raise BodyError(f"the body gave {given}; a body gives an Out.")
             after: Any = machine.prepare(task, out) if self._records else machine.follow(task, out)
         except Exception as error:  # noqa: BLE001
             # an edge or the state may refuse what the body gave

@@ -313,7 +313,7 @@ class Ports:
                 return
             if port.trigger_only and port.join is GATE:
                 del self._slots[index]
-                tokens.sort(key=_BY_EDGE if self.plan.ranks is None else self._place)
+                tokens.sort(key=self._place if self.plan.graph.payloads.by_level else _BY_EDGE)
                 self._alive += 1 - len(tokens)
                 self._due(port.node, port.ordinal, tuple(tokens))
                 return
@@ -395,7 +395,7 @@ class Ports:
         if token.state is not None:
             self._alive -= 1
             self._ended.append(
-                (self.plan.owners.get(token.edge, -1), token.ordinal, token.edge, token.state)
+                (self.plan.owner(token.edge), token.ordinal, token.edge, token.state)
             )
 
     def _due(self, node: int, ordinal: Ordinal, tokens: tuple[Token, ...]) -> None:
