@@ -32,7 +32,8 @@ _SUBJECTS = {
         "spec.graph": "kept_field local_field",
     },
     "Graphs as nodes": {
-        "kernel.scopes": "SubgraphBody combine_deltas entry_tokens",
+        "kernel.machine": "entry_tokens",
+        "kernel.scopes": "SubgraphBody combine_deltas",
         "spec.graph": "SubgraphSpec",
     },
     "Edges": {
@@ -209,6 +210,7 @@ if TYPE_CHECKING:
     )
     from axil.kernel.cycles import CycleBody
     from axil.kernel.joins import Join
+    from axil.kernel.machine import entry_tokens
     from axil.kernel.plan import (
         BACK,
         OUTSIDE,
@@ -222,7 +224,6 @@ if TYPE_CHECKING:
     from axil.kernel.scopes import (
         SubgraphBody,
         combine_deltas,
-        entry_tokens,
     )
     from axil.kernel.state import APPEND, OVERWRITE, Field, FieldChange
     from axil.kernel.tokens import ENTRY, EXIT, Changes, Effects, Task

@@ -25,8 +25,7 @@ from axil.compiler.bodies import (
     is_coroutine_function,
 )
 from axil.compiler.collector import put_off
-from axil.compiler.edges import EdgeInput, EdgeParts, OfState, carry_of, filtered
-from axil.compiler.payloads import KINDS
+from axil.compiler.edges import KINDS, EdgeInput, EdgeParts, OfState, carry_of, filtered
 from axil.compiler.subgraphs import Projection
 from axil.contract.node import NodeContract
 from axil.contract.views import StateView, values_of, without_views
