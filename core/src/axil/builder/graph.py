@@ -239,7 +239,7 @@ class Graph:
             return None, Use(type=kind, config=settings)
         if isinstance(kind, type):
             if hasattr(kind, "Config") and not args:
-                from axil.registry.config import make_component
+                from axil.registry.components import make_component
 
                 return make_component(kind, settings, f"{kind.__name__}"), None
             try:
@@ -363,7 +363,7 @@ class Graph:
     def _formatter(self, given: Any) -> Any:
         """Return a formatter, of itself, its class, or the name of an installed one."""
         if isinstance(given, str):
-            from axil.registry.config import make_component
+            from axil.registry.components import make_component
 
             setting = cast("CompileOptions", getattr(self, "setting", None) or CompileOptions())
             found = setting.resolve("formatters", given, self.place)
