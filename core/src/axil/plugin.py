@@ -57,7 +57,7 @@ _SUBJECTS = {
         "axil_config.misfits": "Misfit misfits",
         "axil_config.secrets": "Secret is_private resolve_secret",
         "registry.components": "make_component",
-        "registry.grants": "current_grants granted is_granted",
+        "registry.grants": "current_grants granted is_granted one_line",
         "spec.graph": "FromEnvironment Place",
     },
     "Questions to people": {
@@ -122,7 +122,7 @@ _SUBJECTS = {
         """,
         "axil_files.format": "is_version_0 notes_field workflow_schema=json_schema",
         "spec.graph": "RouterSpec SURROUNDINGS with_usual_wrappers",
-        "registry.excerpts": "format_value one_line",
+        "registry.excerpts": "format_value",
     },
     "Compilation": {
         "kernel.cycles": "CycleBody",
@@ -261,11 +261,12 @@ if TYPE_CHECKING:
         thaw as thaw,
     )
     from axil.registry.components import make_component as make_component
-    from axil.registry.excerpts import format_value as format_value, one_line as one_line
+    from axil.registry.excerpts import format_value as format_value
     from axil.registry.grants import (
         current_grants as current_grants,
         granted as granted,
         is_granted as is_granted,
+        one_line as one_line,
     )
     from axil.registry.kinds import (
         COMPONENT_KINDS as COMPONENT_KINDS,

@@ -48,8 +48,7 @@ from axil.kernel.state import Schema, State
 from axil.kernel.tokens import ENTRY, EXIT
 from axil.kernel.values import isolate
 from axil.registry.components import make_component
-from axil.registry.excerpts import one_line
-from axil.registry.grants import granted
+from axil.registry.grants import granted, one_line
 from axil.spec.check import check
 from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, SubgraphSpec, Use
 

@@ -8,6 +8,7 @@ names has the leave of that code. Grants themselves are axil-config's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -58,3 +59,12 @@ def granted(grants: Grants | None) -> Generator[None]:
         yield
     finally:
         _in_force.reset(token)
+
+
+def one_line(text: str) -> str:
+    """Return a text of a file as messages show it: on one line, of at most 400 characters.
+
+    >>> one_line("a\\nb")
+    'a?b'
+    """
+    return re.sub(r"[^\x20-\x7e\u00a0-\ud7ff\ue000-\uffff]", "?", text)[:400]
