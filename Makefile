@@ -26,6 +26,8 @@ SERVERS   := $(addprefix @modelcontextprotocol/server-,everything filesystem mem
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Tests start many processes: each would compile every module again where bytecode is not kept.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test check style types arrows alone lowest kits thorough foreign bench docs manifests clean
 .DEFAULT_GOAL := help
