@@ -1,4 +1,4 @@
-"""What the pages say is true: links lead somewhere, ids and names are described, examples run.
+"""Tests of the pages: links lead somewhere, ids and names are described, examples run.
 
 The rule for examples: the Python blocks of one page are one program. They run in order, sharing
 their names, in a process of their own, in an empty folder, with warnings as errors. A block that is

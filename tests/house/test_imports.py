@@ -1,4 +1,4 @@
-"""What an import costs, and that everything imported is declared."""
+"""Costs of imports; and everything imported is declared."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def test_every_import_is_declared(member):
 
 
 def packages_named_by_doors() -> set[str]:
-    """Return the packages of other distributions whose names doors give.
+    """Return the packages of other distributions whose names the doors have.
 
-    Doors import them for type checkers alone. Who uses such a name without the distribution is told
-    what to install.
+    Doors import them for type checkers alone. The use of such a name without the distribution is an
+    error that says what to install.
     """
     doors = [importlib.import_module(name) for name in ("axil", "axil.plugin", "axil.driver")]
     modules = {name for door in doors for subject in door._SUBJECTS.values() for name in subject}

@@ -1,4 +1,4 @@
-"""What a run does does not depend on what finished first: on the machine by hand, and through the
+"""The order in which bodies finish does not change a run: on the machine by hand, and through the
 shell.
 """
 
@@ -119,8 +119,8 @@ async def _awaited(run: Run) -> Result:
 
 
 def facts(tape: Tape) -> list[str]:
-    """The lines of a journal, in no order, without times, how often it was gone on with, and what
-    only this run is called.
+    """Return the lines of a journal, in no order, without times, the number of resumptions, and
+    what only this run is called.
     """
 
     def clean(data: Any) -> Any:

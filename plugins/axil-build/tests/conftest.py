@@ -13,7 +13,7 @@ from axil_build import wheels
 
 @pytest.fixture(scope="session")
 def builder():
-    """What builds wheels for users."""
+    """The function that builds wheels for users."""
     return wheels.built
 
 

@@ -139,7 +139,7 @@ class Beside(RuleBasedStateMachine):
 
 
 def refusal(act: Any) -> str:
-    """The id of the error, or nothing."""
+    """Return the id of the error, or nothing."""
     try:
         act()
     except JournalError as error:
