@@ -356,10 +356,6 @@ def test_values_of_anything_else(given, values):
     assert values_of(given) == values
 
 
-class Thing:
-    name = "attribute"
-
-
 @law
 @given(st.dictionaries(names, small))
 def test_values_go_through_a_view_and_back_unchanged(values):
