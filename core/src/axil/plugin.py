@@ -32,7 +32,8 @@ _SUBJECTS = {
         "spec.graph": "kept_field local_field",
     },
     "Graphs as nodes": {
-        "kernel.scopes": "SubgraphBody combine_deltas entry_tokens",
+        "kernel.machine": "entry_tokens",
+        "kernel.scopes": "SubgraphBody combine_deltas",
         "spec.graph": "SubgraphSpec",
     },
     "Edges": {
@@ -235,10 +236,10 @@ if TYPE_CHECKING:
         PlanNode as PlanNode,
         ResolvedNode as ResolvedNode,
     )
+    from axil.kernel.machine import entry_tokens as entry_tokens
     from axil.kernel.scopes import (
         SubgraphBody as SubgraphBody,
         combine_deltas as combine_deltas,
-        entry_tokens as entry_tokens,
     )
     from axil.kernel.state import (
         APPEND as APPEND,

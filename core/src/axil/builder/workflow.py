@@ -203,7 +203,7 @@ class Workflow:
         Raises: NodeFailed, LimitReached, RunPaused, RunCancelled: the run did not end well;
         ``error.result`` holds the partial result, with its questions.
         """
-        from axil.runtime.sync import run_blocking
+        from axil.runtime.run import run_blocking
 
         result: Result = run_blocking(self.run(input, attributes, **options))
         if result.error is not None:

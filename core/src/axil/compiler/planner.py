@@ -25,8 +25,7 @@ from axil.compiler.bodies import (
     is_coroutine_function,
 )
 from axil.compiler.collector import put_off
-from axil.compiler.edges import EdgeInput, EdgeParts, OfState, carry_of, filtered
-from axil.compiler.payloads import KINDS
+from axil.compiler.edges import KINDS, EdgeInput, EdgeParts, OfState, carry_of, filtered
 from axil.compiler.subgraphs import Projection
 from axil.contract.node import NodeContract
 from axil.contract.views import StateView, values_of, without_views
@@ -190,7 +189,6 @@ class NodeInfo:
                 schema=self.schema,
                 payloads=kind,
                 start={},
-                touching=((0, 1),),
                 end=spec.end,
             )
         )
@@ -568,20 +566,16 @@ class _Draft:
             router_at.update((name, i) for i, (name, _) in enumerate(routers))
         seen: dict[tuple[str, str], int] = {}
         edges: list[Edge] = []
-        touching: list[list[int]] = [[] for _ in spec.nodes]
         for id, parts in enumerate(self.edges):
             edge = parts.spec
             pair = (edge.source, edge.target)
             nth = seen[pair] = seen.get(pair, -1) + 1
-            source, target = number[edge.source], number[edge.target]
-            for end in {source, target} - {-1}:
-                touching[end].append(id)
             edges.append(
                 Edge(
                     id=id,
                     name=f"{edge.source}->{edge.target}" + (f"#{nth}" if nth else ""),
-                    source=source,
-                    target=target,
+                    source=number[edge.source],
+                    target=number[edge.target],
                     target_name=edge.target,
                     carry=carry_of(parts),
                     trigger=edge.trigger,
@@ -596,8 +590,6 @@ class _Draft:
             schema=self.schema,
             payloads=KINDS[spec.payload],
             start=self.start or {},
-            touching=tuple(tuple(ids) for ids in touching),
-            loose=tuple(e.id for e in edges if e.source < 0 and e.target < 0),
             end=spec.end,
             loop=spec.loop,
             cycle_limits=spec.cycle_limits,
