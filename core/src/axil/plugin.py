@@ -226,6 +226,7 @@ if TYPE_CHECKING:
     )
     from axil.kernel.cycles import CycleBody as CycleBody
     from axil.kernel.joins import Join as Join
+    from axil.kernel.machine import entry_tokens as entry_tokens
     from axil.kernel.plan import (
         BACK as BACK,
         OUTSIDE as OUTSIDE,
@@ -236,7 +237,6 @@ if TYPE_CHECKING:
         PlanNode as PlanNode,
         ResolvedNode as ResolvedNode,
     )
-    from axil.kernel.machine import entry_tokens as entry_tokens
     from axil.kernel.scopes import (
         SubgraphBody as SubgraphBody,
         combine_deltas as combine_deltas,
