@@ -170,22 +170,14 @@ class Loop(Graph):
     def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
         """This loop as a node's body.
 
-        It writes back what a graph does by its rules, and its counters where there is a place for
-        them.
+        It writes back what a graph does by its rules; by the rules for all, also its counters,
+        where there is a place for them.
         """
-        counters = (
-            {}
-            if self.is_in_loop or self.push_keys == {}
-            else {"current_iteration": "", "max_iterations": ""}
-        )
-        push = None if self.push_keys is None else {**self.push_keys, **counters}
+        counters = frozenset({"current_iteration", "max_iterations"})
         return replace(
             super().scope(node, setting),
-            push=push,
-            offered=frozenset(counters) - (self.push_keys or {}).keys(),
-            hidden=frozenset({"current_iteration", "max_iterations"})
-            if self.is_in_loop
-            else frozenset(),
+            offered=counters if self.push_keys is None and not self.is_in_loop else frozenset(),
+            hidden=counters if self.is_in_loop else frozenset(),
         )
 
     def to_spec(self) -> GraphSpec:
@@ -340,7 +332,7 @@ class Controller:
         """Send the fields into the body, or out of the loop."""
         most, count = self.most, attributes["current_iteration"]
         is_spent = most is not None and most > 0 and count > most
-        if is_spent and not is_met:
+        if is_spent:
             attributes["current_iteration"] = most
         to = frozenset({EXIT}) if is_spent or is_met else self.targets
         return Out(fields, attributes.written, to)
