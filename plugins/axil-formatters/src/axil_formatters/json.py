@@ -15,16 +15,7 @@ from typing import Any, cast
 
 from axil_formatters.text import FormatError, excerpt, fenced, plain, spoken
 
-# The words and the blanks are MASFactory's, byte for byte: prompts, caches and recordings made with
-# it stay valid.
-_INTRODUCTION = (
-    "\n        !IMPORTANT!:Your response must strictly and only contain a "
-    "single JSON object that conforms to the description below. Do not add any extra explanations, "
-    "comments, or any non-JSON text before or after the JSON code block.\n"
-    "        Your response must be strictly valid JSON. "
-    "Do not include any Markdown code block markers (e.g., ```json ... ```) or any "
-    "explanatory text. Ensure all brackets and braces are correctly balanced and matched.\n        "
-)
+_INTRODUCTION = "Answer with a single JSON object: no code fence, no other text."
 
 
 class Json:
