@@ -208,7 +208,8 @@ def test_results_are_text_or_json():
         " int: the sum\n\nRaises:\n    x: no",
         "Sum.\n\nMore.\n\nParameters\n----------\na : int\n    one\nb\n    two: three\n    go "
         "on\n\nReturns\n-------\nint:\n    the sum",
-        "Sum.\n\nMore.\n\n:param int a: one\n:param b: two: three\n    go on\n:returns: int: the sum",
+        "Sum.\n\nMore.\n\n:param int a: one\n:param b: two: three\n    go "
+        "on\n:returns: int: the sum",
     ],
 )
 def test_three_ways_of_writing_docstrings_say_the_same(text):

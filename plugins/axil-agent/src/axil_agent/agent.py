@@ -174,6 +174,11 @@ class Agent:
         """The tools as they were given; those given by name are made by ``build``."""
         return self._tools
 
+    @property
+    def gives(self) -> list[str] | None:
+        """The fields of its output, where they are declared."""
+        return None if self.output_type is None else list(self.output_type.model_fields)
+
     def add_memory(self, memory: Any) -> None:
         """Add a memory; before the graph is built."""
         self._memories.append(memory)

@@ -281,6 +281,11 @@ class AgentNode:
             return agent.adapted(replace(rules, pull=rules.pull or {}, push=rules.push or {}))
         return as_body(_Chat(agent, rules.node, self.config.input_mode, rules.chat).run, rules)
 
+    @property
+    def gives(self) -> set[str] | None:
+        """The fields of its output, where they are declared."""
+        return {*self.config.output, *Wiring.carried(self._edges)} if self.config.output else None
+
     def _is_asked_for_fields(self) -> bool:
         return bool(self.config.output or Wiring.carried(self._edges))
 

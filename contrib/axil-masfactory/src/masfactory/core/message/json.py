@@ -7,7 +7,6 @@ from typing import ClassVar
 import axil_formatters
 from masfactory.core.message.base import Mapped
 
-
 _INTRODUCER = (
     "\n        !IMPORTANT!:Your response must strictly and only contain a "
     "single JSON object that conforms to the description below. Do not add any extra explanations, "
