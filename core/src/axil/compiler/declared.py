@@ -25,10 +25,10 @@ def misread(
     said = {node.id: getattr(components(node.id), "gives", None) for node in spec.nodes}
 
     def unknown(
-        reads: Any, where: Any, otherwise: str, given: set[str] | None
+        reads: Iterable[tuple[str, str]], where: Any, otherwise: str, given: set[str] | None
     ) -> Iterator[Problem]:
         known = {"message": given, "state": None if fields is None else set(fields)}
-        for root, name in sorted(reads or ()):
+        for root, name in sorted(reads):
             there = known.get(root)
             if there is not None and name not in there | (
                 _OF_MESSAGES if root == "message" else set()

@@ -57,6 +57,12 @@ class Stage(Protocol):
     ) -> Hold: ...
 
 
+OnReply = Callable[[Reply, Sequence[Message]], Reply | None]
+"""Called with each reply of a model and the messages it answers; a reply that it returns takes its
+place, and what it raises fails the node.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
     """The settings of a conversation."""
@@ -74,6 +80,7 @@ class Manner:
     max_turns: int = 10
     max_repairs: int = 2
     where: str = ""
+    on_reply: OnReply | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +203,9 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
             messages=list(texts), tools=specs, settings=dict(settings), output=manner.structure
         )
         reply = await think(manner.model, request, ctx, f"model:{calls}")
+        on_reply = manner.on_reply
+        if on_reply is not None:
+            reply = on_reply(reply, request.messages) or reply
         if reply.tool_calls:
             turns += 1
             if turns > manner.max_turns:

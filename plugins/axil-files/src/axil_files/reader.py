@@ -74,8 +74,10 @@ def _pass_on(
     """Let the receivers of nodes that pass messages on keep those that are marked, too: the mark is
     the message's.
     """
-    passing = {
-        item["id"] for item in items if isinstance(item, dict) and item.get("type") in FORWARDING
+    passing: set[str] = {
+        cast("Any", item)["id"]
+        for item in items
+        if isinstance(item, dict) and cast("Any", item).get("type") in FORWARDING
     }
     onward: dict[str, list[str]] = {}
     for edge in edges:
