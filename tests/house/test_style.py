@@ -12,7 +12,7 @@ BUDGETS = {
     "compiler": (2070, 12),  # one rule of positions, conversations, fields that are declared
     "contract": (1900, 12),
     "runtime": (2300, 10),
-    "builder": (1300, 4),
+    "builder": (1500, 5),  # signatures that type checkers and editors read
     "registry": (2050, 8),  # grants: what files may do is decided where settings are decoded
 }
 """Lines and modules that a package of core may have.

@@ -27,6 +27,7 @@ _SUBJECTS = {
         "kernel.plan": "Body Mode",
         "compiler.nodes": "FunctionNode",
         "builder.graph": "EdgeHandle",
+        "builder.options": "EdgeOptions GraphOptions NodeOptions RunOptions",
         "compiler.planner": "NodeInfo",
         "kernel.tokens": "Changes ENTRY EXIT Effects Task",
         "spec.graph": "kept_field local_field",
@@ -131,6 +132,7 @@ _SUBJECTS = {
 
 if TYPE_CHECKING:
     from axil.builder.graph import EdgeHandle
+    from axil.builder.options import EdgeOptions, GraphOptions, NodeOptions, RunOptions
     from axil.compiler.bodies import (
         STAR,
         Attributes,
@@ -364,6 +366,7 @@ __all__ = [
     "Document",
     "EdgeHandle",
     "EdgeInput",
+    "EdgeOptions",
     "Effects",
     "EngineError",
     "Estimate",
@@ -375,6 +378,7 @@ __all__ = [
     "FromEnvironment",
     "FunctionNode",
     "Grants",
+    "GraphOptions",
     "Hold",
     "HookFailed",
     "Hooks",
@@ -399,6 +403,7 @@ __all__ = [
     "Mode",
     "NodeContract",
     "NodeInfo",
+    "NodeOptions",
     "NotBuilt",
     "NotInstalled",
     "Outcome",
@@ -428,6 +433,7 @@ __all__ = [
     "RouteError",
     "RouterSpec",
     "RunError",
+    "RunOptions",
     "RunUsage",
     "SchemaMismatch",
     "Secret",

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from axil._door import provided
@@ -27,11 +27,18 @@ from axil.runtime.result import Event, Options, Result
 if TYPE_CHECKING:
     import asyncio
 
+    from typing_extensions import TypeVar, Unpack
+
+    from axil.builder.options import FileOptions, ReadingOptions, ResumeOptions, RunOptions
     from axil.kernel.plan import Plan
     from axil.registry.registry import Registry
     from axil.runtime.run import Run
     from axil.spec.graph import GraphSpec
+    from axil_journals.journal import Journal
 
+    S = TypeVar("S", default=Any)
+else:
+    S = TypeVar("S")
 
 R = TypeVar("R", bound="Run")
 
@@ -43,8 +50,8 @@ an instance of its model.
 """
 
 
-class Workflow:
-    """A spec, compiled on first use."""
+class Workflow(Generic[S]):
+    """A spec, compiled on first use; of ``S`` are the states that its runs end with."""
 
     def __init__(
         self, spec: GraphSpec | None = None, setting: CompileOptions | None = None
@@ -66,8 +73,8 @@ class Workflow:
         registry: Registry | None = None,
         hooks: Any = None,
         functions: str | os.PathLike[str] | None = None,
-        **options: Any,
-    ) -> Workflow:
+        **options: Unpack[ReadingOptions],
+    ) -> Workflow[Any]:
         """Return the workflow that a file describes, not yet compiled.
 
         Args:
@@ -85,7 +92,8 @@ class Workflow:
             )(known, functions)
         load_spec = provided("axil_files.loading", "load", wanted="axil.load")
         spec = load_spec(path, registry=registry, **options)
-        shared = {name: options[name] for name in ("environment", "allow_code") if name in options}
+        given_options = cast("dict[str, Any]", options)
+        shared = {n: given_options[n] for n in ("environment", "allow_code") if n in options}
         allow = frozenset(options.get("allow", ()))
         given = Grants.of(allow | {"code"} if shared.get("allow_code") else allow)
         if given.allows("code"):
@@ -128,7 +136,10 @@ class Workflow:
     # -- running
 
     def start(
-        self, input: RunInput = None, attributes: Mapping[str, Any] | None = None, **options: Any
+        self,
+        input: RunInput | S = None,
+        attributes: Mapping[str, Any] | None = None,
+        **options: Unpack[RunOptions],
     ) -> Run:
         """Return a run, not yet begun: ``await`` it, or ``cancel`` it from elsewhere.
 
@@ -141,7 +152,7 @@ class Workflow:
     def begun(
         self,
         kind: type[R],
-        input: RunInput,
+        input: Any,
         attributes: Mapping[str, Any] | None,
         options: Mapping[str, Any],
     ) -> R:
@@ -208,8 +219,11 @@ class Workflow:
         )
 
     async def run(
-        self, input: RunInput = None, attributes: Mapping[str, Any] | None = None, **options: Any
-    ) -> Result:
+        self,
+        input: RunInput | S = None,
+        attributes: Mapping[str, Any] | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Result[S]:
         """Run to the end.
 
         Args:
@@ -227,8 +241,11 @@ class Workflow:
         return result
 
     def invoke(
-        self, input: RunInput = None, attributes: Mapping[str, Any] | None = None, **options: Any
-    ) -> Result:
+        self,
+        input: RunInput | S = None,
+        attributes: Mapping[str, Any] | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Result[S]:
         """Run to the end and return the result, which unpacks as ``output, attributes``.
 
         The run has an event loop of its own; where one is running already, as in a notebook, also a
@@ -239,7 +256,7 @@ class Workflow:
         """
         from axil.runtime.sync import run_blocking
 
-        result: Result = run_blocking(self.run(input, attributes, **options))
+        result: Result[S] = run_blocking(self.run(input, attributes, **options))
         if result.error is not None:
             raise result.error
         return result
@@ -261,8 +278,13 @@ class Workflow:
         return picture(self)
 
     async def resume(
-        self, run_id: str, *, journal: Any, answers: Mapping[str, Any] | None = None, **options: Any
-    ) -> Result:
+        self,
+        run_id: str,
+        *,
+        journal: Journal,
+        answers: Mapping[str, Any] | None = None,
+        **options: Unpack[ResumeOptions],
+    ) -> Result[S]:
         """Go on with a run that a journal knows: what is finished is not run again.
 
         Args:
@@ -276,11 +298,11 @@ class Workflow:
 
     async def stream(
         self,
-        input: RunInput = None,
+        input: RunInput | S = None,
         attributes: Mapping[str, Any] | None = None,
         *,
         buffer: int = 1000,
-        **options: Any,
+        **options: Unpack[RunOptions],
     ) -> AsyncIterator[Event]:
         """Yield the events of the same run in the order they happened; the last one is
         ``run_finished`` with the result.
@@ -366,7 +388,7 @@ class _House:
     """Who waits at the door."""
 
 
-def load(path: str | os.PathLike[str], **options: Any) -> Workflow:
+def load(path: str | os.PathLike[str], **options: Unpack[FileOptions]) -> Workflow[Any]:
     """Return the workflow in a file, ready to run: ``axil.load("flow.yaml").invoke("topic")``; see
     ``Workflow.from_file``.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from axil import (
     Context,
@@ -31,6 +31,11 @@ from axil.plugin import (
     isolate,
     make_component,
 )
+
+if TYPE_CHECKING:
+    from axil.plugin import EdgeOptions, GraphOptions
+
+Keys = Mapping[str, str] | Sequence[str] | None
 
 NOT_SET = "(not set yet)"
 """What a field that is fed back holds in the first round of a loop, before anything fed it."""
@@ -82,7 +87,7 @@ class Loop(Graph):
         memories: Any = None,
         tools: Any = None,
         retrievers: Any = None,
-        **options: Any,
+        **options: Unpack[GraphOptions],
     ) -> None:
         """``judge``: has ``async decide(fields, attributes, ctx) -> bool``; ``model`` with a prompt
         makes one (axil-agent).
@@ -121,23 +126,28 @@ class Loop(Graph):
                     "with a terminate_condition_prompt.",
                 )
             )
-        settings: dict[str, Any] = {"cycles": "allow", **options}
-        super().__init__(name, **settings)
+        super().__init__(name, **{"cycles": "allow", **options})
 
     def set_initial_messages(self, messages: Mapping[str, Any]) -> None:
         """Set the fields that the controller holds before the first input."""
         self.check_open()
         self._first = dict(messages)
 
-    def edge_from_controller(self, receiver: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+    def edge_from_controller(
+        self, receiver: Any, keys: Keys = None, **more: Unpack[EdgeOptions]
+    ) -> EdgeHandle:
         """Return an edge from the controller into the body."""
         return self.create_edge("controller", receiver, keys, **more)
 
-    def edge_to_controller(self, sender: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+    def edge_to_controller(
+        self, sender: Any, keys: Keys = None, **more: Unpack[EdgeOptions]
+    ) -> EdgeHandle:
         """Return an edge back to the controller: the next round."""
         return self.create_edge(sender, "controller", keys, **more)
 
-    def edge_to_terminate_node(self, sender: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+    def edge_to_terminate_node(
+        self, sender: Any, keys: Keys = None, **more: Unpack[EdgeOptions]
+    ) -> EdgeHandle:
         """Return an edge that leaves the loop at once; what it carries is the loop's output."""
         return self.create_edge(sender, "terminate", keys, **more)
 
