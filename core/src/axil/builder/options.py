@@ -43,7 +43,7 @@ class GraphOptions(TypedDict, total=False):
 
 
 class RootOptions(GraphOptions, total=False):
-    """Those of a graph that is run."""
+    """The options of a graph that is run."""
 
     hooks: pluggy.PluginManager | None
     registry: Registry | None
@@ -107,7 +107,7 @@ class RunOptions(ResumeOptions, total=False):
 
 
 class ReadingOptions(TypedDict, total=False):
-    """What a workflow file is read with; see ``axil.plugin.load_spec``."""
+    """The options that a workflow file is read with; see ``axil.plugin.load_spec``."""
 
     vars: Mapping[str, Any] | None
     allow_code: bool
@@ -117,7 +117,7 @@ class ReadingOptions(TypedDict, total=False):
 
 
 class FileOptions(ReadingOptions, total=False):
-    """What the workflow of a file is made with; see ``Workflow.from_file``."""
+    """The options that the workflow of a file is made with; see ``Workflow.from_file``."""
 
     registry: Registry | None
     hooks: pluggy.PluginManager | None

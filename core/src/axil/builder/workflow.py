@@ -261,8 +261,8 @@ class Workflow(Generic[S]):
             raise result.error
         return result
 
-    def draw(self, format: Literal["text", "mermaid"] = "text") -> str:
-        """Return a picture of the graph: lines of text, or a mermaid flowchart.
+    def draw(self, format: Literal["text", "mermaid", "svg"] = "text") -> str:
+        """Return a picture of the graph: lines of text, a mermaid flowchart, or an SVG image.
 
         Raises: NotInstalled: axil-inspection, which draws, is not installed; SpecError: the graph
         has no plan.

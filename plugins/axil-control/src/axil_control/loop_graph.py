@@ -126,7 +126,8 @@ class Loop(Graph):
                     "with a terminate_condition_prompt.",
                 )
             )
-        super().__init__(name, **{"cycles": "allow", **options})
+        settings: GraphOptions = {"cycles": "allow", **options}
+        super().__init__(name, **settings)
 
     def set_initial_messages(self, messages: Mapping[str, Any]) -> None:
         """Set the fields that the controller holds before the first input."""
