@@ -385,7 +385,6 @@ class _Scope:
             waits=tuple(ports.waits),
             opens=opens,
             units=units,
-            unit_of=tuple(unit_of),
             sources=tuple(u for u, n in enumerate(opens) if not n),
             entries=entries,
             node_of=node_of,

@@ -27,7 +27,6 @@ changes on return; its nodes' own fields go with it unless they are to be kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from axil.errors import CycleError, KernelBug, LimitReached, format_names
@@ -46,17 +45,6 @@ except ImportError:  # that file can be deleted
     pass
 else:
     machine_type = QuickMachine
-
-
-@dataclass(frozen=True, slots=True)
-class CycleResult:
-    """The result of a cycle: its changes, and the tokens that left it."""
-
-    changes: Changes
-    exits: tuple[Exit, ...]
-    reason: str
-    """``exit``, ``natural`` or ``limit``."""
-    rounds: int
 
 
 class Round(NamedTuple):
@@ -90,8 +78,7 @@ class CycleRun:
         took: Took | None = None,
     ) -> None:
         """``known``: rounds that have been recorded. Raises: CycleError."""
-        self.took = took
-        self.cycle, self.name = cycle, name
+        self.cycle, self.task, self.name, self.took = cycle, task, name, took
         self.frame: Frame = inner_frame(task.frame, name, task.ordinal)
         self.ordinal, self.parent = task.ordinal, task.frame
         self.initial = self._initial_of(task)
@@ -102,17 +89,22 @@ class CycleRun:
         self.state = task.state.rooted()
         self.total = History(self.state.schema, keeps=True)
         self._entered = self.state
-        self._data_exits: list[Exit] = []
+        self.data_exits: list[Exit] = []
+        """The tokens that left on data edges in all rounds so far."""
         # whether payloads of data edges wait for this round, or waited for an earlier one
         self._has_data = False
         self.recorder: Any = None
         """Left to whatever records the rounds."""
         self._tokens = [Token(t.edge, t.payload, None, t.ordinal) for t in task.tokens]
-        self._ended: tuple[str, tuple[Exit, ...]] | None = None
-        self._last: Round | None = None
+        self.end = ""
+        """How it ended, as ``Round.end``; empty: it has not. A journal may have a last round without
+        its consequences."""
+        self.last: Round | None = None
+        """The round that ended last, to be recorded before the visit goes on."""
+        self._exits: Sequence[Exit] = ()
         for each in known:
             self._go_on_from(each)
-        if not self.is_over:
+        if not self.end:
             self.machine = self._round()
 
     def _initial_of(self, task: Task) -> int:
@@ -128,11 +120,6 @@ class CycleRun:
             "a round starts at one node.",
             hint="Let one node gather what enters, or send only one of these edges at a time.",
         )
-
-    @property
-    def is_over(self) -> bool:
-        """True if its last round has ended, which a journal may have without the consequences."""
-        return self._ended is not None
 
     def enters(self, task: Task) -> bool:
         """Return whether the initial node's join is satisfied by the edges that entered."""
@@ -210,7 +197,7 @@ class CycleRun:
         else:
             end = "" if back else "natural"
         self._take(changes, state, ended.exits, () if end else ended.returns, end)
-        self._last = Round(self.rounds - 1, changes, ended.exits, () if end else ended.returns, end)
+        self.last = Round(self.rounds - 1, changes, ended.exits, () if end else ended.returns, end)
         if end == "limit" and self.limit.at_limit == "limited":
             raise LimitReached(
                 f"{self.name} turned {self.rounds} times, which is its limit, and had not ended.",
@@ -248,23 +235,26 @@ class CycleRun:
         self.total.note(changes)
         self.state = state
         if exits:
-            self._data_exits.extend(e for e in exits if not e.trigger)
+            self.data_exits.extend(e for e in exits if not e.trigger)
         self._tokens = [Token(r.edge, r.payload, None, r.ordinal) for r in returns if r.trigger]
-        if end:
-            self._ended = (end, (*[e for e in exits if e.trigger], *self._data_exits))
+        self.end, self._exits = end, [e for e in exits if e.trigger]
 
-    def result(self) -> Machine | CycleResult:
-        """Return the next machine to run, or what the visit comes to."""
-        if self._ended is None:
+    def result(self) -> Machine | Transition:
+        """Return the next machine to run, or what the cycle's end does in the scope around it: its
+        changes, and its tokens, edge by edge as they left.
+        """
+        if not self.end:
             self.machine = self._round()
             return self.machine
-        end, exits = self._ended
-        return CycleResult(
-            Changes(self.total.changes),
-            exits if end == "exit" else tuple(self._data_exits),
-            end,
-            self.rounds,
-        )
+        around: Machine = self.task.owner
+        changes = Changes(self.total.changes)
+        left = [*(self._exits if self.end == "exit" else ()), *self.data_exits]
+        arcs = {arc.id: arc for arc in around.plan.nodes[self.task.node].out}
+        sends = [
+            Send(arcs[exit.edge], exit.payload, exit.values)
+            for exit in sorted(left, key=lambda exit: exit.edge)
+        ]
+        return Transition(changes, around.advance(self.task, changes), sends)
 
     def so_far(self, ended: FrameResult | None) -> Changes:
         """Return what the visit has written so far, with what is not taken in of its machine."""
@@ -272,25 +262,13 @@ class CycleRun:
             self.total.note(ended.changes)
         return Changes(self.total.changes)
 
-    def fact(self) -> Round | None:
-        """Return what has to be recorded before the visit goes on."""
-        return self._last
-
-    @property
-    def data_exits(self) -> Sequence[Exit]:
-        """The tokens that left on data edges in all rounds so far."""
-        return self._data_exits
-
     def _go_on_from(self, known: Round) -> None:
         """Take in a round that has been recorded."""
         self.rounds = known.number + 1
         changes, exits = known.changes, known.exits
         if known.total is not None:
-            self.total, self.state, self._data_exits = (
-                History(self.state.schema, keeps=True),
-                self._entered,
-                [],
-            )
+            self.total = History(self.state.schema, keeps=True)
+            self.state, self.data_exits = self._entered, []
             changes, exits = known.total, [*known.kept, *(exit for exit in exits if exit.trigger)]
         self._take(changes, self.state.apply(changes), exits, known.returns, known.end)
 
@@ -339,15 +317,17 @@ class SubgraphRun:
         """See ``CycleRun``."""
         self._ended = ended
 
-    def result(self) -> Out | None:
-        """Return what the visit comes to; None: nothing left it, and nothing was written."""
+    def result(self) -> Transition:
+        """Return what the visit does in the scope around it: where nothing left it, its out-edges
+        are dead, and what its nodes wrote is written.
+        """
         assert self._ended is not None
-        output = output_of(self.body.plan.graph, self._ended)
-        changes = self.so_far(None)
-        # nothing left it: its out-edges are dead, and what its nodes wrote is written
-        if output is None:
-            return Out(None, changes, frozenset()) if changes else None
-        return Out(output, changes)
+        around: Machine = self.task.owner
+        output, changes = output_of(self.body.plan.graph, self._ended), self.so_far(None)
+        if output is None and not changes:
+            return Transition({}, around.advance(self.task, {}), ())
+        to = frozenset[str]() if output is None else None
+        return around.prepare(self.task, Out(output, changes, to))
 
     def so_far(self, ended: FrameResult | None) -> Changes:
         """See ``CycleRun``."""
@@ -367,11 +347,3 @@ def combine_deltas(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Change
     for part in parts:
         history.note(part)
     return Changes(history.changes)
-
-
-def leaving(machine: Machine, task: Task, left: CycleResult) -> Transition:
-    """Return what a cycle's end does in the scope around it, edge by edge as tokens left."""
-    arcs = {arc.id: arc for arc in machine.plan.nodes[task.node].out}
-    exits = sorted(left.exits, key=lambda exit: exit.edge)
-    sends = [Send(arcs[exit.edge], exit.payload, exit.values) for exit in exits]
-    return Transition(left.changes, machine.advance(task, left.changes), sends)

@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from axil.kernel.barriers import Barrier
 from axil.kernel.machine import Machine
 from axil.kernel.outcomes import Transition, blame, sent
 from axil.kernel.plan import BACK, PlanEdge, Port
+from axil.kernel.state import History
 from axil.kernel.tokens import Carried, Changes, Frame, Out, Task, Token, new_tuple
 
 
@@ -68,14 +70,14 @@ class QuickMachine(Machine):
         entry = plan.entry
         assert entry is not None
         self.frame, self.root, self.recorder = frame, state, None
-        self.history.restart()
+        self.history = History(state.schema, keeps=True)
         self._waits, self._opens = [*plan.waits], [*plan.opens]
         if self._arrivals:
             self._arrivals.clear()
             self.unneeded.clear()
         if self._barrier is not None:
-            self._barrier.restart()
-        unit = plan.unit_of[entry]
+            self._barrier = Barrier(plan.barriers)
+        unit = plan.nodes[entry].unit
         self._opens[unit] += 1
         self.fired = bytearray(len(plan.nodes))
         self.fired[entry] = 1
