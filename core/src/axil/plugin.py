@@ -124,7 +124,7 @@ _SUBJECTS = {
         "registry.excerpts": "format_value",
     },
     "Compilation": {
-        "kernel.cycles": "CycleBody",
+        "kernel.scopes": "CycleBody",
         "kernel.plan": "BACK OUTSIDE Plan PlanEdge PlanNode ResolvedNode",
         "compiler.planner": "CompileOptions Compiler compile_spec",
     },
@@ -208,7 +208,6 @@ if TYPE_CHECKING:
         did_you_mean,
         format_names,
     )
-    from axil.kernel.cycles import CycleBody
     from axil.kernel.joins import Join
     from axil.kernel.machine import entry_tokens
     from axil.kernel.plan import (
@@ -222,6 +221,7 @@ if TYPE_CHECKING:
         ResolvedNode,
     )
     from axil.kernel.scopes import (
+        CycleBody,
         SubgraphBody,
         combine_deltas,
     )

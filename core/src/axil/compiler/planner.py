@@ -26,6 +26,7 @@ from axil.compiler.bodies import (
 )
 from axil.compiler.collector import put_off
 from axil.compiler.edges import KINDS, EdgeInput, EdgeParts, OfState, carry_of, filtered
+from axil.compiler.folding import fold
 from axil.compiler.subgraphs import Projection
 from axil.contract.node import NodeContract
 from axil.contract.views import StateView, values_of, without_views
@@ -39,7 +40,6 @@ from axil.errors import (
     did_you_mean,
     format_names,
 )
-from axil.kernel.cycles import fold
 from axil.kernel.joins import GATE, JOINS, Join
 from axil.kernel.plan import Body, Edge, Graph, Merge, Plan, ResolvedNode, Router
 from axil.kernel.scopes import SubgraphBody

@@ -30,7 +30,6 @@ from operator import itemgetter
 from typing import Any, cast
 
 from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunPaused
-from axil.kernel.cycles import CycleBody
 from axil.kernel.events import (
     Command,
     CycleTally,
@@ -48,6 +47,7 @@ from axil.kernel.events import (
 from axil.kernel.machine import Machine, entry_tokens
 from axil.kernel.outcomes import FrameResult, Transition
 from axil.kernel.scopes import (
+    CycleBody,
     CycleRun,
     ScopeRun,
     SubgraphBody,

@@ -30,11 +30,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from axil.errors import CycleError, KernelBug, LimitReached, format_names
-from axil.kernel.cycles import CycleBody, waiting_field
 from axil.kernel.joins import GATE
 from axil.kernel.machine import Machine, Took, entry_tokens
 from axil.kernel.outcomes import Exit, FrameResult, Send, Transition, output_of
-from axil.kernel.plan import Mode, Plan
+from axil.kernel.plan import Edge, Graph, Mode, Plan
 from axil.kernel.state import History, Schema, State
 from axil.kernel.tokens import Changes, Frame, Out, Task, Token, inner_frame
 
@@ -63,6 +62,74 @@ class Round(NamedTuple):
 
 
 # ---------------------------------------------------------------------- cycles
+
+
+class CycleBody:
+    """A cycle as a node's body, with a plan for each node it can be entered at."""
+
+    mode: Mode = "scope"
+    kind = "cycle"
+
+    def __init__(
+        self,
+        graph: Graph,
+        members: Sequence[int],
+        edges: Sequence[Edge],
+        fold: Callable[[int], Plan],
+    ) -> None:
+        """
+        Args:
+            edges: those that touch one of ``members``, by id.
+            fold: makes the plan of a round from the vertex that it starts at.
+        """
+        self.graph, self.members, self.edges, self._fold = graph, tuple(members), edges, fold
+        self.inside = frozenset(members)
+        self.name = cycle_name([graph.vertices[m].name for m in members])
+        self._bodies: dict[int, Plan] = {}
+        self._waiting: dict[int, dict[int, str]] = {}
+
+    def body(self, entry: int) -> Plan:
+        """Return the plan of a round that starts at vertex ``entry``."""
+        plan = self._bodies.get(entry)
+        if plan is None:
+            plan = self._bodies[entry] = self._fold(entry)
+        return plan
+
+    def waiting(self, entry: int) -> Mapping[int, str]:
+        """Return the data edges whose payloads wait in the state for such a round, with their
+        fields.
+        """
+        waiting = self._waiting.get(entry)
+        if waiting is None:
+            node_of, nodes = self.body(entry).node_of, self.body(entry).nodes
+            waiting = self._waiting[entry] = {
+                e.id: waiting_field(e)
+                for e in self.edges
+                if not e.trigger
+                and e.target in self.inside
+                and not isinstance(nodes[node_of[e.target]].body, CycleBody)
+            }
+        return waiting
+
+    def entrances(self) -> list[Edge]:
+        """Return the edges that lead into the cycle from outside."""
+        return [e for e in self.edges if e.target in self.inside and e.source not in self.inside]
+
+    def __call__(self, task: Task, ctx: Any, /) -> Any:
+        raise KernelBug(f"the body of {self.name} was called; scopes are entered.")
+
+
+def waiting_field(edge: Edge) -> str:
+    """Return the state field in which payloads of a data edge wait until their target takes
+    them.
+    """
+    return f"@edge/{edge.name}"
+
+
+def cycle_name(names: Sequence[str]) -> str:
+    """``cycle(A,B,C)``, or ``cycle(A,B,+7)`` for many: different at each depth of nesting."""
+    shown = list(names) if len(names) <= 3 else [*names[:2], f"+{len(names) - 2}"]
+    return f"cycle({','.join(shown)})"
 
 
 class CycleRun:
@@ -97,8 +164,9 @@ class CycleRun:
         """Left to whatever records the rounds."""
         self._tokens = [Token(t.edge, t.payload, None, t.ordinal) for t in task.tokens]
         self.end = ""
-        """How it ended, as ``Round.end``; empty: it has not. A journal may have a last round without
-        its consequences."""
+        """How it ended, as ``Round.end``; empty: it has not. A journal may have the last round and
+        not what followed.
+        """
         self.last: Round | None = None
         """The round that ended last, to be recorded before the visit goes on."""
         self._exits: Sequence[Exit] = ()

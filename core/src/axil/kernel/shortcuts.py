@@ -1,7 +1,7 @@
 """Short ways: they lead where the long ways lead, with fewer steps.
 
 This file can be deleted: then every machine is a plain ``Machine``, every result is the same, and
-runs are slower. ``scopes`` and ``cycles`` look for it, and nothing else knows of it.
+runs are slower. ``scopes`` and the compiler look for it, and nothing else knows of it.
 
 * A *chain*: a node's only edge leads where nothing else is waited for, so the next node is due.
 * A *direct* node: all its edges lead to joins of its scope, which are counted down in one go.

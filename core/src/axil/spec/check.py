@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from axil.errors import Problem, did_you_mean, format_names
-from axil.kernel.cycles import components, is_cyclic
 from axil.kernel.tokens import ENTRY, EXIT
+from axil.spec.components import components, is_cyclic
 from axil.spec.graph import EdgeSpec, GraphSpec, Place
 
 
