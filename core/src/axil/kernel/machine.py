@@ -400,7 +400,7 @@ class Machine:
         if self._turns is None or not self._turns.hold(due):
             self._due(*due)
 
-    def _place(self, token: Token) -> tuple[bool, int, Ordinal]:
+    def _place(self, token: Token) -> tuple[bool, tuple[int, int], Ordinal]:
         """Return the place of a token at a join; one that waited since an earlier round is
         first.
         """

@@ -75,7 +75,7 @@ class QuickMachine(Machine):
         if self._arrivals:
             self._arrivals.clear()
             self.unneeded.clear()
-        if self._barrier is not None:
+        if plan.barriers:
             self._barrier = Barrier(plan.barriers)
         unit = plan.nodes[entry].unit
         self._opens[unit] += 1

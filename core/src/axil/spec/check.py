@@ -95,7 +95,7 @@ def _duplicates(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
         if key in seen:
             yield Problem(
                 "AX106",
-                _at(edge.place, f'graph "{spec.id}"'),
+                str(edge.place or spec.where),
                 f"a second edge {edge.source}->{edge.target} says the same as the first.",
                 "Remove one, or tell them apart by group, condition or processor.",
             )
@@ -178,7 +178,7 @@ def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
                 reached.add(target)
                 stack.append(target)
     for node in spec.nodes:
-        where = _at(node.place, f'node "{node.id}"')
+        where = node.where
         if node.id not in touched:
             yield Problem(
                 "AX112", where, "no edge leads to it or from it.", "Connect it, or remove it."
