@@ -93,10 +93,13 @@ class _Scope:
                 if edge.trigger:
                     firing[at[edge.source]].append(at[edge.target])
         self._hold_together(every, firing)
+        all_trigger = firing == every
         groups: list[list[int]] = []
         for component in components(every):
             group = [self.members[i] for i in component]
-            turning = self._turning(component, firing) if is_cyclic(component, every) else []
+            turning: list[list[int]] = []
+            if is_cyclic(component, every):
+                turning = [component] if all_trigger else self._turning(component, firing)
             if turning and not all(self.graph.vertices[v].join.per_token for v in group):
                 groups.append(group)
                 self.cycles[group[0]] = []
