@@ -45,8 +45,8 @@ from axil.kernel.scopes import SubgraphBody
 from axil.kernel.state import Schema, State
 from axil.kernel.tokens import ENTRY, EXIT
 from axil.kernel.values import isolate
-from axil.registry.config import make_component
-from axil.registry.grants import Grants, granted, shown
+from axil.registry.components import make_component
+from axil.registry.grants import granted, one_line
 from axil.spec.check import check
 from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, SubgraphSpec, Use
 
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     import pluggy
 
     from axil.registry.registry import Registry
+    from axil_config.grants import Grants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +72,8 @@ class CompileOptions:
     """Where included files look up names that are no variables; None: the process's environment."""
     allow_code: bool = False
     """Whether included files may name code by import path."""
-    grants: Grants = field(default_factory=Grants)
-    """What included files may do."""
+    grants: Grants | None = None
+    """What included files may do; None: nothing that has to be granted."""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Those of the graph that is being compiled: for nodes with graphs of their own, where it was
     read and with what.
@@ -104,7 +105,7 @@ class CompileOptions:
 
     def may_import(self, path: str) -> bool:
         """Return whether a file may name code by this import path."""
-        return self.allow_code or self.grants.allows(_import(path))
+        return self.allow_code or (self.grants is not None and self.grants.allows(_import(path)))
 
     def imported(self, path: str, where: str) -> Any:
         """Return the object at ``module:Name``.
@@ -136,7 +137,7 @@ class CompileOptions:
 
 def _import(path: str) -> str:
     """Return what has to be granted for an import path."""
-    return f"import:{shown(path.partition(':')[0])}"
+    return f"import:{one_line(path.partition(':')[0])}"
 
 
 @dataclass(frozen=True, slots=True)
