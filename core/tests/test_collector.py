@@ -11,8 +11,7 @@ import pytest
 from axil.compiler.collector import put_off
 from axil.errors import SpecError
 from axil.spec.graph import NodeSpec
-
-from .tools import Raw, says, workflow
+from axil_testing.specs import Raw, says, workflow
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ import pytest
 from axil import CycleLimit, Loop, MemoryJournal, NodeFailed, Out, RootGraph, Schema, run_sync
 from axil.driver import Compactor, Entry, ReplayIndex
 from axil.plugin import APPEND, Field, JournalError, Uncertain
-
-from .tools import Jumping, Tape, edge, node, workflow, written
+from axil_testing import VirtualClock
+from axil_testing.specs import Tape, edge, node, workflow, written
 
 
 def run(flow: Any, given: Any = None, **options: Any) -> Any:
@@ -539,7 +539,9 @@ def test_superseding_tells_what_is_said_again_and_forgets_it():
 
 def test_entries_are_json():
     graph, journal = talk(), MemoryJournal()
-    run_sync(graph.run({"message": "hi"}, journal=journal, thread="t", run_id="r", clock=Jumping()))
+    run_sync(
+        graph.run({"message": "hi"}, journal=journal, thread="t", run_id="r", clock=VirtualClock())
+    )
     assert [
         json.loads(json.dumps(dict(entry.data))) == entry.data for entry in journal.entries("r")
     ] == [True] * 3
