@@ -673,7 +673,7 @@ def test_a_resumed_body_reads_the_same_time_sleeps_the_rest_and_repeats_no_step(
     result = run(flow, run_id="r", journal=tape, clock=again)
     assert result.output == {"read": 0.0, "page": {"page": 1}}
     assert calls == 1
-    assert again.time == 0  # it had slept enough when the power was cut
+    assert again.now() == 0  # it had slept enough when the power was cut
 
 
 def test_a_sub_run_has_a_frame_of_its_own_and_gives_back_output_and_changes():
