@@ -30,7 +30,7 @@ class Hand:
         self.order: list[str] = []
 
     def start(self, inputs: Any = None) -> Hand:
-        from axil.kernel.scopes import entry_tokens
+        from axil.kernel.machine import entry_tokens
 
         self.machine.start(entry_tokens(self.plan, inputs or {}, self.root))
         return self

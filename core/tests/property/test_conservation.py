@@ -12,8 +12,7 @@ from hypothesis import assume, given
 
 from axil.compiler.planner import compile_spec
 from axil.errors import StateError
-from axil.kernel.machine import Machine
-from axil.kernel.scopes import entry_tokens
+from axil.kernel.machine import Machine, entry_tokens
 from axil.kernel.tokens import Task
 
 from .strategies import Case, cases, law, seeds

@@ -14,10 +14,10 @@ from hypothesis import given, strategies as st
 
 from axil.builder.workflow import Workflow
 from axil.compiler.planner import compile_spec
-from axil.kernel.machine import Machine
+from axil.kernel.machine import Machine, entry_tokens
 from axil.kernel.outcomes import FrameResult
 from axil.kernel.plan import Plan
-from axil.kernel.scopes import CycleRun, entry_tokens
+from axil.kernel.scopes import CycleRun
 from axil.kernel.state import StateError
 from axil.kernel.tokens import Activation, Task
 from axil.runtime.result import Result
