@@ -68,7 +68,7 @@ def test_a_channel_that_is_too_slow_is_left_and_the_default_is_the_answer():
 def test_a_question_without_a_default_fails_its_node_when_it_is_late():
     clock, journal = VirtualClock(), MemoryJournal()
     flow = asking(Question(text="Send it?", within_seconds=5))
-    with pytest.raises(NodeFailed, match=r'AX520.*nobody answered "Send it') as failed:
+    with pytest.raises(NodeFailed, match=r'AX520.*there was no answer to "Send it') as failed:
         run_sync(flow.run({}, clock=clock, channel=Slow(clock, 6), journal=journal, run_id="r"))
     assert isinstance(failed.value.__cause__, Overdue)
     with pytest.raises(NodeFailed, match="AX520"):  # it is known: whoever resumes it gets the same
