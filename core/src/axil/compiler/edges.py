@@ -1,5 +1,5 @@
-"""Edges and payload kinds: each edge compiled into one function (condition, keys, processor and filter),
-and the payload kinds, which join the payloads that meet.
+"""Edges and payload kinds: each edge compiled into one function (condition, keys, processor and
+filter), and the payload kinds, which join the payloads that meet.
 
 Conditions are asked about text: of each message where a list of messages is carried (those that
 fail stay behind, none left: the edge is dead), of the whole payload otherwise.
