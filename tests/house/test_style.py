@@ -12,10 +12,10 @@ BUDGETS = {
     "kernel": (4350, 14),
     "spec": (700, 4),
     "compiler": (2050, 12),  # one rule of positions, and conversations
-    "contract": (1900, 12),
+    "contract": (1850, 11),
     "runtime": (2300, 10),
-    "builder": (1300, 4),
-    "registry": (2050, 8),  # grants: what files may do is decided where settings are decoded
+    "builder": (1150, 3),
+    "registry": (1100, 7),
 }
 """Lines and modules that a package of core may have.
 
