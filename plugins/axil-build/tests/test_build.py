@@ -512,7 +512,7 @@ def test_a_workflow_that_fails_its_dry_run_is_not_shipped(tmp_path):
 
 def test_a_build_that_is_too_large_is_not_shipped(tmp_path):
     with pytest.raises(
-        ConfigError, match=r"AX744 limits\.max_mb: it is \d+\.\d MB, and 1 are the limit"
+        ConfigError, match=r"AX744 limits\.max_mb: it is \d+\.\d MB; the limit is 1"
     ):
         build(
             settings(tmp_path, '[dist]\noutputs = ["wheel"]\n[limits]\nmax_mb = 1'),
