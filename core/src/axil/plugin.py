@@ -27,6 +27,7 @@ _SUBJECTS = {
         "kernel.plan": "Body Mode",
         "compiler.nodes": "FunctionNode",
         "builder.graph": "EdgeHandle",
+        "builder.options": "EdgeOptions GraphOptions NodeOptions ReadingOptions RunOptions",
         "compiler.planner": "NodeInfo",
         "kernel.tokens": "Changes ENTRY EXIT Effects Task",
         "spec.graph": "kept_field local_field",
@@ -134,6 +135,13 @@ _SUBJECTS = {
 
 if TYPE_CHECKING:
     from axil.builder.graph import EdgeHandle as EdgeHandle
+    from axil.builder.options import (
+        EdgeOptions as EdgeOptions,
+        GraphOptions as GraphOptions,
+        NodeOptions as NodeOptions,
+        ReadingOptions as ReadingOptions,
+        RunOptions as RunOptions,
+    )
     from axil.compiler.bodies import (
         STAR as STAR,
         Attributes as Attributes,

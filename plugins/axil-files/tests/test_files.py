@@ -410,7 +410,6 @@ def test_a_graph_puts_usual_wrappers_around_its_nodes_by_type_unless_they_have_o
     usual = {
         "*": ["timeout", {"type": "retry", "config": {"tries": 2}}],
         "literal": ["cache"],
-        "other": ["budget"],
     }
     data = graph("AB", {"from": "B", "to": "C", "keep_message": True}, node_wrappers=usual)
     data["nodes"][0]["wrappers"] = [{"type": "retry", "config": {"tries": 9}}]
@@ -428,6 +427,7 @@ def test_a_graph_puts_usual_wrappers_around_its_nodes_by_type_unless_they_have_o
     [
         (["retry"], "node_wrappers: expected a mapping"),
         ({"literal": "retry"}, "node_wrappers.literal: expected a list"),
+        ({"litteral": ["retry"]}, 'fits none of its nodes. Did you mean "literal"?'),
         ({"literal": [{"typ": "retry"}]}, 'unknown key "typ"'),
         ({"literal": ["os:system"]}, "AX148"),
     ],

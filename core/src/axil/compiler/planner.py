@@ -25,6 +25,7 @@ from axil.compiler.bodies import (
     is_coroutine_function,
 )
 from axil.compiler.collector import put_off
+from axil.compiler.declared import misread
 from axil.compiler.edges import KINDS, EdgeInput, EdgeParts, OfState, carry_of, filtered
 from axil.compiler.subgraphs import Projection
 from axil.contract.node import NodeContract
@@ -313,6 +314,14 @@ class _Draft:
                 _where(node.place, f'node "{node.id}"'), lambda node=node: self._node(node)
             )
         self.edges = [self._edge(edge) for edge in spec.edges]
+        planner.problems.extend(
+            misread(
+                spec,
+                lambda name: self.kinds[name].component if name in self.kinds else None,
+                ((parts.spec, parts.condition) for parts in self.edges),
+                self.schema.fields if self.schema.closed else None,
+            )
+        )
 
     def _migrations(self) -> dict[int, Any]:
         """From versions to functions.

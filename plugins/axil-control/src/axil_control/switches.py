@@ -237,6 +237,9 @@ class Switch:
     def __init__(self, config: Config) -> None:
         self.config = config
         self._conditions: dict[str, Callable[[EdgeInput], Any]] | None = None
+        self.reads = frozenset[tuple[str, str]]().union(
+            *(Expression(text).reads for text in config.routes.values() if isinstance(text, str))
+        )
         self._otherwise = [] if config.otherwise is None else [config.otherwise]
 
     def bind(self, out_edges: list[Any], setting: Any = None) -> None:
@@ -327,6 +330,7 @@ class Router:
     def __init__(self, config: Config) -> None:
         self.config = config
         self._by = Expression(config.by)
+        self.reads = self._by.reads
         self._targets: list[str] | None = None
 
     def bind(self, out_edges: list[Any], setting: Any = None) -> None:
