@@ -444,7 +444,9 @@ class _Draft:
                 )
         if not kind.is_node:
             name = node.use.type if node.use else kind.type
-            message = f'"{name}" is no node: it has neither run nor adapted, nor can it be called.'
+            message = (
+                f'"{name}" is not a node: it has no run and no adapted, and it cannot be called.'
+            )
             raise PluginContract(message, where=node.where)
         return body_of(kind, rules)
 
@@ -524,13 +526,13 @@ class _Draft:
         process = getattr(edge.process, "carry", edge.process)  # of an ``axil.Edge``
         for asked in (edge.condition, process, edge.filter):
             if callable(asked) and is_async(asked):
-                message = "a function on the edge is async; what an edge asks answers at once."
+                message = "a function on the edge is async; functions of edges must be synchronous."
                 self.planner.problems.append(
                     Problem(
                         "AX166",
                         where,
                         message,
-                        "Let a node do what waits, and the edge ask for its result.",
+                        "Await in a node, and test its output on the edge.",
                     )
                 )
 
