@@ -27,7 +27,9 @@ _SUBJECTS = {
         "kernel.plan": "Body Mode",
         "compiler.nodes": "FunctionNode",
         "builder.graph": "EdgeHandle",
-        "builder.options": "EdgeOptions GraphOptions NodeOptions ReadingOptions RunOptions",
+        "builder.options": """
+            EdgeOptions FileOptions GraphOptions NodeOptions ReadingOptions RunOptions
+        """,
         "compiler.planner": "NodeInfo",
         "kernel.tokens": "Changes ENTRY EXIT Effects Task",
         "spec.graph": "kept_field local_field",
@@ -137,6 +139,7 @@ if TYPE_CHECKING:
     from axil.builder.graph import EdgeHandle as EdgeHandle
     from axil.builder.options import (
         EdgeOptions as EdgeOptions,
+        FileOptions as FileOptions,
         GraphOptions as GraphOptions,
         NodeOptions as NodeOptions,
         ReadingOptions as ReadingOptions,
