@@ -20,7 +20,7 @@ Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _MOST_CLIENTS: Final = 10_000
 CONTENT_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _HEADERS: Final = (
