@@ -77,6 +77,12 @@ class Session:
 
         return workflow_of(target, self, **reading)
 
+    def variables(self, given: Iterable[str]) -> dict[str, Any]:
+        """Return ``NAME=VALUE`` options as variables of workflow files. Raises: ConfigError."""
+        from axil_cli.source import settings
+
+        return settings(given)
+
     def origin(
         self, target: str, workflow: Workflow, reading: Mapping[str, Any]
     ) -> dict[str, Any]:

@@ -50,6 +50,13 @@ class Serve:
             help="a protocol to serve beside the API; all that are installed, or none with 'off'",
         )
         parser.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="a variable of the files has this value; may be repeated",
+        )
+        parser.add_argument(
             "--concurrency", type=int, default=100, metavar="N", help="runs at the same time"
         )
         parser.add_argument(
@@ -67,11 +74,15 @@ class Serve:
         from axil_serve.service import RunService
 
         allow = frozenset[str](options.allow)
-        reading = {"allow": allow}
+        reading: dict[str, Any] = {"allow": allow}
+        if given := session.variables(options.set):
+            reading["vars"] = given
         targets = _targets(options.targets)
         workflows: dict[str, Workflow] = {
             name: session.workflow(target, **reading) for name, target in targets.items()
         }
+        for workflow in workflows.values():
+            workflow.plan  # noqa: B018  # what is wrong with it is said now, not at its first run
         origins = {
             name: session.origin(targets[name], workflow, reading)
             for name, workflow in workflows.items()
