@@ -66,9 +66,7 @@ def access() -> Access:
 @contextmanager
 def served(journal: Any, **options: Any) -> Iterator[TestClient]:
     """Serve the workflows; the client has the token of Ada."""
-    service = RunService(
-        journal, {"greeting": greeting(), "refund": refund()}, poll_seconds=0.01
-    )
+    service = RunService(journal, {"greeting": greeting(), "refund": refund()}, poll_seconds=0.01)
     app = app_of(service, access(), protocols={"openai": ChatCompletions()}, **options)
     headers = {"authorization": f"Bearer {ADA}"}
     with TestClient(app, base_url="http://127.0.0.1", headers=headers) as client:

@@ -36,7 +36,8 @@ def test_a_run_is_started_followed_and_looked_at(client):
     assert (run["status"], run["output"]) == ("done", {"text": "Hello Ada"})
     assert [node["path"] for node in run["nodes"]] == [["look_up"], ["greet"]]
     [listed] = client.get("/v1/runs?status=done").json()["runs"]
-    assert listed["run_id"] == run_id and listed["workflow"] == "greeting"
+    assert listed["run_id"] == run_id
+    assert listed["workflow"] == "greeting"
     assert client.get("/v1/runs?status=failed").json()["runs"] == []
 
 
@@ -46,11 +47,13 @@ def test_a_stream_is_resumed_behind_the_last_event_from_the_journal(client):
     path = f"/v1/runs/{run_id}/events"
     whole = [each for each in events_of(client.get(path).text) if each[0] == "step"]
     kinds = [json.loads(data)["kind"] for _, _, data in whole]
-    assert kinds[0] == "run" and kinds[-1] == "ended"
+    assert kinds[0] == "run"
+    assert kinds[-1] == "ended"
     behind = client.get(path, headers={"last-event-id": whole[1][1]}).text
     assert [each for each in events_of(behind) if each[0] == "step"] == whole[2:]
     lost = events_of(client.get(path, headers={"last-event-id": "7-gone"}).text)
-    assert lost[0][0] == "reset" and lost[1:-1] == whole
+    assert lost[0][0] == "reset"
+    assert lost[1:-1] == whole
 
 
 def test_an_answer_resumes_a_run_that_asks(client):
@@ -136,7 +139,8 @@ def test_the_document_names_every_route_of_the_api(client):
     served_routes = {
         (route.path, method)
         for route in inner.routes
-        if route.path.startswith("/v1/") and route.path not in ("/v1/models", "/v1/openapi.json")
+        if route.path.startswith("/v1/")
+        and route.path not in ("/v1/models", "/v1/openapi.json")
         and "chat" not in route.path
         for method in route.methods - {"HEAD"}
     }
@@ -190,7 +194,8 @@ def test_runs_of_another_process_are_followed_by_reading_the_journal():
         return kinds
 
     kinds = asyncio.run(followed())
-    assert "answer" in kinds and kinds[-1] == "ended"
+    assert "answer" in kinds
+    assert kinds[-1] == "ended"
 
 
 def test_a_caller_that_sees_all_sees_runs_that_no_server_started(client, journal):

@@ -26,9 +26,7 @@ def test_models_are_workflows(client):
 
 def test_a_completion_is_a_run(client):
     chat = client_of(client).chat.completions
-    done = chat.create(
-        model="greeting", messages=says("x"), extra_body={"input": {"name": "ada"}}
-    )
+    done = chat.create(model="greeting", messages=says("x"), extra_body={"input": {"name": "ada"}})
     assert done.choices[0].message.content == "Hello Ada"
     assert client.get(f"/v1/runs/{done.id}").json()["status"] == "done"
 

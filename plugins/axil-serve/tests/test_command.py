@@ -76,7 +76,9 @@ def test_a_server_that_is_killed_is_taken_over_by_another_on_its_journal(tmp_pat
 
 def test_a_kept_run_is_exported_as_a_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "app.py").write_text(PYTHON.replace('await ctx.ask("Is it good?")', '"yes"'), "utf-8")
+    (tmp_path / "app.py").write_text(
+        PYTHON.replace('await ctx.ask("Is it good?")', '"yes"'), "utf-8"
+    )
     with redirect_stdout(io.StringIO()):
         assert main(["run", "app.py:graph", "--input", '{"x": 1}', "--run-id", "one"]) == 0
     for allowed in ([], ["--allow-code"]):

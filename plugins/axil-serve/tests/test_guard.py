@@ -20,9 +20,11 @@ def test_without_a_token_there_is_only_the_page(client):
             answer = client.get(path, headers=headers)
             assert (answer.status_code, answer.json()["error"]["id"]) == (401, "AX961"), path
     page = client.get("/", headers={"authorization": ""})
-    assert page.status_code == 200 and "text/html" in page.headers["content-type"]
+    assert page.status_code == 200
+    assert "text/html" in page.headers["content-type"]
     policy = page.headers["content-security-policy"]
-    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
     assert client.get("/page/../access.py", headers={"authorization": ""}).status_code == 401
     assert client.get("/page/__init__.py").status_code == 404
 

@@ -23,7 +23,9 @@ from axil_serve.export import page_of
 
 from .conftest import ADA, access, greeting, refund
 
-HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+HOSTILE = (
+    "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+)
 
 
 def hostile():
@@ -62,10 +64,13 @@ class Reader(html.parser.HTMLParser):
 def test_an_exported_run_is_one_file_that_loads_nothing_and_holds_hostile_texts_as_data():
     page = Reader(exported(hostile(), {"name": HOSTILE}))
     names = [name for name, _ in page.elements]
-    assert names.count("script") == 2 and "img" not in names and "link" not in names
+    assert names.count("script") == 2
+    assert "img" not in names
+    assert "link" not in names
     assert not [a for _, attributes in page.elements for a in attributes if a in ("src", "href")]
     policy = next(a["content"] for _, a in page.elements if "http-equiv" in a)
-    assert policy.startswith("default-src 'none'") and "unsafe" not in policy
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
     data = json.loads(page.data)
     assert data["run"]["output"] == {HOSTILE: HOSTILE}
     assert data["states"]

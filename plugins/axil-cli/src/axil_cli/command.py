@@ -83,9 +83,7 @@ class Session:
 
         return settings(given)
 
-    def origin(
-        self, target: str, workflow: Workflow, reading: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def origin(self, target: str, workflow: Workflow, reading: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is kept with the runs of a workflow, so that they are resumed with what they
         began with.
         """

@@ -152,9 +152,7 @@ class View:
 def _viewing(journal: Any, session: Any, allow: frozenset[str]) -> RunService:
     from axil_serve.service import RunService
 
-    return RunService(
-        journal, reopen=lambda kept: session.reopened(kept, allow), watch_only=True
-    )
+    return RunService(journal, reopen=lambda kept: session.reopened(kept, allow), watch_only=True)
 
 
 # ------------------------------------------------------------------------------------ options

@@ -1,4 +1,4 @@
-"""What happens in the runs of a server, for those who follow them.
+"""Events of the runs of a server, for their followers.
 
 Two sources: a journal that says what was appended to it, and a hook plugin that says what is not
 recorded (a firing has started, a model has said a word). A follower whose queue is full loses it
@@ -98,12 +98,12 @@ class Feed:
 
     @hookimpl
     def firing_started(self, run_id: str, activation: Any, kind: str) -> None:
-        """A firing has started."""
+        """Report that a firing has started."""
         self._tell(run_id, "started", activation, what=kind)
 
     @hookimpl
     def chunk(self, run_id: str, activation: Any, chunk: Any) -> None:
-        """A body has shown something of its work."""
+        """Report what a body shows of its work."""
         shown: Any = {"kind": "text", "text": str(chunk)}
         if isinstance(chunk, dict):
             shown = cast("dict[str, Any]", chunk)
@@ -111,12 +111,12 @@ class Feed:
 
     @hookimpl
     def firing_failed(self, run_id: str, activation: Any, kind: str, error: Any) -> None:
-        """A firing has failed."""
+        """Report that a firing has failed."""
         self._tell(run_id, "failed", activation, what=kind, error=str(error))
 
     @hookimpl
     def firing_skipped(self, run_id: str, activation: Any, kind: str) -> None:
-        """A node was skipped."""
+        """Report that a node was skipped."""
         self._tell(run_id, "skipped", activation, what=kind)
 
 

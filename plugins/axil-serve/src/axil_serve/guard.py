@@ -1,4 +1,4 @@
-"""What stands before the routes: names and origins, sizes, rates, tokens.
+"""Guard before the routes: names and origins, sizes, rates, tokens.
 
 A request that is refused here has reached no route. Static files of the page need no token: they
 hold nothing of any run.
@@ -20,8 +20,8 @@ Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _MOST_CLIENTS: Final = 10_000
 CONTENT_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _HEADERS: Final = (
     (b"content-security-policy", CONTENT_POLICY.encode()),
