@@ -56,7 +56,7 @@ def test_a_server_that_is_killed_is_taken_over_by_another_on_its_journal(tmp_pat
         headers = {"authorization": f"Bearer {token}"}
         with httpx.Client(base_url=address, headers=headers, trust_env=False) as client:
             assert client.get("/v1/runs", headers={"authorization": ""}).status_code == 401
-            body = {"workflow": "graph", "input": {"x": 1}}
+            body = {"workflow": "asks", "input": {"x": 1}}
             run_id = client.post("/v1/runs", json=body).json()["run_id"]
             while not (found := client.get(f"/v1/runs/{run_id}").json())["questions"]:
                 pass
@@ -64,7 +64,7 @@ def test_a_server_that_is_killed_is_taken_over_by_another_on_its_journal(tmp_pat
     namespace: dict[str, Any] = {}
     exec(compile(PYTHON, "app.py", "exec"), namespace)  # noqa: S102  # the text is above
     journal = SqliteJournal(tmp_path / "j")
-    service = RunService(journal, {"graph": namespace["graph"]})
+    service = RunService(journal, {"asks": namespace["graph"]})
     access = Access([(token_digest(token, "local"), Caller(name="local"))])
     with TestClient(app_of(service, access), base_url="http://localhost", headers=headers) as two:
         answers = {"answers": {found["questions"][0]["id"]: "it is"}}
@@ -89,14 +89,11 @@ def test_a_kept_run_is_exported_as_a_page(tmp_path, monkeypatch):
         assert ('"plan": null' in page.getvalue()) == (not allowed)
 
 
-def test_workflows_have_the_names_of_their_files_and_variables(tmp_path):
+def test_a_folder_stands_for_its_workflow_files(tmp_path):
     for name in ("b.yaml", "a.yml", "notes.txt"):
         (tmp_path / name).write_text("", "utf-8")
     folder = str(tmp_path)
-    assert _targets([folder, "app:graph"]) == {
-        "a": f"{folder}/a.yml",
-        "b": f"{folder}/b.yaml",
-        "graph": "app:graph",
-    }
-    with pytest.raises(Unserved, match="two workflows"):
-        _targets(["x/a.yaml", folder])
+    assert _targets([folder, "app:graph"]) == [f"{folder}/a.yml", f"{folder}/b.yaml", "app:graph"]
+    (tmp_path / "none").mkdir()
+    with pytest.raises(Unserved, match="no workflow files"):
+        _targets([f"{folder}/none"])

@@ -107,6 +107,7 @@ def test_a_file_of_tokens_is_read_strictly(tmp_path):
         {"a": {"env": "ADA", "rights": ["all"]}},
         {"a": {"env": "ADA", "sha256": "00" * 32}},
         {"a": {"sha256": "zz"}},
+        {"a/b": {"env": "ADA"}},
         {"a": {"env": "ADA"}, "b": {"env": "ADA"}},
     ):
         with pytest.raises(Unserved) as caught:

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ RIGHTS: Final[tuple[Right, ...]] = ("look", "run", "answer")
 """``look`` reads runs; ``run`` starts, resumes, cancels and forks them; ``answer`` answers their
 questions."""
 _LEAST: Final = 16
+_NAME: Final = re.compile(r"[\w.@-]+")  # no "/": it ends the name in the names of sessions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,9 @@ class Access:
             if caller.name in names or any(known == each for each, _ in self._callers):
                 message = f'"{caller.name}" has the name or the token of another caller.'
                 raise Unserved("AX960", message, "Give each caller a name and a token of its own.")
+            if not _NAME.fullmatch(caller.name):
+                message = f'"{caller.name}" cannot be the name of a caller.'
+                raise Unserved("AX960", message, "Use letters, digits, and any of . _ @ -")
             names.add(caller.name)
             self._callers.append((known, caller))
 

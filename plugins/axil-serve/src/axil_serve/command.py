@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from axil import run_sync
+from axil.plugin import python_target
 from axil_serve.access import Access, Caller, new_token
 from axil_serve.errors import Unserved
 
@@ -68,7 +69,7 @@ class Serve:
         _reading(parser)
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
-        """Serve until the process is asked to end; 0: it was."""
+        """Serve until the process is asked to end."""
         from axil_serve.app import app_of
         from axil_serve.guard import Limits
         from axil_serve.service import RunService
@@ -77,16 +78,15 @@ class Serve:
         reading: dict[str, Any] = {"allow": allow}
         if given := session.variables(options.set):
             reading["vars"] = given
-        targets = _targets(options.targets)
-        workflows: dict[str, Workflow] = {
-            name: session.workflow(target, **reading) for name, target in targets.items()
-        }
-        for workflow in workflows.values():
-            workflow.plan  # noqa: B018  # what is wrong with it is said now, not at its first run
-        origins = {
-            name: session.origin(targets[name], workflow, reading)
-            for name, workflow in workflows.items()
-        }
+        workflows: dict[str, Workflow] = {}
+        origins: dict[str, Any] = {}
+        for target in _targets(options.targets):
+            workflow: Workflow = session.workflow(target, **reading)
+            name = _name(target, workflow.plan.graph.spec.id)
+            if name in workflows:
+                message = f'two workflows would be called "{name}": one is {target}.'
+                raise Unserved("AX960", message, "Rename one of them.")
+            workflows[name], origins[name] = workflow, session.origin(target, workflow, reading)
         access, token = _access(options)
         journal = session.journal(options, "axil serve")
         try:
@@ -128,7 +128,7 @@ class View:
         _reading(parser)
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
-        """Serve until the process is asked to end; 0: it was."""
+        """Serve until the process is asked to end."""
         from axil_serve.app import app_of
 
         access, token = _access(options)
@@ -203,25 +203,30 @@ def _reading(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _targets(given: list[str]) -> dict[str, str]:
-    """Return the workflows by name: files by theirs, graphs by that of the variable."""
-    targets: dict[str, str] = {}
+def _targets(given: list[str]) -> list[str]:
+    """Return the workflows: folders as the workflow files in them. Raises: Unserved (AX960)."""
+    targets: list[str] = []
     for each in given:
         path = Path(each)
-        found = (
-            sorted(str(file) for file in path.iterdir() if file.suffix in _FILES)
-            if path.is_dir()
-            else [each]
-        )
+        if not path.is_dir():
+            targets.append(each)
+            continue
+        found = sorted(str(file) for file in path.iterdir() if file.suffix in _FILES)
         if not found:
             raise Unserved("AX960", f"the folder {each} has no workflow files.", "Name another.")
-        for target in found:
-            own = target.rpartition(":")[2] if ":" in target else Path(target).stem
-            if own in targets:
-                message = f'two workflows would be called "{own}".'
-                raise Unserved("AX960", message, "Rename one of them.")
-            targets[own] = target
+        targets += found
     return targets
+
+
+def _name(target: str, graph: str) -> str:
+    """Return the name of a workflow: that of its file, or of a graph in Python its own.
+
+    >>> _name("flows/letter.yaml", "g"), _name("app.py:graph", "refund"), _name("a:make", "")
+    ('letter', 'refund', 'make')
+    """
+    if python_target(target) is None:
+        return Path(target).stem
+    return graph or target.rpartition(":")[2]
 
 
 def _access(options: argparse.Namespace) -> tuple[Access, str]:

@@ -27,7 +27,7 @@ from axil.driver import (
     fork,
     moment,
 )
-from axil.plugin import did_you_mean, hook_manager, thaw
+from axil.plugin import JournalError, did_you_mean, hook_manager, thaw
 from axil_serve.access import Caller
 from axil_serve.data import (
     entry_key,
@@ -339,7 +339,10 @@ class RunService:
     def _kept(self, run_id: str) -> dict[str, Any]:
         """Return what a server recorded of a run; empty: none started it."""
         if run_id not in self._owners:
-            kept: Any = origin_of(self._entries(run_id)).get("serve")
+            try:
+                kept: Any = origin_of(self._entries(run_id)).get("serve")
+            except (JournalError, NotFound):  # it is damaged, or forgotten: no caller owns it
+                return {}
             self._owners[run_id] = cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
         return self._owners[run_id]
 

@@ -344,7 +344,7 @@ class RunPage {
       make("span", { class: "soft" }, facts.filter(Boolean).join(" · ")),
       ...(may("run") && !isOver ? [button("Cancel", "cancel")] : []),
       ...(may("run") && isOver && run.status !== "done" ? [button("Resume", "resume")] : []),
-      ...(run.error ? [make("p", { class: "is-failed" }, run.error)] : []),
+      ...(run.error && run.status !== "paused" ? [make("p", { class: "is-failed" }, run.error)] : []),
     )
   }
 
