@@ -22,6 +22,7 @@ COMPONENT_KINDS: Final[Mapping[str, str]] = {
     "wrappers": "wrapper",
     "channels": "channel",
     "journals": "journal",
+    "ciphers": "cipher",
     "executors": "executor",
     "loaders": "file format",
     "dialects": "dialect",

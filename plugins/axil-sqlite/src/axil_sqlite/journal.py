@@ -15,12 +15,12 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, Field
 
 from axil import AxilError
-from axil.driver import Compactor, Entry, RunInfo, claimed_error
+from axil.driver import Cipher, Compactor, Entry, RunInfo, claimed_error
 from axil.plugin import JournalError
-from axil_sqlite.parts import get
-from axil_sqlite.rows import Files, Row, damaged, entries_of, joined, row_of
+from axil_sqlite.codec import Codec, Stored
+from axil_sqlite.rows import Row, entries_of, joined, row_of
 from axil_sqlite.store import Store, Sync
-from axil_sqlite.writer import Waiter, Writer, insert, stored
+from axil_sqlite.writer import Waiter, Writer, insert
 
 _ROWS = (
     "select seq, kind, who, body, crc from entries where run = (select id from runs "
@@ -28,7 +28,7 @@ _ROWS = (
 )
 _NAMING = (
     "select substr(body, 2) from entries where substr(body, 1, 1) = '#' "
-    "union all select body from parts where is_list"
+    "union all select body from parts where kind = 'list'"
 )
 
 
@@ -70,8 +70,21 @@ class SqliteJournal:
 
     Config = Settings
 
-    def __init__(self, config: Settings | str | Path | None = None, **settings: Any) -> None:
-        """``config``: the settings, or just the folder."""
+    def __init__(
+        self,
+        config: Settings | str | Path | None = None,
+        *,
+        cipher: Cipher | None = None,
+        **settings: Any,
+    ) -> None:
+        """Set where runs are kept, and how.
+
+        Args:
+            config: the settings, or just the folder.
+            cipher: encrypts what runs were given, wrote and asked; ids of runs, and names of
+                graphs, threads and kinds of entries stay readable.
+        """
+        self.cipher = cipher
         if isinstance(config, (str, Path)):
             settings["folder"] = config
         self.config = config if isinstance(config, Settings) else Settings(**settings)
@@ -81,11 +94,17 @@ class SqliteJournal:
 
     @property
     def writer(self) -> Writer:
-        """The writer; opens the database. Raises: JournalError (AX510)."""
+        """The writer; opens the database. Raises: JournalError (AX510, AX513, AX514, AX515)."""
         with self._lock:
             if self._writer is None:
                 store = Store(self.config.folder, self.config.sync)
-                self._writer = Writer(store, Files(self.config.folder / "values"), self.config.sync)
+                codec = Codec(self.config.folder, self.cipher)
+                try:
+                    codec.admit(store)
+                except BaseException:
+                    store.close()
+                    raise
+                self._writer = Writer(store, codec, self.config.sync)
                 # also at the end of the process
                 self._closing = weakref.finalize(self, self._writer.close)
             return self._writer
@@ -120,14 +139,10 @@ class SqliteJournal:
                 yield from self._entries_of(reader, row, run_id)
 
     def _entries_of(
-        self, connection: sqlite3.Connection, stored: Any, run_id: str
+        self, connection: sqlite3.Connection, stored: Stored, run_id: str
     ) -> list[tuple[int, Entry]]:
-        seq, kind, who, body, crc = stored
-        if body.startswith("#"):
-            body = get(connection, body, lambda how: damaged(run_id, seq, how))
-        else:
-            body = self.writer.files.get(body, run_id, seq)
-        return entries_of(Row(seq, kind, who, body), crc, run_id)
+        row, crc = self.writer.codec.row(connection, run_id, stored)
+        return entries_of(row, crc, run_id)
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:
@@ -219,7 +234,7 @@ class SqliteJournal:
                     "select body from entries where body like '@%'"
                 )
             }
-            gone = writer.files.sweep(used)
+            gone = writer.codec.files.sweep(used)
             writer.store.connection.execute("pragma incremental_vacuum").fetchall()
             writer.store.connection.execute("pragma wal_checkpoint(truncate)").fetchall()
         return gone
@@ -290,7 +305,10 @@ class SqliteJournal:
                         [
                             value
                             for whole in several[:left]
-                            for value in (found[0], *stored(connection, row_of(*whole)))
+                            for value in (
+                                found[0],
+                                *writer.codec.stored(connection, run_id, row_of(*whole)),
+                            )
                         ],
                     )
                     sql = (

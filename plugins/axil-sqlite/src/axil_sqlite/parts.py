@@ -41,11 +41,12 @@ _SEAM: Final = b'","'
 """Where bodies may be cut: between two texts of a JSON list or object."""
 
 TABLES = """
+create table sealing (id integer primary key check (id = 1), proof blob not null);
 create table parts (
     id integer primary key,
     name text not null unique,
     uses integer not null default 0,
-    is_list integer not null,
+    kind text not null,
     body blob not null
 );
 create trigger parts_of_new_entry after insert on entries when substr(new.body, 1, 1) = '#' begin
@@ -56,16 +57,20 @@ create trigger parts_of_gone_entry after delete on entries when substr(old.body,
     update parts set uses = uses - 1
     where name in (select value from json_each(substr(old.body, 2)));
 end;
-create trigger parts_of_new_list after insert on parts when new.is_list begin
+create trigger parts_of_new_list after insert on parts when new.kind = 'list' begin
     update parts set uses = uses + 1 where name in (select value from json_each(new.body));
 end;
-create trigger parts_of_gone_list after delete on parts when old.is_list begin
+create trigger parts_of_gone_list after delete on parts when old.kind = 'list' begin
     update parts set uses = uses - 1 where name in (select value from json_each(old.body));
 end;
 create trigger parts_not_named after update of uses on parts when new.uses = 0 begin
     delete from parts where id = new.id;
 end;
 """
+
+
+Seal = Callable[[bytes, bytes], bytes]
+"""``seal`` and ``open`` of a cipher: a text and what it belongs to → the text, sealed or opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +83,17 @@ class Pieces:
     """Contents of parts, and names in lists, by name."""
 
 
-def name_of(piece: bytes | list[str]) -> str:
-    """Return the name of a part or a list: the digest of its contents, and of which it is."""
-    is_list = isinstance(piece, list)
-    raw = "".join(piece).encode() if is_list else piece
-    person = b"list" if is_list else b"part"
-    return hashlib.blake2b(raw, digest_size=24, person=person).hexdigest()
+def plain_digest(raw: bytes) -> bytes:
+    """Return the digest of a text that is not sealed."""
+    return hashlib.blake2b(raw, digest_size=24).digest()
 
 
-def cut(raw: bytes) -> Pieces:
+def cut(raw: bytes, digest: Callable[[bytes], bytes] = plain_digest) -> Pieces:
     """Cut a body into parts, and the list of their names into lists."""
     made: dict[str, bytes | list[str]] = {}
     names: list[str] = []
     for part in _cuts(raw):
-        names.append(name := name_of(part))
+        names.append(name := digest(b"part" + part).hex())
         made[name] = part
     while len(names) > 2 * _LIST:
         lists = list(_groups(names))
@@ -99,7 +101,7 @@ def cut(raw: bytes) -> Pieces:
             break
         names = []
         for several in lists:
-            names.append(name := name_of(several))
+            names.append(name := digest(b"list" + "".join(several).encode()).hex())
             made[name] = several
     return Pieces(names, made)
 
@@ -136,55 +138,66 @@ def _groups(names: Sequence[str]) -> Iterator[list[str]]:
         yield several
 
 
-def put(connection: sqlite3.Connection, pieces: Pieces) -> str:
+def put(connection: sqlite3.Connection, pieces: Pieces, seal: Seal | None = None) -> str:
     """Store the pieces that are not there; return what stands for the body in its row."""
-    _store(connection, pieces.names, pieces.made)
+
+    def store(names: Sequence[str]) -> None:
+        asked = "select name from parts where name in (select value from json_each(?))"
+        there = {name for (name,) in connection.execute(asked, (json.dumps(names),))}
+        for name in names:
+            if name not in there:
+                there.add(name)
+                connection.execute(_INSERT, (name, *row(name, pieces.made[name])))
+
+    def row(name: str, piece: bytes | list[str]) -> tuple[str, bytes | str]:
+        if isinstance(piece, list):
+            store(piece)
+            return "list", json.dumps(piece)
+        return ("part", piece) if seal is None else ("sealed", seal(piece, name.encode()))
+
+    store(pieces.names)
     return f"#{json.dumps(pieces.names)}"
 
 
-def _store(
-    connection: sqlite3.Connection, names: Sequence[str], made: dict[str, bytes | list[str]]
-) -> None:
-    asked = "select name from parts where name in (select value from json_each(?))"
-    there = {name for (name,) in connection.execute(asked, (json.dumps(names),))}
-    for name in names:
-        if name in there:
-            continue
-        there.add(name)
-        piece = made[name]
-        is_list = isinstance(piece, list)
-        if is_list:
-            _store(connection, piece, made)
-        connection.execute(
-            "insert into parts (name, is_list, body) values (?, ?, ?)",
-            (name, is_list, json.dumps(piece) if is_list else piece),
-        )
+_INSERT = "insert into parts (name, kind, body) values (?, ?, ?)"
 
 
-def get(connection: sqlite3.Connection, body: str, fault: Callable[[str], Exception]) -> str:
+def get(
+    connection: sqlite3.Connection,
+    body: str,
+    fault: Callable[[str], Exception],
+    unseal: Seal | None = None,
+) -> bytes:
     """Return the body that ``put`` stored.
 
     Args:
         fault: makes the error of what is damaged, from how it is damaged.
     """
-    names, found = [body], {body: (True, body[1:].encode())}
-    while any(is_list for is_list, _ in found.values()):
+    names, found = [body], {body: ("list", body[1:].encode())}
+    while any(kind == "list" for kind, _ in found.values()):
         try:
             names = [
                 inner
                 for name in names
-                for inner in (json.loads(found[name][1]) if found[name][0] else [name])
+                for inner in (json.loads(found[name][1]) if found[name][0] == "list" else [name])
             ]
         except ValueError:
             raise fault("a list of its parts is not what was stored") from None
         found = _found(connection, names)
         if missing := [name for name in names if name not in found]:
             raise fault(f"its part {missing[0]} is gone")
-    return b"".join(found[name][1] for name in names).decode("ascii", "replace")
+    opened: dict[str, bytes] = {}
+    for name, (kind, piece) in found.items():
+        if kind == "sealed":
+            if unseal is None:
+                raise fault("its parts are encrypted")
+            piece = unseal(piece, name.encode())
+        opened[name] = piece
+    return b"".join(opened[name] for name in names)
 
 
-def _found(connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, tuple[bool, bytes]]:
-    """Return those of the parts that are there: whether each is a list, and what it holds."""
-    asked = "select name, is_list, body from parts where name in (select value from json_each(?))"
+def _found(connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, tuple[str, bytes]]:
+    """Return those of the parts that are there: of which kind each is, and what it holds."""
+    asked = "select name, kind, body from parts where name in (select value from json_each(?))"
     rows = connection.execute(asked, (json.dumps(list(dict.fromkeys(names))),))
-    return {name: (bool(is_list), piece) for name, is_list, piece in rows}
+    return {name: (kind, piece) for name, kind, piece in rows}

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from axil import AxilError
 from axil.driver import claimed_error, left_behind_error, overtaken_error
 from axil.plugin import JournalError
-from axil_sqlite.parts import LONG, cut, put
-from axil_sqlite.rows import Files, Row
+from axil_sqlite.codec import Codec
+from axil_sqlite.rows import Row
 from axil_sqlite.store import Store, Sync
 
 if TYPE_CHECKING:
@@ -59,10 +59,6 @@ _INSERTS = {
 }
 
 Waiter = asyncio.Future[None]
-_Stored = tuple[int, str, str, str, int]
-"""A row as the table has it: number, kind, who, body or the names of its parts behind a ``#``,
-checksum of the whole.
-"""
 
 
 class _Part(NamedTuple):
@@ -89,8 +85,8 @@ def _part(book: SqliteBook) -> _Part:
 class Writer:
     """Writes for all books of one journal object."""
 
-    def __init__(self, store: Store, files: Files, sync: Sync) -> None:
-        self.store, self.files, self.sync = store, files, sync
+    def __init__(self, store: Store, codec: Codec, sync: Sync) -> None:
+        self.store, self.codec, self.sync = store, codec, sync
         self.lock, self.reading, self._gate = threading.RLock(), threading.Lock(), threading.RLock()
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{id(self):x}"
         self._asked: queue.SimpleQueue[Sequence[tuple[SqliteBook, Waiter | None]] | None] = (
@@ -261,7 +257,7 @@ class Writer:
                 value
                 for book, rows, *_ in parts
                 for row in rows
-                for value in (book.id, *stored(connection, row))
+                for value in (book.id, *self.codec.stored(connection, book.run_id, row))
             ],
         )
         gone: list[tuple[int, int]] = []
@@ -415,13 +411,6 @@ def _taken(rows: deque[Row]) -> list[Row]:
         for _ in range(len(rows)):
             taken.append(rows.popleft())
     return taken
-
-
-def stored(connection: sqlite3.Connection, row: Row) -> _Stored:
-    """Return ``row`` as the table has it; the parts of a long body are stored before that."""
-    seq, kind, who, body = row
-    kept = body if len(body) <= LONG else put(connection, cut(body.encode()))
-    return seq, kind, who, kept, row.crc
 
 
 def insert(connection: sqlite3.Connection, values: list[Any]) -> None:
