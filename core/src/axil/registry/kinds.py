@@ -24,6 +24,7 @@ COMPONENT_KINDS: Final[Mapping[str, str]] = {
     "journals": "journal",
     "ciphers": "cipher",
     "executors": "executor",
+    "sandboxes": "sandbox",
     "loaders": "file format",
     "dialects": "dialect",
     "shorthands": "shorthand",
