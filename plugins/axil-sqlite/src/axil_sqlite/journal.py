@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from axil import AxilError
 from axil.driver import Cipher, Compactor, Entry, RunInfo, claimed_error
@@ -34,6 +34,8 @@ _NAMING = (
 
 class Settings(BaseModel):
     """The settings of the journal."""
+
+    model_config = ConfigDict(extra="forbid")
 
     folder: Path = Field(
         default=Path(".axil"),
