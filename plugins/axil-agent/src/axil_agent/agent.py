@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from axil import Out, run_sync
 from axil.plugin import Attributes, Body, BodyRules, Task, as_body, pushed_fields
 from axil_agent.alone import Alone
+from axil_agent.commands import commanded
 from axil_agent.context import (
     ContextPolicy,
     active_tools,
@@ -157,7 +158,7 @@ class Agent:
         self._pair: tuple[Formatter, Formatter] | None = None
         self._wiring = Wiring(node=name)
         self._setting: Any = None
-        self._chat = ""
+        self._chat, self._in_messages = "", False
         self.owned: list[Any] = []
         """What was made for this agent from names, and is closed with it."""
 
@@ -177,6 +178,10 @@ class Agent:
     def add_memory(self, memory: Any) -> None:
         """Add a memory; before the graph is built."""
         self._memories.append(memory)
+
+    def add_tool(self, tool: Any) -> None:
+        """Add a tool; before the graph is built."""
+        self._tools.append(tool)
 
     def add_retriever(self, retriever: Any) -> None:
         """Add a retriever; before the graph is built."""
@@ -201,7 +206,7 @@ class Agent:
         )
         self.check(self._wiring)
         _ = self.pair
-        self._chat = rules.chat
+        self._chat, self._in_messages = rules.chat, rules.payload == "messages"
         if self.talks:
             from axil_agent.nodes import talking  # it makes agents of files
 
@@ -424,10 +429,12 @@ class Agent:
 
     @property
     def talks(self) -> bool:
-        """True if it does nothing but take part in the conversation that a typed state holds."""
+        """True if it does nothing but take part in a conversation: that of a typed state, or of a
+        graph whose edges carry messages.
+        """
         style = self.style
         return bool(
-            self._chat
+            (self._chat or self._in_messages)
             and style.template is None
             and self._formatters is None
             and self.output_type is None
@@ -566,8 +573,10 @@ class _Firing:
             if chat and chat not in shared:
                 reply: Message = {"role": "assistant", "content": answer.text}
                 shared[chat] = plain_data([*answer.acted, reply])
-            return Out({}, {**{name: fields[name] for name in names if name in fields}, **shared})
-        return Out(fields, {**pushed_fields(self.rules, fields, task.state, attributes), **shared})
+            delta = {name: fields[name] for name in names if name in fields}
+            return commanded(Out({}, {**delta, **shared}), self.rules, ctx, task)
+        delta = pushed_fields(self.rules, fields, task.state, attributes)
+        return commanded(Out(fields, {**delta, **shared}), self.rules, ctx, task)
 
 
 def _with_edges(error: PromptError, task: Task) -> PromptError:
