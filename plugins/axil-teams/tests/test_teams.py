@@ -104,8 +104,9 @@ def test_debaters_at_once_do_not_hear_their_round_and_the_judge_hears_all():
 def test_the_work_is_the_answer_and_says_what_ended_it(tmp_path, verdicts, answer, by):
     settings = {"generator": says("first", "second", "third"), "verifier": says(*verdicts)}
     nodes = [{"id": "team", "type": "generator_verifier", "config": settings}]
+    graph = {"nodes": nodes, "edges": [], "start": ["team"]}
     file = tmp_path / "team.json"
-    file.write_text(json.dumps({"version": 1, "graph": {"nodes": nodes, "edges": []}}), "utf-8")
+    file.write_text(json.dumps({"version": 1, "graph": graph}), "utf-8")
     (said,) = axil.load(file).invoke("Go.").messages
     assert (said["content"], said["ended"]) == (answer, by)
 
@@ -138,11 +139,12 @@ def test_a_swarm_of_a_file_goes_on_with_the_one_it_handed_over_to():
 
 
 def test_a_function_hands_over_by_the_same_field_and_a_stranger_is_refused():
-    def front(attributes: Any) -> str:
-        attributes["next"] = "shop"
-        return "One moment."
+    def front(messages: list[Any], target: str = "billing") -> axil.Out:
+        return axil.Out("One moment.", {"next": target})
 
     members = {"front": front, "billing": says("Refunded.")}
+    assert ask(team("swarm", members=members)) == "Refunded."
+    members["front"] = lambda messages: front(messages, "shop")
     with pytest.raises(NodeFailed, match="hands over to \"shop\", which is no member"):
         ask(team("swarm", members=members))
 

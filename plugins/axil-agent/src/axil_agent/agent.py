@@ -113,7 +113,8 @@ class Agent:
             instructions: the system prompt; a list is joined by newlines.
             prompt_template: the message; a mapping makes a titled part of each entry.
             formatters: one, or ``[in, out]``: objects or names. Usual: paragraph in, JSON out.
-            tools: functions, ``Tool``s, toolsets, names of installed tools.
+            tools: functions, ``Tool``s, toolsets, names of installed tools; agents, each a tool that
+                is sent a message.
             memories, retrievers: context providers, or names of installed ones; a memory with
                 ``insert`` receives each step, a ``HistoryMemory`` remembers.
             model_settings: handed to the model; those with well-known ranges are checked.
@@ -222,7 +223,9 @@ class Agent:
         if wiring.node and self._model.where == "model":
             self._model.where = f'node "{wiring.node}", model'
         self._model.check(self._setting)
-        self.known_tools()
+        for tool in self.known_tools():
+            if hasattr(tool, "bind"):
+                tool.bind(self._setting)
         _ = self.providers
         if self.output_type is not None:
             missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
@@ -496,8 +499,12 @@ class Agent:
 
         Raises: as ``resolve`` and ``make_component``.
         """
+        from axil_agent.delegate import AgentTool  # it holds agents
+
         for number, given in enumerate(self._tools):
-            if isinstance(given, (str, Mapping)):
+            if isinstance(given, Agent):
+                self._tools[number] = AgentTool(given)
+            elif isinstance(given, (str, Mapping)):
                 self._tools[number] = made = _installed("tools", cast("Any", given), self._setting)
                 self.owned.append(made)
         return self._tools

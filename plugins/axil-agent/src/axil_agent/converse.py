@@ -353,8 +353,8 @@ async def _result(
         if answer.refusal:
             return _failed(answer.refusal)
         try:
-            given = await tool.given(answer.arguments, ctx)
-            content = result_of(given)
+            given = await tool(answer.arguments, ctx)
+            content = result_of(given.text) if isinstance(given, Command) else given
             return {
                 "content": _as_edited(answer.arguments, content) if answer.is_edited else content,
                 "failed": False,

@@ -129,19 +129,16 @@ class Tool:
 
     async def __call__(
         self, arguments: Mapping[str, Any], ctx: Any = None
-    ) -> str | list[dict[str, Any]]:
-        """Return the result as text, or as the parts of a message's content.
+    ) -> str | list[dict[str, Any]] | Command:
+        """Return the result as text, as the parts of a message's content, or as a command.
 
         Raises: Refused; and what the function raises.
         """
-        return result_of(await self.given(arguments, ctx))
-
-    async def given(self, arguments: Mapping[str, Any], ctx: Any = None) -> Any:
-        """Return what the function gives. Raises: as a call."""
         given, named = ((), dict(arguments)) if self.validate is None else self.validate(arguments)
         if self.wants_ctx:
             named = {**named, CONTEXT: ctx}
-        return await call_async(self.call, *given, **named)
+        result = await call_async(self.call, *given, **named)
+        return result if isinstance(result, Command) else result_of(result)
 
 
 def result_of(value: Any) -> str | list[dict[str, Any]]:

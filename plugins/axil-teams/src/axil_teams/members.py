@@ -30,7 +30,7 @@ def nodes_of(
         raise TeamError("AX670", f'the team "{team}" has no members.', "Name at least one.")
     written: dict[str, Any] = {n: each for n, each in members.items() if isinstance(each, Mapping)}
     nodes = {node.id: node for node in _written(written, setting)} if written else {}
-    made = Graph(team)
+    made = Graph()
     for name, each in members.items():
         if name not in written:
             made.create_node(_instructed(each, handoffs.get(name, ())), name=name)
