@@ -1,8 +1,10 @@
-"""The page of teams: each drawing is axil's own of the file above it, which is fine and runs."""
+"""The page of teams, where each drawing is axil's own of the file above it; and the examples."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 import axil
+from axil_agent import Scripted, models_through
 from axil_cli.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -47,3 +50,60 @@ def test_the_drawing_of_a_team_is_that_of_its_file_which_runs(
     assert main(["check", str(file)]) == 0
     said = capsys.readouterr().out
     assert ("rounds" in said) == ("turns: " in drawing)
+
+
+# ------------------------------------------------------------------------------- the applications
+
+EXAMPLES = ROOT / "examples/teams"
+ANSWERS = {
+    "company": "primes.py prints the primes below 30. Ship it.",
+    "debate": "Con was better: nobody answered the customers who visit. The office stays.",
+    "plan": "Twelve lime trees would shade the yard.",
+    "research": "Each leaf has a bud, which auxin from the tip keeps asleep [botany.md]; "
+    "without the tip it wakes [gardening.md].",
+}
+
+
+def test_every_example_is_tried_and_short():
+    files = {file.stem: file for file in EXAMPLES.iterdir() if file.is_file()}
+    assert sorted(files) == sorted([*ANSWERS, "support"])
+    assert [n for n, file in files.items() if len(file.read_text("utf-8").splitlines()) > 150] == []
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_example_gives_what_it_says(capsys: Any, tmp_path: Path, monkeypatch: Any, name: str):
+    monkeypatch.chdir(tmp_path)  # where a run's files go
+    arguments = ["--model-script", str(EXAMPLES / f"replies/{name}.yaml"), "--input", "The task."]
+    more = {
+        "company": ["--allow", "code"],
+        "research": ["--set", f"FOLDER={EXAMPLES / 'sources'}"],
+    }
+    code = main(["run", str(EXAMPLES / f"{name}.yaml"), *arguments, *more.get(name, [])])
+    printed = capsys.readouterr()
+    assert (code, printed.out.strip()) == (0, ANSWERS[name]), printed.err
+
+
+def test_researchers_are_sent_what_is_in_the_folder():
+    model = Scripted.from_file(EXAMPLES / "replies/research.yaml")
+    workflow = axil.load(EXAMPLES / "research.yaml", vars={"FOLDER": str(EXAMPLES / "sources")})
+    with models_through(lambda *given: model):
+        workflow.invoke("Why?")
+    sent = ["\n".join(str(m["content"]) for m in r.messages) for r in model.requests]
+    assert [text for text in sent if "makes auxin, a hormone" in text and "botany.md" in text]
+    assert [text for text in sent if "Gardeners pinch out" in text and "gardening.md" in text]
+
+
+def test_the_desk_refunds_what_a_person_allowed_and_remembers_it():
+    done = subprocess.run(
+        [sys.executable, "-W", "error", EXAMPLES / "support.py"],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={"PATH": ""},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "a person is asked" in done.stdout
+    assert done.stdout.splitlines()[-2:] == [
+        "desk: The money is on its way. (refunded: 17)",
+        "desk: Your order 17 was paid back.",
+    ]

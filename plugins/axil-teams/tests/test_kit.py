@@ -1,4 +1,4 @@
-"""Everything that this distribution registers passes the conformance kit."""
+"""One team of each sort passes the conformance kit; `make kits` tries all of them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from axil_testing.kit import check
 from axil_testing.kit.whole import kits_for
 
 
+TRIED = ("axil-teams", "nodes:generator_verifier", "nodes:horizontal", "tools:handoff")
+
+
 @pytest.mark.parametrize(
     ("kit", "why"),
-    [pytest.param(kit, why, id=about) for about, kit, why in kits_for("axil-teams")],
+    [
+        pytest.param(kit, why, id=about)
+        for about, kit, why in kits_for("axil-teams")
+        if about in TRIED
+    ],
 )
 def test_the_kit_is_passed(kit, why):
     if kit is None:
