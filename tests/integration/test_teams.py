@@ -59,8 +59,8 @@ ANSWERS = {
     "company": "primes.py prints the primes below 30. Ship it.",
     "debate": "Con was better: nobody answered the customers who visit. The office stays.",
     "plan": "Twelve lime trees would shade the yard.",
-    "research": "Each leaf has a bud, which auxin from the tip keeps asleep [botany.md]; "
-    "without the tip it wakes [gardening.md].",
+    "research": "Each leaf has a bud, which auxin from the tip keeps asleep [Buds]; "
+    "without the tip it wakes [Pruning].",
 }
 
 
@@ -89,8 +89,8 @@ def test_researchers_are_sent_what_is_in_the_folder():
     with models_through(lambda *given: model):
         workflow.invoke("Why?")
     sent = ["\n".join(str(m["content"]) for m in r.messages) for r in model.requests]
-    assert [text for text in sent if "makes auxin, a hormone" in text and "botany.md" in text]
-    assert [text for text in sent if "Gardeners pinch out" in text and "gardening.md" in text]
+    assert [text for text in sent if "# Buds" in text and "makes auxin, a hormone" in text]
+    assert [text for text in sent if "# Pruning" in text and "Gardeners pinch out" in text]
 
 
 def test_the_desk_refunds_what_a_person_allowed_and_remembers_it():
