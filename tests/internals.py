@@ -19,13 +19,16 @@ PLACES = {
     "journal": "axil_journals.replay",  # differential: faults
     "planner": "axil.compiler.planner",  # differential: faults
     "scopes": "axil.kernel.scopes",  # differential: faults
-    "slots": "axil.kernel.slots",  # differential: faults
+    "machine": "axil.kernel.machine",  # differential: faults
+    "barriers": "axil.kernel.barriers",  # differential: faults
     "subgraphs": "axil.compiler.subgraphs",  # differential: faults
     "state": "axil.kernel.state",  # differential: faults
     # faults: what a run offers to its bodies, replaced method by method
     "RunServices": "axil.runtime.services:RunServices",
     "pool": "axil.runtime.pool",  # benchmarks: after what time a run gives way, SLICE
     "loop": "axil.runtime.loop",  # benchmarks: the same
+    "PROVIDED_BY": "axil._door:PROVIDED_BY",  # house: what doors give from other distributions
+    "table_of": "axil._door:table_of",  # house: the same
     "file_models": "axil_files.models",  # integration: every key of a file is on its page
 }
 

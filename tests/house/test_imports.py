@@ -1,4 +1,4 @@
-"""What an import costs, and that everything imported is declared."""
+"""Costs of imports; and everything imported is declared."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import re
 import subprocess
 import sys
 
+import pytest
+from tests.house.checkout import tree_of
+from tests.internals import internal
+
+DOORS = ("axil", "axil.plugin", "axil.driver")
 LOADED = """
 import sys
 before = set(sys.modules)
@@ -18,21 +23,23 @@ print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - b
 """
 
 
-def test_importing_axil_loads_the_standard_library_pluggy_and_itself():
+@pytest.fixture(scope="module")
+def loaded() -> set[str]:
+    """The packages that `import axil` loads."""
     printed = subprocess.run(
         [sys.executable, "-c", LOADED], capture_output=True, check=True, text=True, timeout=600
     ).stdout
-    loaded = set(json.loads(printed))
+    return set(json.loads(printed))
+
+
+def test_importing_axil_loads_the_standard_library_pluggy_and_itself(loaded):
     assert "axil" in loaded
     assert loaded - sys.stdlib_module_names == {"axil"} | (loaded & {"pluggy"})
 
 
-def test_importing_axil_starts_no_event_loop_machinery():
+def test_importing_axil_starts_no_event_loop_machinery(loaded):
     """asyncio is most of what an import would cost; it is loaded when a run starts."""
-    printed = subprocess.run(
-        [sys.executable, "-c", LOADED], capture_output=True, check=True, text=True, timeout=600
-    ).stdout
-    assert "asyncio" not in json.loads(printed)
+    assert "asyncio" not in loaded
 
 
 def test_importing_a_member_prints_nothing(member):
@@ -71,20 +78,57 @@ def test_every_import_is_declared(member):
     imported = {
         name.partition(".")[0]
         for file in sorted((member.folder / "src").rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for node in ast.walk(tree_of(file))
         for name in names_of(node)
     }
     provided = packages_named_by_doors() if member.name == "axil" else set()
     assert imported - declared - provided - sys.stdlib_module_names == set()
 
 
-def packages_named_by_doors() -> set[str]:
-    """Return the packages of other distributions whose names doors give.
+def test_what_doors_give_from_elsewhere_is_required(member, members):
+    """A name of a door, or a class with a ``Config``, works only beside its distribution."""
+    needed = {
+        distribution
+        for file in sorted((member.folder / "src").rglob("*.py"))
+        for distribution in given_by_doors(ast.parse(file.read_text("utf-8")))
+    }
+    assert needed - {member.name} <= required_by(member, {each.name: each for each in members})
 
-    Doors import them for type checkers alone. Who uses such a name without the distribution is told
-    what to install.
+
+def given_by_doors(tree: ast.Module) -> set[str]:
+    """Return the distributions that a module needs for what doors give it when it is imported."""
+    found, provided_by = set[str](), internal("PROVIDED_BY")
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module in DOORS:
+            table = internal("table_of")(importlib.import_module(node.module)._SUBJECTS)
+            packages = {table[alias.name][0].partition(".")[0] for alias in node.names}
+            found |= {provided_by[each] for each in packages & provided_by.keys()}
+        elif isinstance(node, ast.ClassDef):
+            inside = {each.name for each in node.body if isinstance(each, ast.ClassDef)}
+            targets = [each.targets[0] for each in node.body if isinstance(each, ast.Assign)]
+            inside |= {each.id for each in targets if isinstance(each, ast.Name)}
+            found |= {"axil-config"} if "Config" in inside else set()
+    return found
+
+
+def required_by(member, members) -> set[str]:
+    """Return the distributions that are installed with a member, itself left out."""
+    found, waiting = set[str](), [member.name]
+    while waiting:
+        project = members[waiting.pop()].project
+        names = {re.match(r"[\w.-]+", each)[0] for each in project.get("dependencies", [])}
+        waiting += [name for name in names - found if name in members]
+        found |= names
+    return found
+
+
+def packages_named_by_doors() -> set[str]:
+    """Return the packages of other distributions whose names the doors have.
+
+    Doors import them for type checkers alone. The use of such a name without the distribution is an
+    error that says what to install.
     """
-    doors = [importlib.import_module(name) for name in ("axil", "axil.plugin", "axil.driver")]
+    doors = [importlib.import_module(name) for name in DOORS]
     modules = {name for door in doors for subject in door._SUBJECTS.values() for name in subject}
     return {name.partition(".")[0] for name in modules if name.startswith("axil_")}
 

@@ -1,32 +1,22 @@
-"""Grants: what a workflow file may do beyond working on its input; and which file's are in force.
-
-A file is data. What it names (paths, environment variables, hosts, programs, import paths) is
-confined to what its user has granted. What Python code names has the leave of that code.
+"""Grants in force: what the workflow file may do whose components are being made or run.
 
 A specification that was read from a file carries its grants (``GraphSpec.extras["grants"]``). The
 compiler puts them in force while it makes the file's components (``granted``); what is made then
-asks for them (``current_grants``). Where none are in force nothing is refused. Settings are checked
-where they are decoded (``decode_config``): fields say what they are by ``reads_path``,
-``writes_path`` and the type ``Secret``.
+asks for them (``current_grants``). Where none are in force nothing is refused: what Python code
+names has the leave of that code. Grants themselves are axil-config's.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Final
 
-from axil.errors import ConfigError, Problem, did_you_mean
+if TYPE_CHECKING:
+    from axil_config.grants import Grants
 
-Act = Literal["read", "write"]
-
-WORDS: Final = ("code", "env", "import", "mcp", "network", "program", "read", "write")
-"""What may be granted as a whole."""
-_NARROW: Final = ("env", "import", "mcp", "net", "program", "read", "write")
 _WIDER: Final = {
     "net": ("network",),
     "import": ("code",),
@@ -34,76 +24,21 @@ _WIDER: Final = {
     "mcp": ("code",),
 }
 """Words that grant the whole of a kind, beside the kind itself."""
-OWN_FOLDER: Final = ".axil"
-"""The folder beside a workflow file that the file may write to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grants:
-    """The actions that a workflow file may take.
+def is_granted(words: Collection[str], what: str) -> bool:
+    """Return whether ``what`` is among the granted words, itself or by a wider one.
 
-    >>> given = Grants(words=frozenset({"env:API_KEY", "network"}))
-    >>> given.allows("env:API_KEY"), given.allows("env:HOME"), given.allows("net:example.org")
-    (True, False, True)
+    >>> given = {"env:API_KEY", "network"}
+    >>> [is_granted(given, what) for what in ("env:API_KEY", "env:HOME", "net:example.org")]
+    [True, False, True]
     """
-
-    words: frozenset[str] = frozenset()
-    """``code``, ``network`` …, or narrower: ``env:API_KEY``, ``read:PATH`` with a whole path."""
-    folder: str = ""
-    """The workflow's own folder, where relative paths begin; empty: the working folder."""
-
-    @staticmethod
-    def of(given: Iterable[str], folder: str = "") -> Grants:
-        """Return the grants that a user wrote; paths begin in the working folder.
-
-        Raises: ConfigError (AX136): a word is unknown.
-        """
-        return Grants(words=frozenset(_word(each) for each in given), folder=folder)
-
-    def at(self, folder: str) -> Grants:
-        """Return the same grants for a file in another folder."""
-        return replace(self, folder=folder)
-
-    def allows(self, what: str, /) -> bool:
-        """Return whether a word is granted, itself or by a wider one. For paths see ``path``."""
-        kind, _, name = what.partition(":")
-        if what in self.words or kind in self.words:
-            return True
-        return bool(name or kind in ("mcp", "program", "import")) and any(
-            wider in self.words for wider in _WIDER.get(kind, ())
-        )
-
-    def path(self, given: str, act: Act, where: str = "") -> str:
-        """Return the real path of what a file names, without links.
-
-        A file reads below its own folder and writes below ``.axil`` in it; elsewhere it needs a
-        grant. Raises: ConfigError (AX137): it is elsewhere.
-        """
-        if "\0" in given:
-            message = "a path cannot hold the character NUL."
-            raise ConfigError(Problem("AX137", where, message, "Correct the path."))
-        root = os.path.realpath(self.folder or ".")
-        try:
-            real = os.path.realpath(os.path.join(root, given))
-            real.encode("utf-8")
-        except (OSError, ValueError) as error:
-            message = f"the path {given!r} cannot be followed: {error}."
-            raise ConfigError(Problem("AX137", where, message, "Correct the path.")) from error
-        own = root if act == "read" else os.path.join(root, OWN_FOLDER)
-        prefix = f"{act}:"
-        granted = (word[len(prefix) :] for word in self.words if word.startswith(prefix))
-        if act in self.words or any(_is_below(real, each) for each in (own, *granted)):
-            return real
-        place = "its folder" if act == "read" else f"the folder {OWN_FOLDER} beside it"
-        message = f"the file would {act} {shown(given)}, which is outside of {place}."
-        hint = f"Allow it if you trust the workflow: --allow {act}:{shown(real)}"
-        raise ConfigError(Problem("AX137", where, message, hint))
-
-    def need(self, what: str, told: str, where: str = "") -> None:
-        """Refuse what is not granted. Raises: ConfigError (AX138)."""
-        if not self.allows(what):
-            hint = f"Allow it if you trust the workflow: --allow {shown(what)}"
-            raise ConfigError(Problem("AX138", where, told, hint))
+    kind, _, name = what.partition(":")
+    if what in words or kind in words:
+        return True
+    return bool(name or kind in ("mcp", "program", "import")) and any(
+        wider in words for wider in _WIDER.get(kind, ())
+    )
 
 
 _in_force: ContextVar[Grants | None] = ContextVar("axil.grants", default=None)
@@ -126,54 +61,10 @@ def granted(grants: Grants | None) -> Generator[None]:
         _in_force.reset(token)
 
 
-def reads_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Say of a field of a ``Config`` that it names files or folders that are read: for
-    ``Field(json_schema_extra=reads_path())``. ``more``: what else is said of it.
+def one_line(text: str) -> str:
+    """Return a text of a file as messages show it: on one line, of at most 400 characters.
+
+    >>> one_line("a\\nb")
+    'a?b'
     """
-    return {**(more or {}), "x-axil-path": "read"}
-
-
-def writes_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Say of a field of a ``Config`` that it names files or folders that are written; see
-    ``reads_path``.
-    """
-    return {**(more or {}), "x-axil-path": "write"}
-
-
-def shown(text: str) -> str:
-    """Return a text of a file as messages show it: on one line, and not without end."""
     return re.sub(r"[^\x20-\x7e\u00a0-\ud7ff\ue000-\uffff]", "?", text)[:400]
-
-
-def _is_below(path: str, root: str) -> bool:
-    try:
-        return os.path.commonpath([path, root]) == root
-    except ValueError:  # on another drive
-        return False
-
-
-def _word(given: str) -> str:
-    kind, _, name = given.partition(":")
-    if not name and given in WORDS:
-        return given
-    if not name or kind not in _NARROW:
-        hint = did_you_mean(kind, {*WORDS, *_NARROW}) or (
-            f"There are {', '.join(WORDS)}, and {', '.join(f'{each}:NAME' for each in _NARROW)}."
-        )
-        raise ConfigError(Problem("AX136", "allow", f'"{shown(given)}" cannot be allowed.', hint))
-    if kind in ("read", "write"):
-        return f"{kind}:{os.path.realpath(os.path.expanduser(name))}"
-    return f"{kind}:{name.lower()}" if kind == "net" else given
-
-
-__all__ = [
-    "OWN_FOLDER",
-    "WORDS",
-    "Act",
-    "Grants",
-    "current_grants",
-    "granted",
-    "reads_path",
-    "shown",
-    "writes_path",
-]

@@ -1,0 +1,129 @@
+"""Grants: what a workflow file may do beyond working on its input.
+
+A file is data. What it names (paths, environment variables, hosts, programs, import paths) is
+confined to what its user has granted. What Python code names has the leave of that code.
+
+A specification that was read from a file carries its grants (``GraphSpec.extras["grants"]``). The
+compiler puts them in force while it makes the file's components (``granted``); what is made then
+asks for them (``current_grants``). Where none are in force nothing is refused. Settings are checked
+where they are decoded (``decode_config``): fields say what they are by ``reads_path``,
+``writes_path`` and the type ``Secret``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from axil import ConfigError, Problem
+from axil.plugin import did_you_mean, is_granted, one_line
+
+Act = Literal["read", "write"]
+
+WORDS: Final = ("code", "env", "import", "mcp", "network", "program", "read", "write")
+"""What may be granted as a whole."""
+_NARROW: Final = ("env", "import", "mcp", "net", "program", "read", "write")
+OWN_FOLDER: Final = ".axil"
+"""The folder beside a workflow file that the file may write to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grants:
+    """The actions that a workflow file may take.
+
+    >>> given = Grants(words=frozenset({"env:API_KEY", "network"}))
+    >>> given.allows("env:API_KEY"), given.allows("env:HOME"), given.allows("net:example.org")
+    (True, False, True)
+    """
+
+    words: frozenset[str] = frozenset()
+    """``code``, ``network`` …, or narrower: ``env:API_KEY``, ``read:PATH`` with a whole path."""
+    folder: str = ""
+    """The workflow's own folder, where relative paths begin; empty: the working folder."""
+
+    @staticmethod
+    def of(given: Iterable[str], folder: str = "") -> Grants:
+        """Return the grants that a user wrote; paths begin in the working folder.
+
+        Raises: ConfigError (AX136): a word is unknown.
+        """
+        return Grants(words=frozenset(_word(each) for each in given), folder=folder)
+
+    def at(self, folder: str) -> Grants:
+        """Return the same grants for a file in another folder."""
+        return replace(self, folder=folder)
+
+    def allows(self, what: str, /) -> bool:
+        """Return whether a word is granted, itself or by a wider one. For paths see ``path``."""
+        return is_granted(self.words, what)
+
+    def path(self, given: str, act: Act, where: str = "") -> str:
+        """Return the real path of what a file names, without links.
+
+        A file reads below its own folder and writes below ``.axil`` in it; elsewhere it needs a
+        grant. Raises: ConfigError (AX137): it is elsewhere.
+        """
+        if "\0" in given:
+            message = "a path cannot hold the character NUL."
+            raise ConfigError(Problem("AX137", where, message, "Correct the path."))
+        root = os.path.realpath(self.folder or ".")
+        try:
+            real = os.path.realpath(os.path.join(root, given))
+            real.encode("utf-8")
+        except (OSError, ValueError) as error:
+            message = f"the path {given!r} cannot be followed: {error}."
+            raise ConfigError(Problem("AX137", where, message, "Correct the path.")) from error
+        own = root if act == "read" else os.path.join(root, OWN_FOLDER)
+        prefix = f"{act}:"
+        granted = (word[len(prefix) :] for word in self.words if word.startswith(prefix))
+        if act in self.words or any(_is_below(real, each) for each in (own, *granted)):
+            return real
+        place = "its folder" if act == "read" else f"the folder {OWN_FOLDER} beside it"
+        message = f"the file would {act} {one_line(given)}, which is outside of {place}."
+        hint = f"Allow it if you trust the workflow: --allow {act}:{one_line(real)}"
+        raise ConfigError(Problem("AX137", where, message, hint))
+
+    def need(self, what: str, told: str, where: str = "") -> None:
+        """Refuse what is not granted. Raises: ConfigError (AX138)."""
+        if not self.allows(what):
+            hint = f"Allow it if you trust the workflow: --allow {one_line(what)}"
+            raise ConfigError(Problem("AX138", where, told, hint))
+
+
+def reads_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Say of a field of a ``Config`` that it names files or folders that are read: for
+    ``Field(json_schema_extra=reads_path())``. ``more``: what else is said of it.
+    """
+    return {**(more or {}), "x-axil-path": "read"}
+
+
+def writes_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Say of a field of a ``Config`` that it names files or folders that are written; see
+    ``reads_path``.
+    """
+    return {**(more or {}), "x-axil-path": "write"}
+
+
+def _is_below(path: str, root: str) -> bool:
+    try:
+        return os.path.commonpath([path, root]) == root
+    except ValueError:  # on another drive
+        return False
+
+
+def _word(given: str) -> str:
+    kind, _, name = given.partition(":")
+    if not name and given in WORDS:
+        return given
+    if not name or kind not in _NARROW:
+        hint = did_you_mean(kind, {*WORDS, *_NARROW}) or (
+            f"There are {', '.join(WORDS)}, and {', '.join(f'{each}:NAME' for each in _NARROW)}."
+        )
+        raise ConfigError(
+            Problem("AX136", "allow", f'"{one_line(given)}" cannot be allowed.', hint)
+        )
+    if kind in ("read", "write"):
+        return f"{kind}:{os.path.realpath(os.path.expanduser(name))}"
+    return f"{kind}:{name.lower()}" if kind == "net" else given
