@@ -34,19 +34,19 @@ refund.needs_approval = lambda arguments: arguments["euros"] > 20
 
 
 def transfer(to: str) -> dict[str, Any]:
-    """A scripted handoff."""
+    """Return a scripted handoff."""
     return {"tool_calls": [{"name": f"transfer_to_{to}", "arguments": {"reason": "a refund"}}]}
 
 
 def model(*replies: Any) -> Any:
-    """A real model where there is a key, else the script."""
+    """Return a real model where there is a key, else the script."""
     if os.environ.get("OPENAI_API_KEY"):
         return {"type": "openai", "name": os.environ.get("AXIL_MODEL") or "gpt-4.1-mini"}
     return Scripted(list(replies))
 
 
 def support(notes: Path) -> RootGraph:
-    """The desk; what customers said is kept in a file, for later runs."""
+    """Return the desk; what customers said is kept in a file, for later runs."""
     front = Agent(
         model(transfer("billing"), "Billing looks at it.", "Your order 17 was paid back."),
         "You are the front desk. Hand over what is about money to billing, what is broken to repair.",
@@ -75,7 +75,7 @@ def support(notes: Path) -> RootGraph:
 
 
 async def day(notes: Path) -> None:
-    """A customer writes, a person allows the refund, and the customer writes again."""
+    """Let a customer write, a person allow the refund, and the customer write again."""
     graph, journal = support(notes), MemoryJournal()
     result = await graph.run({"message": "Order 17 never came. 40 euros!"}, journal=journal)
     while result.questions:  # in a server: sent to a person, and answered days later

@@ -18,13 +18,15 @@ from axil_cli.main import main
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/how-to/teams.md").read_text("utf-8")
 SECTIONS = re.findall(
-    r"^## `(\w+)`\n.*?^```yaml\n(.*?)^```\n\n```mermaid\n(.*?)^```\n", PAGE, re.MULTILINE | re.DOTALL
+    r"^## `(\w+)`\n.*?^```yaml\n(.*?)^```\n\n```mermaid\n(.*?)^```\n",
+    PAGE,
+    re.MULTILINE | re.DOTALL,
 )
 PROJECT = tomllib.loads((ROOT / "plugins/axil-teams/pyproject.toml").read_text("utf-8"))["project"]
 
 
 def written(folder: Path, name: str, text: str) -> Path:
-    """The node of a section as a whole file."""
+    """Return a file with the node of a section."""
     node = "".join(f"      {line}\n" for line in text.splitlines())
     file = folder / "team.yaml"
     file.write_text(

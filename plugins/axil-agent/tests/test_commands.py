@@ -20,7 +20,7 @@ def refer(to: str) -> Command:
 
 
 def desk(*replies: Any, **settings: Any) -> RootGraph:
-    """A front desk that refers to two others."""
+    """Return a front desk that refers to two others."""
     graph = RootGraph("desk", attributes=settings.pop("attributes", {"desk": ""}))
     model = Scripted(list(replies))
     graph.create_node(Agent, name="front", model=model, tools=[refer], **settings)

@@ -14,9 +14,7 @@ from axil.driver import PlanScope, walk_plan
 from axil_agent import Agent, Scripted
 
 KINDS = {
-    name: kind
-    for name in axil_teams.__all__
-    if hasattr(kind := getattr(axil_teams, name), "scope")
+    name: kind for name in axil_teams.__all__ if hasattr(kind := getattr(axil_teams, name), "scope")
 }
 
 
@@ -34,7 +32,7 @@ def ask(graph: RootGraph, task: str = "Buy a boat?") -> str:
 
 
 def sent(model: Scripted) -> list[list[str]]:
-    """What the model was sent, request by request: texts of others, its own after a ``>``."""
+    """Return what the model was sent, by request: texts of others, its own after a ``>``."""
     return [
         [
             ("> " if m["role"] == "assistant" else "") + str(m["content"])
@@ -46,7 +44,7 @@ def sent(model: Scripted) -> list[list[str]]:
 
 
 def says(*replies: Any) -> dict[str, Any]:
-    """An agent of a file."""
+    """Return an agent of a file."""
     model = {"type": "scripted", "config": {"rules": [{"replies": list(replies)}]}}
     return {"type": "agent", "config": {"model": model}}
 
@@ -145,7 +143,7 @@ def test_a_function_hands_over_by_the_same_field_and_a_stranger_is_refused():
     members = {"front": front, "billing": says("Refunded.")}
     assert ask(team("swarm", members=members)) == "Refunded."
     members["front"] = lambda messages: front(messages, "shop")
-    with pytest.raises(NodeFailed, match="hands over to \"shop\", which is no member"):
+    with pytest.raises(NodeFailed, match='hands over to "shop", which is no member'):
         ask(team("swarm", members=members))
 
 
@@ -220,7 +218,10 @@ def test_each_document_is_mapped_and_one_answer_made_of_them():
 
 
 def test_a_team_is_a_member_of_another():
-    inner = {"type": "swarm", "config": {"members": {"x": says(transfer("y"), "."), "y": says("In.")}}}
+    inner = {
+        "type": "swarm",
+        "config": {"members": {"x": says(transfer("y"), "."), "y": says("In.")}},
+    }
     graph = team("horizontal", members={"first": inner, "second": lambda messages: messages})
     assert ask(graph) == "In."
 

@@ -19,7 +19,7 @@ from axil_teams.transcript import named, speaker, words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meeting:
-    """What an order knows: what was said, in how many turns, and its own notes."""
+    """The knowledge of an order: what was said, in how many turns, and its own notes."""
 
     entries: Sequence[Message]
     """The transcript, the task first."""

@@ -35,11 +35,11 @@ def literal(text: str) -> dict[str, Any]:
 
 
 class Settings(BaseModel, extra="forbid", frozen=True):
-    """Nothing that all teams have."""
+    """The rules of all settings: they are strict."""
 
 
 class Talk(Settings, frozen=True):
-    """What teams have that talk."""
+    """The settings of teams that talk."""
 
     hears: Hears = Field(
         default="all",
@@ -50,7 +50,7 @@ class Talk(Settings, frozen=True):
 
 
 class Stopped(Talk, frozen=True):
-    """What teams have that a phrase ends."""
+    """The settings of teams that a phrase may end."""
 
     stop: str | Callable[[str], bool] | None = Field(
         default=None,
