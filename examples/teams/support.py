@@ -49,7 +49,7 @@ def support(notes: Path) -> RootGraph:
     """Return the desk; what customers said is kept in a file, for later runs."""
     front = Agent(
         model(transfer("billing"), "Billing looks at it.", "Your order 17 was paid back."),
-        "You are the front desk. Hand over what is about money to billing, what is broken to repair.",
+        "You are the front desk. Money is for billing, what is broken is for repair.",
         memories=[FileMemory(path=str(notes))],
     )
     billing = Agent(

@@ -7,7 +7,6 @@ import pytest
 from axil_testing.kit import check
 from axil_testing.kit.whole import kits_for
 
-
 TRIED = ("axil-teams", "nodes:generator_verifier", "nodes:horizontal", "tools:handoff")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -215,6 +216,22 @@ def test_each_document_is_mapped_and_one_answer_made_of_them():
     assert ask(graph, "a;b") == "both"
     assert sorted(sent(mapper)) == [["a"], ["b"]]
     assert sorted(sent(reducer)[0]) == ["one", "two"]
+
+
+def test_a_person_is_a_member_and_the_transcript_outlasts_the_pause():
+    judge = Scripted(["No boat."])
+    person = {"type": "human", "config": {"description": "Say why not."}}
+    members = {"pro": says("It is fast."), "con": person}
+    graph = team("debate", members=members, judge=Agent(judge), rounds=1)
+
+    async def run() -> axil.Result:
+        journal = axil.MemoryJournal()
+        paused = await graph.run({"message": "Buy a boat?"}, journal=journal)
+        answers = {paused.questions[0].id: "It is dear."}
+        return await graph.resume(paused.run_id, journal=journal, answers=answers)
+
+    assert asyncio.run(run()).output == {"message": "No boat."}
+    assert sent(judge) == [["Buy a boat?", "pro: It is fast.", "con: It is dear."]]
 
 
 def test_a_team_is_a_member_of_another():

@@ -113,8 +113,8 @@ class Agent:
             instructions: the system prompt; a list is joined by newlines.
             prompt_template: the message; a mapping makes a titled part of each entry.
             formatters: one, or ``[in, out]``: objects or names. Usual: paragraph in, JSON out.
-            tools: functions, ``Tool``s, toolsets, names of installed tools; agents, each a tool that
-                is sent a message.
+            tools: functions, ``Tool``s, toolsets, names of installed tools; agents, each of them a
+                tool that is sent a message.
             memories, retrievers: context providers, or names of installed ones; a memory with
                 ``insert`` receives each step, a ``HistoryMemory`` remembers.
             model_settings: handed to the model; those with well-known ranges are checked.
