@@ -55,7 +55,10 @@ _SUBJECTS = {
         "registry.config": """
             Misfit Secret decode_config is_private make_component misfits refers_to resolve_secret
         """,
-        "registry.grants": "Grants current_grants granted reads_path writes_path",
+        "registry.grants": """
+            Grants Want current_grants granted note_own note_want noting_wants reads_path
+            refusals_of sends_to writes_path
+        """,
         "spec.graph": "FromEnvironment Place",
     },
     "Questions to people": {
@@ -240,9 +243,15 @@ if TYPE_CHECKING:
     from axil.registry.excerpts import format_value
     from axil.registry.grants import (
         Grants,
+        Want,
         current_grants,
         granted,
+        note_own,
+        note_want,
+        noting_wants,
         reads_path,
+        refusals_of,
+        sends_to,
         writes_path,
     )
     from axil.registry.kinds import (
@@ -442,6 +451,7 @@ __all__ = [
     "UnknownComponent",
     "UnknownPrice",
     "Usage",
+    "Want",
     "arranged",
     "as_body",
     "as_messages",
@@ -486,7 +496,10 @@ __all__ = [
     "message",
     "misfits",
     "model_view",
+    "note_own",
+    "note_want",
     "notes_field",
+    "noting_wants",
     "parameters_of",
     "parse_duration",
     "parse_json",
@@ -499,10 +512,12 @@ __all__ = [
     "recorded_files",
     "references_of",
     "refers_to",
+    "refusals_of",
     "render",
     "resolve_secret",
     "result_reader",
     "same_value",
+    "sends_to",
     "settings_at",
     "spec_changes",
     "spec_from_document",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from axil.errors import ConfigError, Problem, did_you_mean, format_names
 from axil.registry.excerpts import format_value
-from axil.registry.grants import Grants, current_grants
+from axil.registry.grants import Grants, current_grants, host_of, note_own
 from axil.spec.graph import FromEnvironment, Place
 
 if TYPE_CHECKING:
@@ -137,6 +137,10 @@ def _within_fields(
             new = _paths(given, act, grants, where, at, problems)
         elif extra.get("x-axil-usual"):
             continue
+        elif extra.get("x-axil-host"):
+            if isinstance(given, str) and (host := host_of(given)):
+                note_own(f"net:{host}", _inside(where, at))
+            continue
         else:
             new = _within(given, grants, where, at, problems)
         if new is not given:
@@ -181,7 +185,10 @@ def make_component(
     """
     model = getattr(component, "Config", None)
     if model is not None:
-        return component(decode_config(model, config, where, lenient=lenient))
+        made = component(decode_config(model, config, where, lenient=lenient))
+        if (grants := current_grants()) is not None:
+            grants.note_later(made, str(where))
+        return made
     if config is not None and not isinstance(config, Mapping):
         raise ConfigError(
             Problem("AX133", str(where), f"expected a mapping, found {format_value(config)}.")
@@ -196,11 +203,16 @@ def make_component(
                     "AX130", str(where), f"{name} takes no config, found {found}.", "Remove it."
                 )
             )
+        if (grants := current_grants()) is not None:
+            grants.note_later(component, str(where))
         return cast("T", component)
     problems = list(_misfits(component, arguments, where))
     if problems:
         raise ConfigError(problems)
-    return component(**arguments)
+    made = component(**arguments)
+    if (grants := current_grants()) is not None:
+        grants.note_later(made, str(where))
+    return made
 
 
 def refers_to(
@@ -544,7 +556,7 @@ class Secret:
         grants = grants or self._grants
         if grants is not None and self.name and self._value is None:
             message = f"the file would read the environment variable {self.name}."
-            grants.need(f"env:{self.name}", message, where)
+            grants.need(f"env:{self.name}", message, where, later=True)
 
     def resolve(
         self,
@@ -562,8 +574,9 @@ class Secret:
 
         if self._value is not None:
             return SecretStr(self._value)
-        if not permitted:
-            self.permit(where)
+        if not permitted and self._grants is not None:
+            message = f"the file would read the environment variable {self.name}."
+            self._grants.need(f"env:{self.name}", message, where)
         found = (os.environ if environment is None else environment).get(self.name)
         if found is None:
             raise ConfigError(

@@ -7,18 +7,23 @@ A specification that was read from a file carries its grants (``GraphSpec.extras
 compiler puts them in force while it makes the file's components (``granted``); what is made then
 asks for them (``current_grants``). Where none are in force nothing is refused. Settings are checked
 where they are decoded (``decode_config``): fields say what they are by ``reads_path``,
-``writes_path`` and the type ``Secret``.
+``writes_path``, ``sends_to`` and the type ``Secret``. What a component asks its run for later
+(``ctx.allows``) it says in an attribute ``wants``: words as of ``--allow``.
+
+Each question is a ``Want``. ``noting_wants`` gathers them, refused ones too, so that all of them
+are known before anything starts.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from axil.errors import ConfigError, Problem, did_you_mean
 
@@ -36,6 +41,40 @@ _WIDER: Final = {
 """Words that grant the whole of a kind, beside the kind itself."""
 OWN_FOLDER: Final = ".axil"
 """The folder beside a workflow file that the file may write to."""
+_REFUSED: Final = os.path.join(OWN_FOLDER, "not-granted")
+"""Stands for a path that is refused, where the refusal comes later (``noting_wants``)."""
+_HOST: Final = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_DOES: Final = {
+    "code": "run code",
+    "env": "read variables of the environment",
+    "import": "import {}",
+    "mcp": "start the MCP server {}",
+    "net": "use the network: {}",
+    "network": "use the network",
+    "program": "start the program {}",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Want:
+    """A capability that a file names."""
+
+    word: str
+    """The narrowest word that grants it: ``env:NAME``, ``net:HOST`` …"""
+    where: str = ""
+    status: Literal["own", "granted", "missing"] = "granted"
+    """``own``: it needs no leave."""
+    problem: Problem | None = None
+    """The refusal, where it is missing."""
+    is_late: bool = False
+    """Whether it is asked for when it is used, rather than when the plan is made."""
+
+    def at(self, where: str) -> Want:
+        """Return the same want at a place, if it has none."""
+        if self.where:
+            return self
+        problem = None if self.problem is None else replace(self.problem, where=where)
+        return replace(self, where=where, problem=problem)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +108,8 @@ class Grants:
         kind, _, name = what.partition(":")
         if what in self.words or kind in self.words:
             return True
+        if kind == "net" and _is_granted_host(name, self.words):
+            return True
         return bool(name or kind in ("mcp", "program", "import")) and any(
             wider in self.words for wider in _WIDER.get(kind, ())
         )
@@ -90,20 +131,51 @@ class Grants:
             message = f"the path {given!r} cannot be followed: {error}."
             raise ConfigError(Problem("AX137", where, message, "Correct the path.")) from error
         own = root if act == "read" else os.path.join(root, OWN_FOLDER)
+        word = f"{act}:{shown(real)}"
+        if _is_below(real, own):
+            note_want(Want(word=word, where=where, status="own"))
+            return real
         prefix = f"{act}:"
-        granted = (word[len(prefix) :] for word in self.words if word.startswith(prefix))
-        if act in self.words or any(_is_below(real, each) for each in (own, *granted)):
+        granted = (each[len(prefix) :] for each in self.words if each.startswith(prefix))
+        if act in self.words or any(_is_below(real, each) for each in granted):
+            note_want(Want(word=word, where=where))
             return real
         place = "its folder" if act == "read" else f"the folder {OWN_FOLDER} beside it"
         message = f"the file would {act} {shown(given)}, which is outside of {place}."
-        hint = f"Allow it if you trust the workflow: --allow {act}:{shown(real)}"
-        raise ConfigError(Problem("AX137", where, message, hint))
+        hint = f"Allow it if you trust the workflow: --allow {word}"
+        problem = Problem("AX137", where, message, hint)
+        if note_want(Want(word=word, where=where, status="missing", problem=problem)):
+            return os.path.join(root, _REFUSED)
+        raise ConfigError(problem)
 
-    def need(self, what: str, told: str, where: str = "") -> None:
-        """Refuse what is not granted. Raises: ConfigError (AX138)."""
-        if not self.allows(what):
-            hint = f"Allow it if you trust the workflow: --allow {shown(what)}"
-            raise ConfigError(Problem("AX138", where, told, hint))
+    def need(self, what: str, told: str = "", where: str = "", *, later: bool = False) -> bool:
+        """Return whether a word is granted; refuse it where it is not.
+
+        Args:
+            told: what the file would do, as a sentence.
+            later: the refusal may come later, from those who note wants (``noting_wants``).
+        Raises: ConfigError (AX138): it is not granted.
+        """
+        wanted = self.wanted(what, told, where)
+        is_noted = note_want(wanted)
+        if wanted.problem is not None and not (later and is_noted):
+            raise ConfigError(wanted.problem)
+        return wanted.problem is None
+
+    def wanted(self, what: str, told: str = "", where: str = "", *, is_late: bool = False) -> Want:
+        """Return what a file wants, with the refusal where it is not granted."""
+        if self.allows(what):
+            return Want(word=what, where=where, is_late=is_late)
+        hint = f"Allow it if you trust the workflow: --allow {shown(what)}"
+        problem = Problem("AX138", where, told or f"the file would {_doing(what)}.", hint)
+        return Want(word=what, where=where, status="missing", problem=problem, is_late=is_late)
+
+    def note_later(self, made: object, where: str = "") -> None:
+        """Note what a component asks its run for later: its attribute ``wants``."""
+        if _noted.get() is not None:
+            words: Any = getattr(made, "wants", ())
+            for word in cast("Iterable[Any]", words) if isinstance(words, (tuple, list)) else ():
+                note_want(self.wanted(str(word), where=where, is_late=True))
 
 
 _in_force: ContextVar[Grants | None] = ContextVar("axil.grants", default=None)
@@ -126,6 +198,55 @@ def granted(grants: Grants | None) -> Generator[None]:
         _in_force.reset(token)
 
 
+_noted: ContextVar[list[Want] | None] = ContextVar("axil.wants", default=None)
+
+
+@contextmanager
+def noting_wants() -> Generator[list[Want]]:
+    """Gather what files want. Paths and variables that are not granted are not refused within, and
+    are not what they say: whoever gathers wants has to refuse the missing ones.
+    """
+    wants: list[Want] = []
+    token = _noted.set(wants)
+    try:
+        yield wants
+    finally:
+        _noted.reset(token)
+
+
+def noted() -> list[Want] | None:
+    """Return what has been gathered so far; None: nothing gathers it."""
+    return _noted.get()
+
+
+def note_own(word: str, where: str = "") -> None:
+    """Note what a file does without leave, such as sending to a host of its choice."""
+    if _in_force.get() is not None:
+        note_want(Want(word=word, where=where, status="own"))
+
+
+def refusals_of(wants: Iterable[Want], *, late: bool = True) -> list[Problem]:
+    """Return the refusals of wants that are missing, each once. ``late``: those that are asked for
+    when they are used, too.
+    """
+    found = (each.problem for each in wants if late or not each.is_late)
+    return list(dict.fromkeys(problem for problem in found if problem is not None))
+
+
+def note_want(want: Want) -> bool:
+    """Return whether wants are gathered; add this one to them."""
+    wants = _noted.get()
+    if wants is None:
+        return False
+    wants.append(want)
+    return True
+
+
+def _doing(what: str) -> str:
+    kind, _, name = what.partition(":")
+    return _DOES.get(kind, f"{kind} {{}}").format(shown(name) or "of any kind")
+
+
 def reads_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
     """Say of a field of a ``Config`` that it names files or folders that are read: for
     ``Field(json_schema_extra=reads_path())``. ``more``: what else is said of it.
@@ -140,6 +261,25 @@ def writes_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
     return {**(more or {}), "x-axil-path": "write"}
 
 
+def sends_to(more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Say of a field of a ``Config`` that it is the URL, or the host, of a server that a file may
+    choose without leave; see ``reads_path``.
+    """
+    return {**(more or {}), "x-axil-host": True}
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL, or of ``HOST`` and ``HOST:PORT``, in lower case; empty: it has
+    none.
+    """
+    from urllib.parse import urlsplit
+
+    try:
+        return (urlsplit(url if "//" in url else f"//{url}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
 def shown(text: str) -> str:
     """Return a text of a file as messages show it: on one line, and not without end."""
     return re.sub(r"[^\x20-\x7e\u00a0-\ud7ff\ue000-\uffff]", "?", text)[:400]
@@ -150,6 +290,26 @@ def _is_below(path: str, root: str) -> bool:
         return os.path.commonpath([path, root]) == root
     except ValueError:  # on another drive
         return False
+
+
+def _is_granted_host(name: str, words: Iterable[str]) -> bool:
+    """Return whether one of ``net:HOST`` is this host; ``net:*.HOST`` are those below it."""
+    host = name.lower().rstrip(".")
+    for word in words:
+        kind, _, granted = word.partition(":")
+        wanted = granted.lower().rstrip(".") if kind == "net" else ""
+        if host == wanted or (wanted.startswith("*.") and host.endswith(wanted[1:])):
+            return bool(host)
+    return False
+
+
+def _host(given: str) -> str:
+    """Return a host as it is granted; empty: it is none."""
+    bare = given.lower().rstrip(".")
+    try:
+        return str(ipaddress.ip_address(bare.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        return bare if _HOST.fullmatch(bare) else ""
 
 
 def _word(given: str) -> str:
@@ -163,7 +323,13 @@ def _word(given: str) -> str:
         raise ConfigError(Problem("AX136", "allow", f'"{shown(given)}" cannot be allowed.', hint))
     if kind in ("read", "write"):
         return f"{kind}:{os.path.realpath(os.path.expanduser(name))}"
-    return f"{kind}:{name.lower()}" if kind == "net" else given
+    if kind == "net":
+        if not (host := _host(name)):
+            message = f"{shown(name)!r} is no host."
+            hint = "Write net:HOST, or net:*.HOST for what is below it, without scheme and port."
+            raise ConfigError(Problem("AX136", "allow", message, hint))
+        return f"net:{host}"
+    return given
 
 
 __all__ = [
@@ -171,9 +337,17 @@ __all__ = [
     "WORDS",
     "Act",
     "Grants",
+    "Want",
     "current_grants",
     "granted",
+    "host_of",
+    "note_own",
+    "note_want",
+    "noted",
+    "noting_wants",
     "reads_path",
+    "refusals_of",
+    "sends_to",
     "shown",
     "writes_path",
 ]

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import Field, model_validator
 
-from axil.plugin import Secret, current_grants, granted, refers_to, writes_path
+from axil.plugin import Secret, current_grants, granted, refers_to, sends_to, writes_path
 from axil_chroma import rows
 from axil_models import (
     ContextBlock,
@@ -41,7 +41,9 @@ class Place(ProviderSettings):
         "made when it is first used.",
         json_schema_extra=writes_path(),
     )
-    host: str = Field("", description="Or a server (chroma run), for many.")
+    host: str = Field(
+        "", description="Or a server (chroma run), for many.", json_schema_extra=sends_to()
+    )
     port: int = Field(8000, ge=1, le=65535, description="The server's.")
     ssl: bool = Field(False, description="Speak to the server by TLS.")
     token: Secret | None = Field(

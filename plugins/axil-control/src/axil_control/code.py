@@ -82,6 +82,8 @@ class Python:
             description="Bytes of each output that are kept; the rest is read and dropped.",
         )
 
+    wants = ("code",)
+
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
 

@@ -54,6 +54,8 @@ class SaveAndRun:
             "told of errors.",
         )
 
+    wants = ("code",)
+
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
 

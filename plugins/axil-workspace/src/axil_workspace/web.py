@@ -1,6 +1,6 @@
 """Tools that read the web: ``web``, and each by its own name.
 
-Only where the caller of the run allowed the network.
+Only where the caller of the run allowed the network, or the host: redirects included.
 
 Every address is looked up once, judged, and then connected to, redirects included; so neither a
 name that changes its meaning between two look-ups nor a page that points inwards leads anywhere it
@@ -84,6 +84,12 @@ class Web(Tools):
     resolve: Resolve = staticmethod(resolved)
     """How hosts are looked up."""
 
+    @property
+    def wants(self) -> tuple[str, ...]:
+        """The words that a file asks leave for: its hosts, else the whole network."""
+        hosts = self.config.hosts
+        return tuple(f"net:{each}{host}" for host in hosts for each in ("", "*.")) or ("network",)
+
     @again("none")
     async def http_get(self, ctx: Any, url: Annotated[str, "http://… or https://…"]) -> str:
         """Get what is at an address, as text: a page's source, JSON, CSV."""
@@ -103,11 +109,10 @@ class Web(Tools):
         )
 
     async def _asked(self, ctx: Any, url: str, *, is_read: bool) -> str:
-        permitted(ctx, "network", "use the network")
         over = threading.Event()
         try:
             async with asyncio.timeout(self.config.timeout_seconds):
-                page = await self._followed(url)
+                page = await self._followed(ctx, url)
                 # a page may be large: other runs go on while it is read
                 return await asyncio.to_thread(self._told, page, is_read, over)
         except TimeoutError as error:
@@ -126,11 +131,11 @@ class Web(Tools):
         is_html = is_read and "html" in page.media_type
         return self._shown(page, text, text_of_page(text, over.is_set) if is_html else "")
 
-    async def _followed(self, url: str) -> Page:
+    async def _followed(self, ctx: Any, url: str) -> Page:
         networks: list[Network] = [
             ipaddress.ip_network(each, strict=False) for each in self.config.allow_networks
         ]
-        here = self._judged(url)
+        here = self._judged(ctx, url)
         for _ in range(self.config.redirects + 1):
             port = here.port or (443 if here.scheme == "https" else 80)
             address = await chosen(here.host, port, networks, type(self).resolve)
@@ -153,15 +158,18 @@ class Web(Tools):
                 target = response.headers.get("location")
                 if response.status_code not in _MOVED or not target:
                     return await self._read(response, str(here))
-                here = self._judged(str(here.join(target)))
+                here = self._judged(ctx, str(here.join(target)))
         raise LimitExceeded(
             "AX878",
             f"{url} leads to another address more than {self.config.redirects} times.",
             "Give the last address.",
         )
 
-    def _judged(self, url: str) -> httpx.URL:
-        """Return the address, if it is one that may be asked. Raises: AddressRefused (AX877)."""
+    def _judged(self, ctx: Any, url: str) -> httpx.URL:
+        """Return the address, if it is one that may be asked.
+
+        Raises: AddressRefused (AX877); NotAllowed (AX876): the run may not ask its host.
+        """
         if len(url) > _URL or any(
             unicodedata.category(sign) in ("Cc", "Zs", "Zl", "Zp") or sign == "\\" for sign in url
         ):
@@ -184,6 +192,8 @@ class Web(Tools):
                 f'"{host}" may not be read here.',
                 f"There are {', '.join(self.config.hosts)}.",
             )
+        asked = parsed.raw_host.decode("ascii").lower().strip("[]")
+        permitted(ctx, f"net:{asked}", "ask this host")
         return parsed
 
     async def _read(self, response: httpx.Response, url: str) -> Page:
