@@ -3,11 +3,11 @@ still is.
 
 A lock lies beside its workflow (``flow.yaml.lock``) and is JSON: the distributions that the
 workflow needs and those that they require, each with its version and a digest of its ``RECORD`` (of
-an editable one, of its source); the files that it is made of; the models that it names; what it wants
-and what it was granted, in words of ``--allow``; and what components say of things outside, if they
-have ``pinned(config, allow)``: a class or static method that gives plain data, such as digests of a
-server's tools by their names. ``allow`` is what may be done for that, as for a run: ``mcp``, to
-start a server. A lock gives no leave: what it was granted is a record.
+an editable one, of its source); the files that it is made of; the models that it names; what it
+wants and what it was granted, in words of ``--allow``; and what components say of things outside,
+if they have ``pinned(config, allow)``: a class or static method that gives plain data, such as
+digests of a server's tools by their names. ``allow`` is what may be done for that, as for a run:
+``mcp``, to start a server. A lock gives no leave: what it was granted is a record.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Lock:
             "--check", action="store_true", help="write nothing; say what has changed since"
         )
         allowing = (
-            "what the files are granted, which the lock records; mcp starts the servers whose tools "
-            "are locked; may be repeated"
+            "what the files are granted, which the lock records; mcp starts the servers whose "
+            "tools are locked; may be repeated"
         )
         parser.add_argument("--allow", action="append", default=[], metavar="WHAT", help=allowing)
         parser.add_argument("--format", choices=("text", "json"), default="text")

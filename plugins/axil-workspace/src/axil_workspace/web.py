@@ -24,7 +24,7 @@ from pydantic import Field, field_validator
 
 from axil_workspace.addresses import Network, Resolve, chosen, resolved
 from axil_workspace.code import permitted
-from axil_workspace.errors import AddressRefused, FetchFault, LimitExceeded
+from axil_workspace.errors import AddressRefused, FetchFault, LimitExceeded, WorkspaceError
 from axil_workspace.page import text_of_page
 from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
 
@@ -118,6 +118,8 @@ class Web(Tools):
         except TimeoutError as error:
             message = f"{url} took longer than {self.config.timeout_seconds:g} seconds."
             raise LimitExceeded("AX878", message, "Try again later, or another address.") from error
+        except WorkspaceError:
+            raise
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             why = str(error) or type(error).__name__
             raise FetchFault(
