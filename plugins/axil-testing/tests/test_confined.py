@@ -96,7 +96,7 @@ def test_what_a_component_does_without_leave_is_found_and_prevented(tmp_path):
     assert f"writes {root}/secret.txt-made" in found["context:writes"]
     assert not os.path.exists(f"{root}/secret.txt-made")
     assert any("axil_kit_canary" in each for each in found["context:starts"])
-    assert found["context:imports"] == ["imports axil_kit_canary"]
+    assert any("axil_kit_canary" in each for each in found["context:imports"])
     assert found["context:expands"] == ["reads the variable AXIL_KIT_CANARY"]
     assert len(found["context:connects"]) == 1
     assert set(found) == {

@@ -73,7 +73,7 @@ def opened(
         workflow, wants, wrong = _made(make, allow)
     missing = refusals_of(wants)
     if missing:
-        also = [] if wrong is None else problems_of(wrong)
+        also = () if wrong is None else problems_of(wrong)
         raise ConfigError([*missing, *(each for each in also if each not in missing)])
     if wrong is not None:
         raise wrong

@@ -21,7 +21,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -122,7 +122,7 @@ class Guard:
         return f"{act} {given}" if is_outside else ""
 
     @contextlib.contextmanager
-    def watching(self, *, may_send: bool) -> Iterator[None]:
+    def watching(self, *, may_send: bool) -> Generator[None]:
         """Note and prevent what happens within."""
         self.is_watching, self.may_send = True, may_send
         try:
