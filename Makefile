@@ -26,6 +26,8 @@ SERVERS   := $(addprefix @modelcontextprotocol/server-,everything filesystem mem
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Tests start many processes: each would compile every module again where bytecode is not kept.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test check style types arrows alone lowest kits thorough foreign bench docs manifests clean
 .DEFAULT_GOAL := help
@@ -63,9 +65,9 @@ $(STAMP): pyproject.toml $(PROJECTS)
 demo: $(VENV)/usual
 	@$(BIN)/axil run $(DEMO) $(DEMO_ARGS)
 
-# In as many processes as there are processors.
+# In as many processes as there are processors; each takes a row of files, so what a module shares is made once.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: style types arrows plainly alone lowest kits thorough foreign
 
@@ -85,7 +87,7 @@ plainly: $(STAMP)
 	$(BIN)/python -m pytest -n auto --ignore benchmarks/test_call_counts.py; code=$$?; \
 		mv $(VENV)/shortcuts.py core/src/axil/kernel/shortcuts.py; exit $$code
 
-# The laws with ten times the examples, and the large ends of the scales: a million rounds, 2,000 cycles one in another;
+# The laws with twenty times the examples, and the large ends of the scales: a million rounds, 2,000 cycles one in another;
 # 100,000 random workflows, compared with each other and with the reference model; thousands of mutants of hostile files.
 thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest core/tests/property tests/faults

@@ -1,4 +1,4 @@
-"""What counts share."""
+"""Fixtures of the tests that count calls."""
 
 from __future__ import annotations
 

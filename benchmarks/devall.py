@@ -1,5 +1,5 @@
-"""What a workflow of DevAll costs beside the models it asks: the run's time against that of its
-bodies, in one run.
+"""Costs of a DevAll workflow beside the models it asks: the run's time against that of its bodies,
+in one run.
 
     python benchmarks/devall.py [FILE …] [--write]
 
@@ -44,8 +44,8 @@ ENVIRONMENT = {"API_KEY": "none", "BASE_URL": "http://localhost"}
 
 
 def company(phases: int) -> dict[str, Any]:
-    """A file of DevAll: phases of a writer and a reviewer who turn three times each, with a counter
-    that lets them go.
+    """Return a file of DevAll: phases of a writer and a reviewer who turn three times each, with a
+    counter that lets them go.
     """
     nodes: list[dict[str, Any]] = []
     edges: list[dict[str, Any]] = []
@@ -102,7 +102,7 @@ def company(phases: int) -> dict[str, Any]:
 
 
 def registry() -> Registry:
-    """All that is installed; functions that files name do nothing."""
+    """Return all that is installed; functions that files name do nothing."""
     made = Registry(
         entry_points=[
             e
@@ -125,7 +125,7 @@ def registry() -> Registry:
 
 
 def workflow(data: dict[str, Any] | Path, watching: Watching | None = None) -> Workflow:
-    """A file, or what one holds, as something that runs; ``watching``: its bodies are timed."""
+    """Return a file, or its content, as a workflow; ``watching``: its bodies are timed."""
     known = registry()
     if isinstance(data, Path):
         spec = load_spec(data, registry=known, environment=ENVIRONMENT)
@@ -207,7 +207,7 @@ def united(spans: Iterable[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """One run."""
+    """Run it once."""
 
     firings: int
     calls: int
@@ -221,12 +221,12 @@ class Measured:
 
     @property
     def overhead(self) -> float:
-        """What the run took beyond its bodies, as a part of their time."""
+        """The time of the run beyond its bodies, as a part of their time."""
         return self.seconds / self.busy - 1
 
 
 def measured(data: dict[str, Any] | Path) -> Measured:
-    """A run with such a model; the plan is made before."""
+    """Return a run with such a model; the plan is made before."""
     model, watching = Busy(), Watching()
     with models_through(lambda meant, written: model), tempfile.TemporaryDirectory() as folder:
         flow = workflow(data, watching)
@@ -250,7 +250,7 @@ def measured(data: dict[str, Any] | Path) -> Measured:
 
 
 def table(subjects: dict[str, Any]) -> str:
-    """The figures, as Markdown: the median of five runs."""
+    """Return the figures, as Markdown: the median of five runs."""
     rows = [
         "| workflow | firings | model calls | bodies, s | of it models | run beyond bodies | "
         "beyond models | processor time a firing, ms |"

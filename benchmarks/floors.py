@@ -1,4 +1,4 @@
-"""How low one can get by hand, where a target is not reached; see
+"""Lower bounds, written by hand, where a target is not reached; see
 docs/explanation/performance/notes.md.
 
 python benchmarks/floors.py [NAME ...] [--quick]

@@ -1,5 +1,5 @@
-"""What looking for plugins costs: processor time for each installed distribution, beyond reading
-the metadata itself.
+"""Costs of looking for plugins: processor time for each installed distribution, beyond reading the
+metadata itself.
 
     python benchmarks/plugins.py [COUNT]
 

@@ -1,5 +1,5 @@
-"""How well retrievers find, on a small labelled set: the handbook beside this file, questions about
-it, and which section answers each.
+"""Quality of retrievers on a small labelled set: the handbook beside this file, questions about it,
+and which section answers each.
 
 Recall@5: the share of questions whose section is among the first five blocks. MRR: the mean of 1 /
 place of the section. The set is small and by one author: it shows that something has broken, not
@@ -23,7 +23,7 @@ QUESTIONS = json.loads((HANDBOOK / "questions.json").read_text("utf-8"))
 
 
 def retrievers() -> Mapping[str, Any]:
-    """What is compared."""
+    """Return what is compared."""
     paths = [str(HANDBOOK)]
     keyword, vector = KeywordRetriever(paths=paths), VectorRetriever(paths=paths)
     return {
@@ -53,7 +53,7 @@ async def quality(retriever: Any, depth: int = 20) -> tuple[float, float]:
 
 
 def table() -> str:
-    """The figures, as Markdown."""
+    """Return the figures, as Markdown."""
     rows = ["| retriever | recall@5 | MRR |", "|---|---:|---:|"]
     for name, retriever in retrievers().items():
         recall, reciprocal = asyncio.run(quality(retriever))

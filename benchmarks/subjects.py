@@ -1,5 +1,5 @@
-"""What is measured: graphs of a size, whose bodies do nothing, so that all that is left is the
-kernel.
+"""Subjects of measurement: graphs of a size, whose bodies do nothing, so that all that is left is
+the kernel.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def edge(source: str, target: str, **more: Any) -> EdgeSpec:
 
 
 def planned(nodes: list[NodeSpec], edges: list[EdgeSpec], **more: Any) -> Workflow:
-    """The workflow, compiled: what is measured later is the run alone."""
+    """Return the workflow, compiled: what is measured later is the run alone."""
     flow = Workflow(
         GraphSpec(id="bench", nodes=tuple(nodes), edges=tuple(edges), limits=Limits(), **more)
     )
@@ -74,7 +74,7 @@ def chain(n: int, fields: int = 0) -> Workflow:
 
 
 def skipped_chain(n: int) -> Workflow:
-    """One node that fires, and behind it ``n`` in a row that do not."""
+    """Return one node that fires, and behind it ``n`` in a row that do not."""
     nodes = [node("s"), *(node(f"n{i}") for i in range(n))]
     dead = edge("s", "n0", condition=lambda payload: False)
     return planned(
@@ -89,14 +89,16 @@ def skipped_chain(n: int) -> Workflow:
 
 
 def fan(n: int) -> Workflow:
-    """One node to ``n``, and they to one."""
+    """Return one node to ``n``, and they to one."""
     nodes = [node("s"), *(node(f"n{i}") for i in range(n)), node("t")]
     middle = [part for i in range(n) for part in (edge("s", f"n{i}"), edge(f"n{i}", "t"))]
     return planned(nodes, [edge("@entry", "s"), *middle, edge("t", "@exit")])
 
 
 def dag(n: int, m: int, seed: int = 7) -> Workflow:
-    """A random acyclic graph of ``n`` nodes and about ``m`` edges, in which every node fires."""
+    """Return a random acyclic graph of ``n`` nodes and about ``m`` edges, in which every node
+    fires.
+    """
     rng = random.Random(seed)
     pairs = {(rng.randrange(i), i) for i in range(1, n)}
     while len(pairs) < m:
@@ -109,7 +111,7 @@ def dag(n: int, m: int, seed: int = 7) -> Workflow:
 
 
 def loop(rounds: int) -> Workflow:
-    """One node that leads back to itself so often."""
+    """Return one node that leads back to itself so often."""
     again = edge("a", "a", condition=lambda payload: payload < rounds)
     leave = edge("a", "@exit", condition=lambda payload: payload >= rounds)
     limits = {"": CycleLimit(rounds=None)}
@@ -122,7 +124,7 @@ def loop(rounds: int) -> Workflow:
 
 
 def functions(n: int) -> Workflow:
-    """A chain of plain functions, as the builder makes them: inline, called by name, giving
+    """Return a chain of plain functions, as the builder makes them: inline, called by name, giving
     fields.
     """
     from axil import CustomNode, RootGraph
@@ -149,7 +151,7 @@ class Waiting(Nothing):
 
 
 def asynchronous(n: int) -> Workflow:
-    """A chain of bodies that are awaited."""
+    """Return a chain of bodies that are awaited."""
     nodes = [node(f"n{i}", Waiting()) for i in range(n)]
     return planned(
         nodes,
@@ -162,7 +164,7 @@ def asynchronous(n: int) -> Workflow:
 
 
 def pair(rounds: int) -> Workflow:
-    """A loop of two nodes."""
+    """Return a loop of two nodes."""
     again = edge("b", "a", condition=lambda payload, state: state["n"] < rounds)
     leave = edge("b", "@exit", condition=lambda payload, state: state["n"] >= rounds)
     limits = {"": CycleLimit(rounds=None)}
@@ -173,7 +175,7 @@ def pair(rounds: int) -> Workflow:
 
 
 def logging(rounds: int, body: Any) -> Workflow:
-    """A node that leads back to itself and adds to a list, so often."""
+    """Return a node that leads back to itself and adds to a list, so often."""
     schema = Schema(
         "log",
         {"n": Field("n", default=int), "log": Field("log", APPEND, default=list)},

@@ -1,5 +1,5 @@
-"""The harness of ``make bench``: that the work is done, that figures and verdicts are computed
-rightly, that nobody's failure ends it.
+"""The harness of ``make bench``: that the work is done, that figures and verdicts are
+right, that a column's failure does not end it.
 """
 
 from __future__ import annotations

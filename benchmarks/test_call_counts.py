@@ -1,4 +1,4 @@
-"""How many Python calls the kernel makes for each thing it does, and how much memory.
+"""Python calls and memory of the kernel for each thing that it does.
 
 Counted, so it holds on any machine.
 
@@ -210,8 +210,8 @@ class Weighing(subjects.Nothing):
 
 
 def bytes_between(make: Callable[[list[int]], Workflow]) -> tuple[float, float]:
-    """What is asked for between two firings, after a quarter of a run and at its end: the middle
-    one of ten each, as others ask, too.
+    """Return what is asked for between two firings, after a quarter of a run and at its end: the
+    middle one of ten each, as others ask, too.
     """
 
     async def go() -> None:
@@ -231,7 +231,7 @@ def bytes_between(make: Callable[[list[int]], Workflow]) -> tuple[float, float]:
 
 
 def written(fields: int, n: int = 60) -> Callable[[list[int]], Workflow]:
-    """A chain in a state of so many fields, of which each node writes one."""
+    """Return a chain in a state of so many fields, of which each node writes one."""
 
     def make(found: list[int]) -> Workflow:
         bodies = [Weighing(found, lambda task, i=i: Out({}, {f"f{i % 10}": i})) for i in range(n)]
@@ -246,7 +246,7 @@ def written(fields: int, n: int = 60) -> Callable[[list[int]], Workflow]:
 
 
 def grown(rounds: int) -> Callable[[list[int]], Workflow]:
-    """A list that grows by one a round."""
+    """Return a list that grows by one a round."""
 
     def step(task: Any) -> Out:
         n = task.state["n"] + 1
@@ -282,7 +282,7 @@ def test_what_a_round_costs_does_not_grow_with_what_went_before():
 
 
 def made(n: int) -> RootGraph:
-    """A chain of plain functions, through the builder."""
+    """Return a chain of plain functions, through the builder."""
     graph = RootGraph("row", attributes={"n": 0})
     for i in range(n):
         graph.create_node(

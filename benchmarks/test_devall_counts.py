@@ -1,5 +1,5 @@
-"""What an activation of a DevAll workflow costs, in Python calls: few, and the same in a small
-graph and in a large one.
+"""Costs of an activation of a DevAll workflow, in Python calls: few, and the same in a small graph
+and in a large one.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What retrievers find of the labelled set; a little less than was measured, so that a slip is
-seen. ``make bench`` prints the figures.
+"""Tests of retrievers on the labelled set; a little less than was measured, so that a slip is seen.
+``make bench`` prints the figures.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ model.name = "scripted"  # what the price list calls it
 
 
 def build(cost: float) -> RootGraph:
-    """A fact, then a comment on it that may cost so much; without the means for one there is
+    """Return a fact, then a comment on it that may cost so much; without the means for one there is
     none.
     """
     graph = RootGraph("facts", node_wrappers={Agent: [Retry(tries=3, wait_seconds=0)]})

@@ -1,4 +1,4 @@
-"""What newsroom.yaml describes, built in Python: researchers, a writer and a critic in a loop, an
+"""The workflow of newsroom.yaml, built in Python: researchers, a writer and a critic in a loop, an
 editor. It says the same.
 
 python examples/newsroom.py
@@ -38,8 +38,8 @@ EDITOR = (
 
 
 def agent(model: Any, instructions: str, **settings: Any) -> Agent:
-    """One who is told fields in paragraphs, and whose whole reply is the field that its out-edge
-    carries.
+    """Return an agent that gets fields in paragraphs, and whose whole reply is the field that its
+    out-edge carries.
     """
     limits = {"max_tokens": 600, **settings.pop("model_settings", {})}
     return Agent(
@@ -108,7 +108,7 @@ def newsroom(model: Any, rounds: int = 3) -> RootGraph:
 
 
 def chosen_model() -> Any:
-    """A real model where there is a key, else the script."""
+    """Return a real model where there is a key, else the script."""
     if os.environ.get("OPENAI_API_KEY"):
         return {
             "type": "openai",

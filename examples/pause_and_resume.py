@@ -1,5 +1,5 @@
-"""A run that waits for a person: it ends with the question as data, and is gone on with later, from
-its journal.
+"""A run that waits for a person: it ends with the question as data, and is resumed later, from its
+journal.
 
 python examples/pause_and_resume.py
 """

@@ -26,7 +26,7 @@ class Team(BaseModel, extra="allow"):
 
 
 def talk(file: Path) -> None:
-    """Two conversations, each in an agent of its own: the second knows what the first was told."""
+    """Hold two conversations, each with an agent of its own: the second knows the first."""
     for thread, question in (
         ("monday", "My fern is called Fred."),
         ("tuesday", "What is my fern called?"),

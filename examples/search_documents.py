@@ -29,7 +29,7 @@ SCRIPT = {
 
 
 def questions(paths: list[str]) -> RootGraph:
-    """An agent that is shown the three best blocks of the texts."""
+    """Return an agent that is shown the three best blocks of the texts."""
     both = HybridRetriever(
         providers=[
             {"type": kind, "paths": paths, "chunk_chars": 400} for kind in ("keyword", "vector")
@@ -52,7 +52,7 @@ def questions(paths: list[str]) -> RootGraph:
 
 
 async def found(question: str) -> list[str]:
-    """Where the best blocks are."""
+    """Return the places of the best blocks."""
     both = HybridRetriever(
         providers=[
             {"type": kind, "paths": [TEXTS], "chunk_chars": 400} for kind in ("keyword", "vector")

@@ -19,7 +19,8 @@ PLACES = {
     "journal": "axil_journals.replay",  # differential: faults
     "planner": "axil.compiler.planner",  # differential: faults
     "scopes": "axil.kernel.scopes",  # differential: faults
-    "slots": "axil.kernel.slots",  # differential: faults
+    "machine": "axil.kernel.machine",  # differential: faults
+    "barriers": "axil.kernel.barriers",  # differential: faults
     "subgraphs": "axil.compiler.subgraphs",  # differential: faults
     "state": "axil.kernel.state",  # differential: faults
     # faults: what a run offers to its bodies, replaced method by method

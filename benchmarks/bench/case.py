@@ -1,4 +1,4 @@
-"""What a column is asked to do: one workload at one size.
+"""A case: one workload at one size.
 
 Standard library alone: it is read by the interpreters of others, too.
 """
@@ -41,7 +41,7 @@ class Case:
         self.marks.append(time.process_time())
 
     async def wait(self) -> None:
-        """What an asynchronous body does: wait for a while, or at the gate, or not at all."""
+        """Wait as an asynchronous body does: for a while, or at the gate, or not at all."""
         if self.gate is not None:
             self.waiting += 1
             if self.waiting == self.size and self.full is not None:

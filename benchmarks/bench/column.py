@@ -52,7 +52,7 @@ class Column:
         return getattr(self.module, "PUBLISHED", "")
 
     def can(self, workload: Workload) -> bool:
-        """Whether it has the ability."""
+        """Return whether it has the ability."""
         return any(
             hasattr(place, workload.ability)
             for place in (self.module, getattr(self.module, "COLUMN", None))
@@ -64,8 +64,8 @@ class Column:
 
 
 def columns(wanted: Iterable[str] = ()) -> list[Column]:
-    """All columns, ours first, then the baselines, then peers by title; of the peers only the
-    wanted ones, if any are named.
+    """Return all columns, ours first, then the baselines, then peers by title; of the peers only
+    the wanted ones, if any are named.
     """
     names = sorted(file.stem for file in FOLDER.glob("*.py") if file.stem != "__init__")
     found = [
@@ -85,12 +85,12 @@ def columns(wanted: Iterable[str] = ()) -> list[Column]:
 
 
 def cache() -> Path:
-    """Where the environments of peers are kept, outside the checkout."""
+    """Return where the environments of peers are kept, outside the checkout."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "axil-bench"
 
 
 def interpreter(column: Column) -> Path:
-    """The Python that has what the column requires, installed if it is not there yet.
+    """Return the Python that has what the column requires, installed if it is not there yet.
 
     Raises: NotInstalled.
     """

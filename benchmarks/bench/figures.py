@@ -1,4 +1,4 @@
-"""What was measured: samples by workload, size and column, kept as JSON; medians, spreads, and the
+"""Measurements: samples by workload, size and column, kept as JSON; medians, spreads, and the
 exponent of a law.
 """
 
@@ -50,7 +50,8 @@ class Cell:
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float | None:
-    """The slope of the line through the logarithms, by least squares: 1 is linear, 2 is quadratic.
+    """Return the slope of the line through the logarithms, by least squares: 1 is linear, 2 is
+    quadratic.
 
     None: fewer than two points.
 
@@ -81,7 +82,7 @@ class Figures:
         return self.cells.setdefault((workload, size, column), Cell())
 
     def of(self, workload: str, size: int, column: str, what: str = "") -> float | None:
-        """The median of a run, on the workload's own clock, or of something else that was
+        """Return the median of a run, on the workload's own clock, or of something else that was
         measured.
         """
         cell = self.cells.get((workload, size, column))
@@ -128,7 +129,7 @@ class Figures:
 
     @classmethod
     def parsed(cls, text: str) -> Figures:
-        """What was kept."""
+        """Return what was kept."""
         figures, data = cls(), json.loads(text)
         figures.machine, figures.versions, figures.absent = (
             data["about"][name] for name in ("machine", "versions", "absent")
@@ -142,7 +143,7 @@ class Figures:
 
     @classmethod
     def read(cls, file: Path) -> Figures:
-        """What was kept in a file; nothing if there is none."""
+        """Return what was kept in a file; nothing if there is none."""
         return cls.parsed(file.read_text("utf-8")) if file.exists() else cls()
 
     def update(self, other: Figures) -> None:
@@ -167,5 +168,5 @@ class Figures:
 
 
 def clock(workload: Workload) -> str:
-    """Which of a sample's times counts."""
+    """Return which of a sample's times counts."""
     return "seconds" if workload.measure == "waiting" or workload.clock == "wall" else "processor"

@@ -1,5 +1,5 @@
-"""What ``make bench`` leaves behind: a table, targets and plots in docs/explanation/performance,
-and what it prints.
+"""The results of ``make bench``: a table, targets and plots in docs/explanation/performance, and
+what it prints.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PLOTTED = ("chain", "fan", "fan-50ms", "dag", "loop", "map", "growing")
 
 
 def put(page: str, name: str, text: str) -> str:
-    """The page with other text between the markers of that name."""
+    """Return the page with other text between the markers of that name."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     before, found, rest = page.partition(begin)
     assert found, f"the page has no {begin}"
@@ -59,7 +59,7 @@ def drawn(figures: Figures, contenders: Sequence[Column]) -> dict[str, str]:
 
 
 def where(figures: Figures) -> str:
-    """Where the figures come from, and of how many samples each is made."""
+    """Return where the figures come from, and of how many samples each is made."""
     counts = [len(cell.samples) for cell in figures.cells.values() if cell.samples]
     return (
         f"{figures.machine}; {min(counts)} to {max(counts)} processes for a figure."
@@ -83,7 +83,7 @@ def pages(figures: Figures, contenders: Sequence[Column], page: str) -> dict[str
 
 
 def write(figures: Figures, contenders: Sequence[Column]) -> None:
-    """All of them, in place of those that are there."""
+    """Write all of them, in place of those that are there."""
     kept = Figures.parsed(figures.as_json())  # as rounded as it will be read again
     texts = pages(kept, contenders, INDEX.read_text("utf-8"))
     for old in FOLDER.glob("*.svg"):
@@ -93,7 +93,7 @@ def write(figures: Figures, contenders: Sequence[Column]) -> None:
 
 
 def chosen(names: Sequence[str]) -> list[Workload]:
-    """The workloads of those names; all, if none is named."""
+    """Return the workloads of those names; all, if none is named."""
     unknown = [name for name in names if name not in BY_NAME]
     if unknown:
         raise SystemExit(f"no such workload: {', '.join(unknown)}; there are {', '.join(BY_NAME)}.")

@@ -43,7 +43,7 @@ STYLE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """What one column cost."""
+    """The costs of one column."""
 
     title: str
     points: tuple[tuple[float, float], ...]
@@ -80,7 +80,7 @@ class Axis:
 
 
 def duration(seconds: float) -> str:
-    """A power of ten of seconds, in words.
+    """Return a power of ten of seconds, in words.
 
     >>> duration(1e-5), duration(0.1), duration(10.0)
     ('10 µs', '100 ms', '10 s')
@@ -93,7 +93,7 @@ def duration(seconds: float) -> str:
 
 
 def plot(title: str, lines: Sequence[Line]) -> str:
-    """The SVG. Lines of fewer than two points are left out."""
+    """Return the SVG. Lines of fewer than two points are left out."""
     drawn = sorted(
         (line for line in lines if len(line.points) > 1),
         key=lambda line: (-line.points[-1][1], line.title),

@@ -39,7 +39,7 @@ class Failed(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """How much is measured."""
+    """The extent of a measurement."""
 
     rounds: int = 5
     box_seconds: float = 40.0
@@ -57,7 +57,7 @@ class Pace:
     quick: bool = False
 
     def within(self, workload: Workload, size: int) -> Pace:
-        """The same, for a workload at a size."""
+        """Return the same, for a workload at a size."""
         return (
             replace(self, box_seconds=self.box_seconds * self.far) if size in workload.far else self
         )
@@ -112,7 +112,7 @@ def said(cell: Cell) -> str:
 def turns(
     workloads: Sequence[Workload], present: Sequence[Column], number: int, pace: Pace
 ) -> Iterator[tuple[Workload, int, Column]]:
-    """Who is next: size by size, in every round another column first."""
+    """Yield the next turns: size by size, in every round another column first."""
     for workload in workloads:
         able = [column for column in present if column.can(workload)]
         if not able:
@@ -127,8 +127,8 @@ def turns(
 
 
 def hopeless(figures: Figures, workload: Workload, size: int, column: Column, pace: Pace) -> bool:
-    """Whether a smaller size took so long that this one would not fit into its time, even if it
-    cost no more for each node.
+    """Return whether a smaller size took so long that this one would not fit into its time, even if
+    it cost no more for each node.
     """
     smaller = [
         (s, figures.cells.get((workload.name, s, column.name)))
@@ -144,7 +144,7 @@ def hopeless(figures: Figures, workload: Workload, size: int, column: Column, pa
 
 
 def sample(python: Path, column: Column, workload: Workload, size: int, pace: Pace) -> Sample:
-    """One. Raises: Failed."""
+    """Return one sample. Raises: Failed."""
     with tempfile.TemporaryDirectory() as folder:
         if workload.measure == "process":
             return process(python, column, workload, Path(folder), pace)
@@ -158,7 +158,7 @@ def sample(python: Path, column: Column, workload: Workload, size: int, pace: Pa
 
 
 def process(python: Path, column: Column, workload: Workload, folder: Path, pace: Pace) -> Sample:
-    """A whole process, less one of the same interpreter that does nothing."""
+    """Measure a whole process, less one of the same interpreter that does nothing."""
     places = {
         name: getattr(column.module, name)
         for name in ("IMPORT", "COMMAND")
@@ -182,7 +182,7 @@ def process(python: Path, column: Column, workload: Workload, folder: Path, pace
 
 
 def finished(command: list[str], folder: str, pace: Pace) -> tuple[str, float, float]:
-    """What a process wrote, its time on the wall, and of the processor. Raises: Failed."""
+    """Return what a process wrote, its time on the wall, and of the processor. Raises: Failed."""
     environment = {name: value for name, value in os.environ.items() if name not in UNLIKE} | QUIET
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     try:
@@ -210,7 +210,7 @@ def finished(command: list[str], folder: str, pace: Pace) -> tuple[str, float, f
 
 
 def machine() -> str:
-    """Where the figures come from, in words."""
+    """Return where the figures come from, in words."""
     import platform
 
     named = (

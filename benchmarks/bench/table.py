@@ -35,7 +35,7 @@ class Row:
 
 
 def rows(figures: Figures) -> list[Row]:
-    """All rows for which anything was measured."""
+    """Return all rows for which anything was measured."""
     found: list[Row] = []
     for workload in WORKLOADS:
         sizes = figures.sizes(workload.name)
@@ -98,7 +98,7 @@ def table(figures: Figures, columns: Sequence[Column]) -> str:
 
 
 def passed_over(figures: Figures, columns: Sequence[Column]) -> str:
-    """A line for each column that could not take part."""
+    """Return a line for each column that could not take part."""
     by_name = {column.name: column for column in columns}
     lines: list[str] = []
     for name, why in sorted(figures.absent.items()):

@@ -1,6 +1,4 @@
-"""What is asked of axil, and whether it was reached: every verdict is computed from the figures of
-one run.
-"""
+"""Targets of axil, reached or not: every verdict is computed from the figures of one run."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ def each(
     units: float | None = None,
     what: str = "",
 ) -> Measured:
-    """A median, for each unit of work."""
+    """Return a median, for each unit of work."""
 
     def measured(figures: Figures) -> float | None:
         value = figures.of(workload, size, column, what)
@@ -75,7 +73,7 @@ def each(
 def ratio(
     above: tuple[str, int, str], below: tuple[str, int, str], what: str = "", other: str = ""
 ) -> Measured:
-    """One median by another; ``what``: of the samples, the workload's own time if empty."""
+    """Return one median by another; ``what``: of the samples, the workload's own time if empty."""
 
     def measured(figures: Figures) -> float | None:
         a, b = figures.of(*above, what), figures.of(*below, other or what)
@@ -85,13 +83,13 @@ def ratio(
 
 
 def slope(workload: str, what: str = "", column: str = "axil") -> Measured:
-    """The exponent of cost against size, from 100 on."""
+    """Return the exponent of cost against size, from 100 on."""
     return lambda figures: exponent(figures.points(workload, column, what, least=100))
 
 
 def efficiency(size: int, column: str) -> Measured:
-    """The ideal time of many runs at once, as a part of theirs: as if nothing but the bodies took
-    any.
+    """Return the ideal time of many runs at once, as a part of theirs: as if nothing but the bodies
+    took any.
     """
 
     def measured(figures: Figures) -> float | None:
@@ -102,7 +100,7 @@ def efficiency(size: int, column: str) -> Measured:
 
 
 def chain_of(column: str, name: str) -> list[Target]:
-    """What is asked of a chain of 1,000 trivial nodes."""
+    """Return the targets for a chain of 1,000 trivial nodes."""
     asked = {
         "langgraph": ("LangGraph", 50),
         "pydantic_graph": ("pydantic-graph's builder", 20),

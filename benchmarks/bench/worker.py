@@ -4,7 +4,7 @@ prints what it took as JSON.
     PYTHON -m bench.worker COLUMN WORKLOAD SIZE SECONDS
 
 Standard library alone. SECONDS: about how long a run is repeated; the median counts. The column
-does the workload once at its smallest size before, so that nobody pays for imports. An answer that
+does the workload once at its smallest size before, so that imports cost no run. An answer that
 is not right is a failure, not a figure.
 """
 
@@ -50,7 +50,7 @@ def resident() -> int:
 
 
 def peak() -> int:
-    """The most bytes of this process that were in memory."""
+    """Return the most bytes of this process that were in memory."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
         1 if sys.platform == "darwin" else 1024
     )
@@ -62,7 +62,7 @@ def on_disk(folder: Path) -> int:
 
 
 class Timed:
-    """What is measured, called again and again; the answer is checked every time."""
+    """A subject of measurement, called again and again; the answer is checked every time."""
 
     def __init__(self, workload: Workload, case: Case, act: Callable[[], Any]) -> None:
         self.workload, self.case, self.act = workload, case, act
@@ -70,7 +70,7 @@ class Timed:
         self.processor: list[float] = []
 
     async def once(self) -> None:
-        """One run."""
+        """Run it once."""
         self.case.marks.clear()
         begin, work = time.perf_counter(), time.process_time()
         answer = self.act()
@@ -167,7 +167,7 @@ def waited(column: Any, workload: Workload, size: int) -> dict[str, Any]:
 
 
 def release(module: Any) -> str:
-    """The version of what the column is about."""
+    """Return the version of what the column is about."""
     try:
         return version(module.PACKAGE) if getattr(module, "PACKAGE", "") else ""
     except PackageNotFoundError:

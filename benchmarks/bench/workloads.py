@@ -1,5 +1,5 @@
-"""What is measured: a workload is an ability that a column may have, the sizes at which it is asked
-for it, and the right answer.
+"""Workloads: a workload is an ability that a column may have, the sizes at which it is asked for
+it, and the right answer.
 
 Standard library alone: the worker reads it in the interpreters of others, too.
 """
@@ -49,11 +49,11 @@ class Workload:
     whole process, over a bare interpreter."""
 
     def case(self, size: int, folder: Path = Path()) -> Case:
-        """What a column is given."""
+        """Return what a column is given."""
         return Case(size, folder=folder, **self.settings)
 
     def labelled(self, size: int) -> str:
-        """The workload at a size, in words."""
+        """Return the workload at a size, in words."""
         return self.title.format(f"{size:,}")
 
 

@@ -1,4 +1,4 @@
-"""What bodies assign to views of the state, and what edges make of messages."""
+"""Tests of assignments to views of the state, and of messages on edges."""
 
 from __future__ import annotations
 

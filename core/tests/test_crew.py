@@ -46,7 +46,7 @@ def fan(body: Any, many: int) -> Any:
 
 
 class Turns:
-    """How often the event loop has turned while something runs."""
+    """The turns of the event loop while something runs."""
 
     count = 0
 

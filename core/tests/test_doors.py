@@ -58,14 +58,22 @@ def table(door):
 
 
 def for_type_checkers(door):
-    """Return name → (module, name there), as the block below ``TYPE_CHECKING`` imports them."""
+    """Return name → (module, name there), as the block below ``TYPE_CHECKING`` says it.
+
+    A name is imported ``as`` itself, which makes it public, or assigned to what has another name.
+    """
     tree = ast.parse(Path(importlib.import_module(door).__file__).read_text("utf-8"))
     blocks = [each for each in tree.body if isinstance(each, ast.If)]
     (block,) = [each for each in blocks if ast.unparse(each.test) == "TYPE_CHECKING"]
-    found = {}
+    found, private = {}, {}
     for each in block.body:
-        assert isinstance(each, ast.ImportFrom)
-        found |= {alias.asname or alias.name: (each.module, alias.name) for alias in each.names}
+        if isinstance(each, ast.ImportFrom):
+            for alias in each.names:
+                assert alias.asname in (None, alias.name)
+                (found if alias.asname else private)[alias.name] = (each.module, alias.name)
+        else:
+            (name,) = each.targets
+            found[name.id] = private[each.value.id]
     return found
 
 
@@ -192,9 +200,9 @@ from axil.driver import LocalEngine
 def test_without_files_load_says_what_to_install():
     code = """
 import axil
-for load in (axil.load, axil.Workflow.from_file):
+for load in (lambda: axil.load, lambda: axil.Workflow.from_file("flow.json")):
     try:
-        load("flow.json")
+        load()
     except ImportError as error:
         print(error)
 """
@@ -218,6 +226,41 @@ g.edge_to_exit(node, ["text"])
 print(tuple(g.build().invoke({"name": "world"})))
 """
     assert without(PROVIDED_BY, code) == "({'text': 'hello world'}, {'seen': 1})\n"
+
+
+CONFIGURED = """
+import os
+from axil.plugin import NotInstalled, Registry, make_component
+
+class Plain:
+    def __init__(self, n): self.n = n
+
+class Configured(Plain):
+    class Config: pass
+
+print(make_component(Plain, {"n": 1}).n, Registry(entry_points=[]).names("joins"))
+try:
+    make_component(Configured, {})
+except NotInstalled as error:
+    print(error)
+for name, value in (("AXIL_BLOCK", "axil-far"), ("AXIL_ONLY", ""), ("AXIL_CONFIG", "x.toml")):
+    os.environ[name] = value
+    try:
+        Registry()
+    except NotInstalled as error:
+        print(error)
+    del os.environ[name]
+os.environ["AXIL_CONFIG"] = ""
+print(Registry(entry_points=[]).names("joins"))
+"""
+
+
+def test_without_config_a_policy_that_is_asked_for_is_not_ignored():
+    told = "AX306 {} needs axil-config, which is not installed. Install it: pip install axil-config"
+    wanted = ("the Config of Configured", "AXIL_BLOCK", "AXIL_ONLY", "AXIL_CONFIG")
+    assert without(["axil_config"], CONFIGURED).splitlines() == [
+        "1 ()", *map(told.format, wanted), "()",
+    ]  # fmt: skip
 
 
 def test_without_inspection_a_graph_says_what_to_install_for_its_picture():

@@ -1,4 +1,4 @@
-"""What errors say, and whose turn it is."""
+"""Tests of errors: their texts and their classes."""
 
 from __future__ import annotations
 

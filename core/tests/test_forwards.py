@@ -1,4 +1,4 @@
-"""How users' functions are called: by name, or by position."""
+"""Calls of users' functions: by name, or by position."""
 
 from __future__ import annotations
 

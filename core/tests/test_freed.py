@@ -1,6 +1,4 @@
-"""What is left of a run that has ended, where the collector of garbage does not come by:
-nothing.
-"""
+"""The remains of a run that has ended, where the collector of garbage does not come by: nothing."""
 
 from __future__ import annotations
 
@@ -90,7 +88,9 @@ def test_a_run_that_has_ended_is_freed_with_whoever_held_it_last(name: str) -> N
     others = set(threading.enumerate())
 
     def settle() -> None:
-        """A thread lets go of what it did a moment after it has told what that came to."""
+        """Wait until threads have released what they held: they do so a moment after their result
+        is there.
+        """
         for thread in set(threading.enumerate()) - others:
             thread.join(60)
 

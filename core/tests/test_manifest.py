@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from axil.errors import PluginContract
+from axil.plugin import Policy
 from axil.registry.kinds import COMPONENT_KINDS, CONTRACT_VERSIONS, incompatibility
 from axil.registry.manifest import MANIFEST_FILE, Manifest, parse_manifest, read_manifest
-from axil.registry.registry import Policy, Registry
+from axil.registry.registry import Registry
 
 GIVEN = {
     "manifest": 1,

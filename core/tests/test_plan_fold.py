@@ -220,3 +220,27 @@ def test_folding_touches_each_edge_a_fixed_number_of_times(n):
     finally:
         sys.setprofile(None)
     assert calls < 60 * n + 400
+
+
+def test_folding_cycles_in_cycles_touches_each_edge_as_often_however_deep_they_are():
+    """All nodes lead to all others: as many cycles in one another as there are nodes."""
+
+    def calls_for_an_edge(n: int) -> float:
+        every = [f"n{a} n{b}" for a in range(n) for b in range(n)]
+        plan = plan_of([f"n{i}" for i in range(n)], ["in n0", *every])
+        calls = 0
+
+        def count(frame, event, arg):
+            nonlocal calls
+            calls += event == "call" and frame.f_code.co_name in ("_arc", "meet")
+
+        sys.setprofile(count)
+        try:
+            for entry in range(n):
+                plan = plan.nodes[-1].body.body(entry)
+        finally:
+            sys.setprofile(None)
+        assert not any(isinstance(node.body, CycleBody) for node in plan.nodes)
+        return calls / n**2
+
+    assert calls_for_an_edge(40) < 1.1 * calls_for_an_edge(20)

@@ -37,7 +37,7 @@ class Pair(BaseModel):
 
 
 def chain(*functions: Any, **options: Any) -> RootGraph:
-    """A builder graph of functions in a row, carrying ``message``."""
+    """Return a builder graph of functions in a row, carrying ``message``."""
     graph = RootGraph("g", **options)
     nodes = [
         graph.create_node(function, name=name)
@@ -51,7 +51,7 @@ def chain(*functions: Any, **options: Any) -> RootGraph:
 
 
 def sub_plan(body: Any, lane: str | None = None) -> Any:
-    """A plan of one node, for ``ctx.run``."""
+    """Return a plan of one node, for ``ctx.run``."""
     edges = (EdgeSpec(source="@entry", target="n"), EdgeSpec(source="n", target="@exit"))
     return compile_spec(
         GraphSpec(id="sub", nodes=(NodeSpec(id="n", body=body, lane=lane),), edges=edges)
@@ -213,7 +213,7 @@ def test_no_more_bodies_are_at_work_than_are_admitted_also_after_sub_runs():
 
 
 def twice(graph: RootGraph, **options: Any) -> tuple[Any, Any]:
-    """The paused result, and what the run comes to when its question is answered."""
+    """Return the paused result, and what the run comes to when its question is answered."""
     journal = MemoryJournal()
     paused = run_sync(graph.run({"message": ""}, journal=journal, run_id="r", **options))
     assert paused.status == "paused"

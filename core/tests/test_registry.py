@@ -15,19 +15,14 @@ import pytest
 from axil.errors import (
     ComponentBlocked,
     ComponentConflict,
-    ConfigError,
     PluginLoadError,
     Problem,
     UnknownComponent,
 )
+from axil.plugin import Policy
 from axil.registry import registry as module
-from axil.registry.registry import (
-    COMPONENT_KINDS,
-    Component,
-    Policy,
-    Registry,
-    component_index as index,
-)
+from axil.registry.kinds import COMPONENT_KINDS
+from axil.registry.registry import Component, Registry, component_index as index
 
 
 @dataclass
@@ -279,37 +274,6 @@ def test_what_is_registered_is_found_and_a_taken_name_is_refused():
             known.register("conditions", taken, 8)
 
 
-def test_policy_is_read_from_the_environment():
-    policy = Policy.from_environment(
-        {
-            "AXIL_PLUGINS": "axil-control, Acme_Flow",
-            "AXIL_BLOCK": "node:python",
-            "AXIL_PINS": "nodes:switch=Axil_Control",
-            "AXIL_ONLY": "",
-        }
-    )
-    assert policy == Policy(
-        mode="listed",
-        allow=frozenset({"axil-control", "acme-flow"}),
-        block=frozenset({"nodes:python"}),
-        pins={"nodes:switch": "axil-control"},
-        only=frozenset(),
-    )
-    assert Policy.from_environment({}) == Policy()
-    assert (
-        Policy.from_environment({"AXIL_PLUGINS_MODE": "auto", "AXIL_PLUGINS": "x"}).mode == "auto"
-    )
-
-
-@pytest.mark.parametrize(
-    "environment",
-    [{"AXIL_PLUGINS_MODE": "lax"}, {"AXIL_PINS": "switch=x"}, {"AXIL_PINS": "nodes:switch"}],
-)
-def test_a_policy_without_meaning_is_refused(environment):
-    with pytest.raises(ConfigError, match="AX135"):
-        Policy.from_environment(environment)
-
-
 def test_the_default_registry_can_be_replaced_for_a_while():
     mine = registry()
     with module.use_registry(mine):
@@ -344,7 +308,8 @@ def test_a_distribution_with_broken_metadata_costs_only_itself(tmp_path, monkeyp
 def test_a_scan_of_what_is_installed_imports_no_plugin():
     code = """
 import sys
-from axil.registry.registry import Policy, Registry
+from axil.plugin import Policy
+from axil.registry.registry import Registry
 before = set(sys.modules)
 assert "importlib_metadata" not in before
 found = Registry(Policy()).candidates()

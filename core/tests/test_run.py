@@ -44,7 +44,7 @@ def run(flow: Workflow, input: Any = None, **options: Any) -> Result:
 
 
 def task(id: str, call: Any, **more: Any):
-    """An async node whose body gets the context."""
+    """Return an async node whose body gets the context."""
     return node(id, call, mode="async", ctx=True, **more)
 
 

@@ -17,7 +17,7 @@ def graphs(draw: st.DrawFn) -> list[list[int]]:
 
 
 def reach(graph: list[list[int]], start: int) -> set[int]:
-    """All that one or more edges lead to."""
+    """Return the targets of one or more edges."""
     seen: set[int] = set()
     stack = [start]
     while stack:

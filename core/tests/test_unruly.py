@@ -55,7 +55,7 @@ def test_what_would_end_a_process_ends_its_node(body, error, told):
 
 
 async def deaf(inputs):
-    """Goes on whatever it is told."""
+    """Ignore cancellation."""
     while True:
         try:
             await asyncio.sleep(3600)

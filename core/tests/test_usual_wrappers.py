@@ -1,4 +1,4 @@
-"""Which nodes the wrappers of a graph go around."""
+"""The nodes that the wrappers of a graph apply to."""
 
 from __future__ import annotations
 

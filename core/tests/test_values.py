@@ -37,11 +37,6 @@ class Logs(RuleBasedStateMachine):
         log, model = data.draw(st.sampled_from(self.pairs))
         self.pairs.append((log.extended(items), model + items))
 
-    @rule(data=st.data(), key=st.integers(0, 9))
-    def look_up(self, data, key):
-        log, model = data.draw(st.sampled_from(self.pairs))
-        assert log.has(key, lambda item: item) == (key in model)
-
     @rule()
     def compare(self):
         for log, model in self.pairs:

@@ -1,4 +1,4 @@
-"""What bodies see: copied when touched, the same object from then on, and never the state's own."""
+"""Views of the state: copied when touched, the same object from then on, never the state's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``build`` shows of the check's warnings."""
+"""Warnings of the check that ``build`` shows."""
 
 from __future__ import annotations
 

@@ -379,7 +379,7 @@ def test_a_cancelled_run_raises_from_the_sync_door():
 
 
 class SlowPart:
-    """A component that waits, where it is told to."""
+    """A component that waits where it is asked to."""
 
     def __init__(self, said: list[str], name: str, *, slow: str = "") -> None:
         self.said, self.name, self.slow = said, name, slow

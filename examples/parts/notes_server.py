@@ -1,4 +1,4 @@
-"""A tiny MCP server: notes that can be looked up, and a tool that nobody has to offer.
+"""A tiny MCP server: notes that can be looked up, and a tool that no client has to offer.
 
 Needs the package ``mcp``.
 """

@@ -1,5 +1,5 @@
-"""What workflow files of DevAll need, and how they end: found out by reading and by running them,
-and written down as a table.
+"""Needs and ends of DevAll's workflow files: found out by reading and by running them, and written
+down as a table.
 
     python -m tests.conformance.devall_corpus       writes the table into docs/reference/devall.md
 
@@ -102,7 +102,7 @@ class Service:
 
 
 def stand_in(name: str) -> Tool:
-    """A tool that is declared in files and never called by their scripts."""
+    """Return a tool that is declared in files and never called by their scripts."""
     return Tool(
         name=name,
         description="",
@@ -121,7 +121,7 @@ def outside(*functions: str) -> dict[tuple[str, str], Any]:
 
 
 def registry(around: Mapping[tuple[str, str], Any]) -> Registry:
-    """All that is installed, but for what ``around`` holds: that is taken instead."""
+    """Return all that is installed, but for what ``around`` holds: that is taken instead."""
     installed = [
         each
         for each in importlib_metadata.entry_points()
@@ -159,7 +159,7 @@ def nothing_missing() -> Iterator[None]:
 
 @dataclass(kw_only=True)
 class Needs:
-    """What a file names that it does not hold."""
+    """The names in a file that it does not define."""
 
     variables: set[str] = field(default_factory=set)
     providers: set[str] = field(default_factory=set)
@@ -179,7 +179,7 @@ class Needs:
 
 
 def needs_of(spec: GraphSpec, using: Registry) -> Needs:
-    """What a graph needs, and the graphs inside it."""
+    """Return what a graph needs, and the graphs inside it."""
     needs = Needs(variables=set(spec.extras.get("environment", ())))
     for store in spec.extras.get("memory") or ():
         config = store.get("config") or {}
@@ -236,7 +236,7 @@ def _agent(config: Mapping[str, Any], needs: Needs) -> None:
 
 
 def run(file: Path, using: Registry) -> tuple[Result, Scripted]:
-    """The file, run to its end with stand-ins."""
+    """Return the file, run to its end with stand-ins."""
     clock = JumpingClock()
     script = Scripted(dict(SCRIPTS.get(file.name, {})), sleep=clock.sleep)
     with tempfile.TemporaryDirectory() as temporary, nothing_missing(), script.everywhere():
@@ -258,7 +258,7 @@ def run(file: Path, using: Registry) -> tuple[Result, Scripted]:
 
 
 def furnished(folder: Path) -> Path:
-    """The files in a folder of their own, and beside them what they look for there."""
+    """Return the files in a folder of their own, and beside them what they look for there."""
     shutil.copytree(CORPUS, folder)
     folder.chmod(0o755)
     for each in folder.rglob("*"):
@@ -274,7 +274,7 @@ def furnished(folder: Path) -> Path:
 
 
 def ended(file: Path, using: Registry) -> str:
-    """How the file ended, in words."""
+    """Return how the file ended, in words."""
     try:
         result, script = run(file, using)
     except AxilError as error:
@@ -284,7 +284,7 @@ def ended(file: Path, using: Registry) -> str:
 
 
 def told(error: AxilError) -> str:
-    """An error in a cell: its ids, and where."""
+    """Return an error in a cell: its ids, and where."""
     problems = error.problems if isinstance(error, SpecError) else [getattr(error, "problem", None)]
     found = Counter(
         f"{p.id} `{p.where.rpartition(' ')[2].rstrip(':')}`" for p in problems if p is not None
@@ -295,7 +295,7 @@ def told(error: AxilError) -> str:
 
 
 def shown(file: Path) -> str:
-    """What the page calls a file: those that were changed so that they ask no service are
+    """Return what the page calls a file: those that were changed so that they ask no service are
     marked.
     """
     home, *rest = file.relative_to(CORPUS).parts
@@ -303,7 +303,7 @@ def shown(file: Path) -> str:
 
 
 def row(file: Path) -> str:
-    """The table's line for a file."""
+    """Return the table's line for a file."""
     name = shown(file)
     using = registry(outside("get_weather", "get_city_num"))
     try:
@@ -314,24 +314,24 @@ def row(file: Path) -> str:
 
 
 def table(files: Sequence[Path]) -> str:
-    """The table of files."""
+    """Return the table of files."""
     return "\n".join(["| file | needs | with stand-ins |", "|---|---|---|", *map(row, files)])
 
 
 def functions() -> str:
-    """The table of functions."""
+    """Return the table of functions."""
     return "\n".join(f"| `{name}` | `{tool}` |" for name, tool in sorted(TOOLS.items()))
 
 
 def between(page: str, name: str) -> str:
-    """What stands between two markers of the page."""
+    """Return what stands between two markers of the page."""
     return (
         page.partition(f"<!-- {name}: begin -->")[2].partition(f"<!-- {name}: end -->")[0].strip()
     )
 
 
 def written(page: str, **parts: str) -> str:
-    """The page with new parts between their markers."""
+    """Return the page with new parts between their markers."""
     for name, text in parts.items():
         before, begin, rest = page.partition(f"<!-- {name}: begin -->")
         _, end, after = rest.partition(f"<!-- {name}: end -->")

@@ -26,8 +26,8 @@ absent = pytest.mark.skipif(
 
 @cache
 def cases(system: str) -> dict[str, dict[str, Any]]:
-    """The recorded cases of ``masfactory``, ``evofabric`` or ``chatdev`` by name; none where the
-    folder is absent.
+    """Return the recorded cases of ``masfactory``, ``evofabric`` or ``chatdev`` by name; none where
+    the folder is absent.
     """
     file = SHARED / "cases" / f"{system}.json"
     if not file.is_file():
@@ -94,7 +94,7 @@ def dependent(spec: GraphSpec, name: str = "") -> set[frozenset[str]]:
 
 
 def all_names(spec: GraphSpec, name: str = "") -> set[str]:
-    """The names of all nodes, those in nested graphs included."""
+    """Return the names of all nodes, those in nested graphs included."""
     found: set[str] = set()
     for node in spec.nodes:
         found.add(f"{name}_controller" if node.id == "controller" else node.id)
@@ -119,5 +119,5 @@ def assert_same_order(
 
 
 def pairs_of(names: Iterable[str]) -> set[frozenset[str]]:
-    """Every pair: a total order."""
+    """Return every pair: a total order."""
     return {frozenset(pair) for pair in combinations(set(names), 2)}

@@ -41,7 +41,7 @@ Log = list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]]
 
 
 def watcher(log: Log) -> type:
-    """A wrapper that notes what a body got and gave."""
+    """Return a wrapper that notes what a body got and gave."""
 
     class Watching:
         wants_ctx = True
@@ -85,7 +85,7 @@ def seen(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def watched(spec: GraphSpec) -> GraphSpec:
-    """The graph with the wrapper around every body, inside the node's inbox."""
+    """Return the graph with the wrapper around every body, inside the node's inbox."""
     nodes = []
     for node in spec.nodes:
         inside = 1 if node.wrappers and node.wrappers[0].type == "inbox" else 0
@@ -99,17 +99,17 @@ def watched(spec: GraphSpec) -> GraphSpec:
 
 
 def get_weather(city_num: int) -> dict[str, Any]:
-    """The weather of a city."""
+    """Return the weather of a city."""
     return {"city_num": city_num, "temperature": 15, "unit": "celsius"}
 
 
 def get_city_num(city: str) -> dict[str, Any]:
-    """The number of a city."""
+    """Return the number of a city."""
     return {"city": city, "city_num": 1}
 
 
 def execute_code(code: str) -> str:
-    """What a program prints."""
+    """Return what a program prints."""
     return f"[ran {len(code)} characters]"
 
 
@@ -121,7 +121,7 @@ OUTSIDE: dict[tuple[str, str], Any] = {
 
 
 def registry(log: Log) -> Registry:
-    """All that is installed, and what the recordings need."""
+    """Return all that is installed, and what the recordings need."""
     return known({**OUTSIDE, ("wrappers", "watched"): watcher(log)})
 
 
@@ -147,7 +147,7 @@ class Told:
 
 
 def run(case: dict[str, Any], folder: Path, *, scripted: bool = True) -> Told:
-    """The case's file, loaded and run to its end, or to its error."""
+    """Return the case's file, loaded and run to its end, or to its error."""
     (folder / "flow.yaml").write_text(case["yaml"], "utf-8")
     for name, text in case.get("files", {}).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
-"""What DevAll's study says beyond its recorded runs, and what axil does where DevAll races, stalls
-or guesses.
+"""Statements of DevAll's study beyond its recorded runs, and what axil does where DevAll races,
+stalls or guesses.
 """
 
 from __future__ import annotations
@@ -331,8 +331,8 @@ def test_two_start_nodes_in_one_cycle_are_an_error(tmp_path):
 
 
 def test_queued_data_of_a_cycle_that_was_left_waits_for_its_next_entry(tmp_path):
-    """Payloads that reach nobody in a round wait for the next; so they do when the cycle is entered
-    again.
+    """Payloads that reach no node in a round wait for the next; so they do when the cycle is
+    entered again.
     """
     edges = [
         "O->A",

@@ -135,7 +135,7 @@ def gives(value: Any) -> Callable[[Any], Any]:
 
 @dataclass
 class Expected:
-    """What axil gives: of the recording where nothing else is said."""
+    """The results expected of axil: those of the recording where nothing else is said."""
 
     made: Callable[[], Flow]
     state: dict[str, Any] | None = None

@@ -1,5 +1,5 @@
-"""What EvoFabric's study says beyond its recorded runs: fields, filters, merges, routers, nodes and
-failures.
+"""Statements of EvoFabric's study beyond its recorded runs: fields, filters, merges, routers, nodes
+and failures.
 """
 
 from __future__ import annotations

@@ -531,8 +531,8 @@ def test_a_loop_goes_on_in_the_round_in_which_it_stopped():
 
 
 def test_a_value_that_the_journal_cannot_hold_is_refused_at_commit():
-    """What is applied is what was recorded: a value that the journal cannot hold exactly is refused
-    at commit.
+    """Recorded values are applied: a value that the journal cannot hold exactly is refused at
+    commit.
     """
     g = RootGraph("g")
     custom(g, "n", giving({"x": object()}))

@@ -101,7 +101,7 @@ def write(folder: Path) -> None:
 
 
 def names() -> dict[str, Any]:
-    """The names that fragments use."""
+    """Return the names that fragments use."""
 
     def get_utc_now() -> str:
         """Give the time."""

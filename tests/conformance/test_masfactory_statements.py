@@ -1,4 +1,4 @@
-"""What MASFactory's study says beyond its recorded runs: closure at every depth, loops, scopes,
+"""Statements of MASFactory's study beyond its recorded runs: closure at every depth, loops, scopes,
 sane where it is not.
 """
 
@@ -310,7 +310,7 @@ Values = dict[str, Any]
 def scoped(
     outer: Values, inner: Values | None, pull: Any, push: Any, writes: Values
 ) -> tuple[Values, Values]:
-    """What a node in a subgraph sees, and the root's attributes after it wrote ``writes``."""
+    """Return what a node in a subgraph sees, and the root's attributes after its ``writes``."""
     g = RootGraph("g", attributes=outer)
     sub = g.create_node(Graph, name="sub", attributes=inner, pull_keys=pull, push_keys=push)
     seen: dict[str, Any] = {}

@@ -27,7 +27,7 @@ _BACK = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What random workflows may have."""
+    """The features that random workflows may have."""
 
     cycles: bool = True
     depth: int = 2

@@ -76,7 +76,7 @@ class Edge:
 
     @property
     def asks(self) -> bool:
-        """Whether it has a condition."""
+        """True if it has a condition."""
         return self.source != ENTRY and (self.modulus > 0 or not all(self.table))
 
 

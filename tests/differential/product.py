@@ -81,7 +81,7 @@ FILED = {
 
 
 class Failure(Exception):
-    """What a failing node raises."""
+    """The exception of a failing node."""
 
 
 @dataclass

@@ -11,7 +11,7 @@ from . import ways
 from .generation import random_graph
 from .graphs import ENTRY, EXIT, Edge, Graph, Node
 
-GRAPHS = 100_000 if ways.LONG else 2_000
+GRAPHS = 100_000 if ways.LONG else 1_000
 BLOCK = 500 if ways.LONG else 50
 """Workflows of one test: small, so that they spread over processes."""
 MOST = 1 if ways.LONG else 4
@@ -34,12 +34,12 @@ def test_random_workflows_come_to_the_same_in_all_ways(first: int):
             pytest.fail(ways.report(graph, seed, found), pytrace=False)
 
 
-def test_every_way_is_taken_for_hundreds_of_workflows():
+def test_every_way_is_taken_for_many_workflows():
     taken = dict.fromkeys(ways.WAYS, 0)
-    for seed in range(2_000):
+    for seed in range(1_000):
         for way in ways.choice(random_graph(seed), seed, 4):
             taken[way.name] += 1
-    assert min(taken.values()) >= 100, taken
+    assert min(taken.values()) >= 50, taken
 
 
 def test_a_workflow_that_files_can_express_is_shown_as_one():

@@ -18,9 +18,19 @@ from tests.internals import internal
 from . import ways
 from .generation import random_graph
 
-cycles, joins, journal, planner, scopes, slots, state, subgraphs = map(
+barriers, cycles, joins, journal, machine, planner, scopes, state, subgraphs = map(
     internal,
-    ("cycles", "joins", "journal", "planner", "scopes", "slots", "state", "subgraphs"),
+    (
+        "barriers",
+        "cycles",
+        "joins",
+        "journal",
+        "machine",
+        "planner",
+        "scopes",
+        "state",
+        "subgraphs",
+    ),
 )
 GRAPHS = 2_000
 Patch = pytest.MonkeyPatch
@@ -88,13 +98,13 @@ def all_fires_with_one_live_edge(patch: Patch) -> None:
 
 @fault(IN_TIME)
 def a_gate_fires_with_the_first_edge_that_is_decided(patch: Patch) -> None:
-    begin = slots.Ports.__init__
+    begin = machine.Machine.__init__
 
-    def begins(self: Any, plan: Any, *given: Any) -> None:
-        begin(self, plan, *given)
+    def begins(self: Any, plan: Any, *given: Any, **more: Any) -> None:
+        begin(self, plan, *given, **more)
         self._waits = [min(1, waits) for waits in self._waits]
 
-    patch.setattr(slots.Ports, "__init__", begins)
+    patch.setattr(machine.Machine, "__init__", begins)
 
 
 @fault()
@@ -113,20 +123,20 @@ def a_skipped_node_sends_no_dead_tokens(patch: Patch) -> None:
                 return settled(self)
             self._closed(unit)
 
-    settled = slots.Ports._settle
-    patch.setattr(slots.Ports, "_settle", settle)
+    settled = machine.Machine._settle
+    patch.setattr(machine.Machine, "_settle", settle)
 
 
 @fault(IN_TIME)
 def tokens_are_taken_in_the_order_of_their_arrival(patch: Patch) -> None:
-    patch.setattr(slots, "_BY_EDGE", lambda token: 0)
-    patch.setattr(slots.Ports, "_place", lambda self, token: 0)
+    patch.setattr(machine, "_BY_EDGE", lambda token: 0)
+    patch.setattr(machine.Machine, "_place", lambda self, token: 0)
 
 
 @fault()
 def ordinals_count_arrivals(patch: Patch) -> None:
     arrivals = count()
-    patch.setattr(slots, "next_ordinal", lambda position, source: (next(arrivals),))
+    patch.setattr(machine, "next_ordinal", lambda position, source: (next(arrivals),))
 
 
 # ------------------------------------------------------------------------------------- cycles
@@ -162,7 +172,7 @@ def a_cycle_turns_once_more_than_its_limit(patch: Patch) -> None:
 
 @fault()
 def nodes_above_one_that_may_leave_do_not_wait(patch: Patch) -> None:
-    patch.setattr(slots.Barrier, "holds", lambda self, level: False)
+    patch.setattr(barriers.Barrier, "holds", lambda self, level: False)
 
 
 @fault()
@@ -198,12 +208,12 @@ def a_wave_is_cut_off_in_the_order_of_arrival(patch: Patch) -> None:
             parts[0 if self._count(due[0]) else 1].append(due)
         return parts
 
-    patch.setattr(slots.Turns, "wave", wave)
+    patch.setattr(barriers.Turns, "wave", wave)
 
 
 @fault(IN_TIME)
 def a_wave_begins_while_others_are_at_work(patch: Patch) -> None:
-    patch.setattr(slots.Turns, "is_quiet", lambda self, unit, opens: bool(self._held.get(unit)))
+    patch.setattr(barriers.Turns, "is_quiet", lambda self, unit, opens: bool(self._held.get(unit)))
 
 
 # ------------------------------------------------------------------------------------- states
@@ -259,13 +269,13 @@ def paths_are_joined_in_the_order_in_which_they_ended(patch: Patch) -> None:
         def sort(self, **given: Any) -> None:
             """Leave the order as it is."""
 
-    begin = slots.Ports.__init__
+    begin = machine.Machine.__init__
 
-    def begins(self: Any, plan: Any, *given: Any) -> None:
-        begin(self, plan, *given)
+    def begins(self: Any, plan: Any, *given: Any, **more: Any) -> None:
+        begin(self, plan, *given, **more)
         self._ended = Unsorted()
 
-    patch.setattr(slots.Ports, "__init__", begins)
+    patch.setattr(machine.Machine, "__init__", begins)
 
 
 @fault()

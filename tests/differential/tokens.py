@@ -14,7 +14,7 @@ Ordinal = tuple[int, ...]
 
 
 class Token(NamedTuple):
-    """What an edge carries.
+    """The content of an edge.
 
     ``state`` is None where it waited since an earlier round, or came from outside the cycle.
     """
@@ -36,7 +36,7 @@ class Left(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """What a scope leaves behind."""
+    """The result of a scope."""
 
     state: State
     exits: list[Left]

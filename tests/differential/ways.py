@@ -311,7 +311,7 @@ def importable() -> Iterator[None]:
 
 
 class Broken(Exception):
-    """What a journal raises that is made to break."""
+    """The exception of a journal that is made to break."""
 
 
 @dataclass
@@ -539,7 +539,7 @@ async def _owned(case: Case, workflow: Workflow, journal: Any) -> Result:
 async def _looked_after(
     case: Case, engine: LocalEngine, clock: VirtualClock, looks: Iterable[int]
 ) -> Result | None:
-    """Answer what a run asks; return what it came to, if it ended within these looks."""
+    """Answer the questions of a run; return its result, if it ended within these looks."""
     ended = asyncio.ensure_future(engine.result("r"))
     for _ in looks:
         await clock.sleep(0.5)

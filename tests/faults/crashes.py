@@ -4,10 +4,10 @@ is wrong with what came of it.
 Theory of operation
 -------------------
 A *point* is a place that a process passes while a run is at work: an entry is taken, a statement
-goes to the database, the disk is waited for, a body tells the world something. Nobody lists them: a
-run is watched once from its beginning to its end, and what it passed are the points, each with how
-often it had been passed before. Then, for each of them, a process is begun that goes as far as that
-point, and there
+goes to the database, the disk is waited for, a body writes something. There is no list of
+them: a run is watched once from its beginning to its end, and what it passed are the points, each
+with how often it had been passed before. Then, for each of them, a process is begun that goes as
+far as that point, and there
 
 - ``kill``: is gone, by SIGKILL;
 - ``raise``: meets an error; ``stop``: a KeyboardInterrupt;
@@ -16,7 +16,7 @@ point, and there
 - ``sleep``: does not come back until another process has taken its run over and ended it, and then
   goes on as if nothing were.
 
-What it left is gone on with by a fresh process, as its client would, and held to the laws that
+What it left is continued by a fresh process, as its client would, and held to the laws that
 ``heir`` looks at. Starting an interpreter takes much longer than a run does, so all of them are
 forks of this one, which has no thread, no loop and no connection.
 
@@ -78,12 +78,12 @@ class Case:
     """One of ``BUGS``, that the laws are to find."""
 
     def whole(self, folder: Path) -> Path:
-        """Where it is written what comes of the run if nothing happens to it."""
+        """Return the file that holds the expected results of the run if nothing happens to it."""
         return folder / f"whole-{self.owner}-{self.sync}.json"
 
 
 class Trouble(OSError):
-    """What a point raises."""
+    """The exception of a point."""
 
 
 def doomed(case: Case, folder: Path, hung: int, woken: int) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def told(result: Result) -> Any:
 
 
 def came_to(whole: dict[str, Any], result: Any, facts: list[Any]) -> Iterator[str]:
-    """What differs from the run that nothing happened to: its result, and what is recorded as
+    """Yield what differs from the run that nothing happened to: its result, and what is recorded as
     done.
     """
     if result != whole["result"]:
@@ -194,7 +194,7 @@ def went(
     left: list[Entry],
     before: list[dict[str, Any]],
 ) -> Iterator[str]:
-    """What should not have been done, by who is gone or by who went on."""
+    """Yield what should not have been done, by who is gone or by who went on."""
     done, steps = (
         {str(entry.activation) for entry in left if entry.kind == kind} for kind in ("done", "step")
     )
@@ -215,9 +215,9 @@ def went(
 def counted(
     whole: dict[str, Any], lines: list[dict[str, Any]], times: int, facts: list[Any]
 ) -> Iterator[str]:
-    """Whether things have their keys, and happened no oftener than they may: ``times``, of what
-    must not be repeated; of the rest once more than usual, or as often as the run was gone on with,
-    as its record (``facts``) says: who asks, asks anew each time.
+    """Yield whether things have their keys, and happened no oftener than they may: ``times``, of
+    what must not be repeated; of the rest once more than usual, or as often as the run was gone on
+    with, as its record (``facts``) says: who asks, asks anew each time.
     """
     begun = 1 + sum(fact[0] == "resumed" for fact in facts)
     keys = {
@@ -336,7 +336,7 @@ class Server:
         """
 
     def case(self, case: Case) -> dict[str, Any]:
-        """Whether the point was reached, and what is wrong."""
+        """Return whether the point was reached, and what is wrong."""
         self.count += 1
         folder = self.folder / str(self.count)
         whole = case.whole(self.folder).with_suffix("")
@@ -368,7 +368,7 @@ class Server:
                 os.close(handle)
 
     def watched(self, case: Case) -> dict[str, Any]:
-        """The points of a run that nothing happens to; what comes of it is written down."""
+        """Return the points of a run that nothing happens to; what comes of it is written down."""
         folder = case.whole(self.folder).with_suffix("")
         folder.mkdir()
         whole = ended(
@@ -422,8 +422,8 @@ class Server:
         ]
 
     def after(self, case: Case, folder: Path, left: dict[str, Any]) -> list[str]:
-        """When who slept has gone on: nothing of the run has changed, and it has not taken it for
-        its own.
+        """Check the run after a sleeper has continued: nothing of the run has changed, and it has
+        not taken it for its own.
         """
         # there is none, where it had not yet taken the run for its own: then it goes on as anybody
         # may
@@ -444,8 +444,8 @@ class Server:
         return json.loads(case.whole(self.folder).read_text("utf-8"))
 
     def said(self, case: Case, left: dict[str, Any]) -> list[str]:
-        """What is wrong with what a process says that was to come to no good end: it may have come
-        to the right one.
+        """Return what is wrong with what a process says that was to come to no good end: it may
+        have come to the right one.
         """
         result = left.get("result")
         is_wrong = bool(result) and result[0] == "done" and result != self.whole(case)["result"]
@@ -453,7 +453,7 @@ class Server:
 
 
 def broken(came: dict[str, Any]) -> list[str]:
-    """What a process says is wrong, or that it broke otherwise than it may."""
+    """Return what a process says is wrong, or that it broke otherwise than it may."""
     return [*came.get("faults", ()), *([came["broke"]] if "broke" in came else [])]
 
 

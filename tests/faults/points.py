@@ -1,4 +1,4 @@
-"""What a process passes while a run is at work, watched; and a run that passes all there is."""
+"""The points that a process passes while a run is at work; and a run that passes all there is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ before it is free.
 
 
 class Points:
-    """Those that this process has passed, and what happens at one of them."""
+    """The points that this process has passed, with an act at one of them."""
 
     def __init__(self, at: str = "", act: Callable[[], bool] = lambda: False) -> None:
         self.at, self.act = at, act
@@ -53,7 +53,7 @@ class Points:
 def watch(points: Points, safe: Callable[[int], None]) -> None:
     """Make a point of all that this process does to its journal.
 
-    ``safe``: told how many entries a run was promised to be kept.
+    ``safe`` gets the number of entries that a run was promised to be kept.
     """
 
     def around(owner: Any, name: str, said: Callable[..., str], *, after: bool = True) -> None:
@@ -120,7 +120,7 @@ def watch(points: Points, safe: Callable[[int], None]) -> None:
 
 @dataclass
 class World:
-    """What bodies do to it, as lines of a file; and what happens to a body while it does."""
+    """The effects of bodies, as lines of a file, with an act while they happen."""
 
     path: Path
     who: str
@@ -170,8 +170,8 @@ SENT = {"pays": {"paid": 5}, "posts": 7}
 
 
 def orders() -> RootGraph:
-    """A fan of a body, a step, a question, a large value, two with effects outside and a loop; a
-    body in a thread joins them.
+    """Return a fan of a body, a step, a question, a large value, two with effects outside and a
+    loop; a body in a thread joins them.
     """
 
     async def start(inputs: Any, ctx: Any) -> dict[str, Any]:
@@ -256,8 +256,8 @@ ORDERS = orders()
 
 
 def answered(question: Any, world: World) -> Any:
-    """What a person says, who looks at the world before they say that something is to be done
-    again.
+    """Return what a person says, who looks at the world before they say that something is to be
+    done again.
     """
     if question.kind != "uncertain":
         return 2
@@ -279,7 +279,7 @@ async def by_itself(journal: Any, world: World) -> Result:
 
 
 async def by_engine(journal: Any, world: World) -> Result:
-    """The same, by an engine."""
+    """Return the same, by an engine."""
     loop = asyncio.get_running_loop()
     async with LocalEngine(journal, [ORDERS], deps=world) as engine:
         world.cancel = lambda: (

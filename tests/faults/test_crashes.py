@@ -54,8 +54,8 @@ class Crashes:
         return json.loads(self._process.stdout.readline())
 
     def points(self, owner: str, sync: str, how: str) -> list[str]:
-        """Those that it makes sense to do this at: nobody takes over from a sleeper that holds the
-        lock between processes.
+        """Return the points at which this makes sense: no process takes over from a sleeper that
+        holds the lock between processes.
         """
         if (owner, sync) not in self._watched:
             self._watched[owner, sync] = self.ask(how="", owner=owner, sync=sync)

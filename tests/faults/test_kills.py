@@ -57,8 +57,8 @@ def killed(seconds: float) -> None:
 
 
 def factory(path: Path, rounds: int = 3) -> RootGraph:
-    """A fan, a loop and a join; every body tells the world that it ran, with its key, and takes a
-    moment.
+    """Return a fan, a loop and a join; every body tells the world that it ran, with its key, and
+    takes a moment.
     """
 
     async def tell(ctx: Any, say: str) -> None:
@@ -162,9 +162,7 @@ steps; what is kept of what is over.
     ],
 )
 def test_runs_outlive_being_killed_again_and_again(tmp_path, sync):
-    """What was recorded never runs again; what was under way runs again under the same key; the end
-    is the same.
-    """
+    """Recorded firings never run again; others run again with the same key; the end is the same."""
     chance = random.Random(20)
     told, folder = tmp_path / "told", tmp_path / "j"
     kills, done = 0, dict[tuple[str, str], int]()

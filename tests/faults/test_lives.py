@@ -1,5 +1,5 @@
-"""The lives of runs in one database: begun, broken off, gone on with, answered, cancelled, taken
-over, forked, pruned, in any order.
+"""The lives of runs in one database: begun, broken off, resumed, answered, cancelled, taken over,
+forked, pruned, in any order.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ Told = list[tuple[str, str, str]]
 
 @dataclass
 class Deps:
-    """What bodies tell the world, and what happens while the last but one of them is at work."""
+    """The effects of bodies, with an act while the last but one of them is at work."""
 
     told: Told
     during: Callable[[], Awaitable[None]] | None = None
 
 
 def letters() -> RootGraph:
-    """A fan with a step, a question and a loop, and a join of them."""
+    """Return a fan with a step, a question and a loop, and a join of them."""
 
     def tell(ctx: Any) -> None:
         ctx.deps.told.append((ctx.run_id, str(ctx.activation), ctx.key()))
@@ -162,9 +162,7 @@ class Dying(SqliteJournal):
         return book
 
     def die(self) -> None:
-        """What a process leaves that is no more: an open claim, and nothing that was not
-        written.
-        """
+        """End as a killed process does, leaving an open claim, and nothing that was not written."""
         self._closing.detach()
         if self.writer._thread is not None:
             self.writer._asked.put(None)
@@ -174,7 +172,7 @@ class Dying(SqliteJournal):
 
 @dataclass
 class Life:
-    """What is known of a run without looking at the journal."""
+    """The facts about a run that are known without its journal."""
 
     n: int
     status: str = "open"
@@ -304,7 +302,7 @@ class Lives(RuleBasedStateMachine):
         self.saw(run)
 
     def is_left_behind(self, run: str) -> bool:
-        """Whether it has not ended well, and its thread has gone on without it."""
+        """Return whether it has not ended well, and its thread has gone on without it."""
         life = self.lives[run]
         return (
             bool(life.thread)
@@ -334,7 +332,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(target=runs, n=st.integers(0, 3), death=deaths, thread=st.sampled_from(("", "t")))
     def submit(self, n: int, death: Any, thread: str) -> str:
-        """A run begins, behind the last of its thread, and may break off anywhere."""
+        """Begin a run behind the last of its thread; it may break off anywhere."""
         run = self.named(Life(n, thread=thread))
         self.go(run, death)
         return run
@@ -351,9 +349,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(run=runs, answer=st.integers(1, 3), death=deaths)
     def answer(self, run: str, answer: int, death: Any) -> None:
-        """Somebody answers; the first answer that is written is the one that counts, and another is
-        refused.
-        """
+        """Answer a question; the first answer that is written counts, and another is refused."""
         life = self.lives[run]
         if life.answer not in (None, answer):
             with pytest.raises(JournalError, match="AX521"):
@@ -374,7 +370,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(run=runs)
     def cancel(self, run: str) -> None:
-        """It is ended from outside; nothing of it is lost, and it can be gone on with."""
+        """End it from outside; nothing of it is lost, and it can be resumed."""
         if self.lives[run].lost:
             return
         if self.is_left_behind(run):
@@ -387,7 +383,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(run=runs)
     def cancel_at_work(self, run: str) -> None:
-        """It is ended while a body is at work, and can be gone on with."""
+        """End it while a body is at work; it can be resumed."""
 
         async def during() -> None:
             assert self.begun is not None
@@ -410,7 +406,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(target=runs, run=runs, share=st.floats(0.0, 1.0))
     def fork(self, run: str, share: float) -> Any:
-        """Another run begins with a part of it."""
+        """Begin another run with a part of it."""
         life = self.lives[run]
         if life.lost:
             return multiple()
@@ -423,8 +419,8 @@ class Lives(RuleBasedStateMachine):
 
     @rule(run=consumes(runs))
     def forget(self, run: str) -> None:
-        """It is dropped; whoever opened it before cannot go on with it, even where a run of its
-        name has begun anew.
+        """Drop it; a holder that opened it before cannot continue it, even where a run of its name
+        has begun anew.
         """
         life = self.lives.pop(run)
         if life.lost:
@@ -456,7 +452,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(run=runs)
     def another_holder(self, run: str) -> None:
-        """While it is at work nobody else goes on with it, forgets it, or begins it again."""
+        """Check that no other holder resumes, forgets or restarts it while it is at work."""
         tried = 0
 
         async def during() -> None:
@@ -526,13 +522,13 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        """The journal's process ends, and another comes."""
+        """End the journal's process, and start another."""
         self.journal.close()
         self.journal = SqliteJournal(self.folder, sync=self.sync)
 
     @rule(hours=st.sampled_from((-24 * 365, -1, 1, 24 * 3650)))
     def the_clock_jumps(self, hours: int) -> None:
-        """Somebody sets the clock on the wall."""
+        """Set the wall clock."""
         self.jumped += hours * 3600
 
     # -- what always holds
@@ -562,7 +558,7 @@ class Lives(RuleBasedStateMachine):
 
 
 class FullLives(Lives):
-    """Where safe means on the disk, and a thread writes."""
+    """Lives with a journal that a thread writes to the disk."""
 
     sync: Sync = "full"
 

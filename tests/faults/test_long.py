@@ -47,7 +47,7 @@ class Life:
     def lived(
         self, rounds: int, *, mode: str = "inline", sync: Literal["full", "normal"] = "full"
     ) -> Life:
-        """One node that leads back to itself, counts, and keeps something for itself."""
+        """Return one node that leads back to itself, counts, and keeps something for itself."""
 
         async def later(task: Any, ctx: Any) -> Out:
             return self.turn(task)
@@ -105,7 +105,7 @@ def test_memory_and_database_are_bounded_however_long_a_kept_run_turns(
 
 
 def test_a_long_loop_that_broke_off_goes_on_at_once(tmp_path):
-    """What is read to go on is what is left of the record, not all that ever happened."""
+    """A resumed run reads what is left of the record, not its whole history."""
     rounds = 3_000
 
     class Gone(KeyboardInterrupt):

@@ -42,7 +42,7 @@ def cases(folder: Path, seed: int, count: int):
 
 
 def fault_of(arguments: list[str]) -> str:
-    """What is wrong with how a command ends; empty: nothing."""
+    """Return what is wrong with how a command ends; empty: nothing."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):

@@ -74,7 +74,7 @@ def pip(python: Path | str, *arguments: object) -> None:
 
 
 def build_wheels(members: dict[str, tuple[Path, dict[str, Any]]]) -> dict[str, Path]:
-    """One wheel per member in dist/, built with the backend of this environment."""
+    """Return one wheel per member in dist/, built with the backend of this environment."""
     shutil.rmtree(DIST, ignore_errors=True)
     pip(
         sys.executable,
@@ -89,7 +89,7 @@ def build_wheels(members: dict[str, tuple[Path, dict[str, Any]]]) -> dict[str, P
 
 
 def faults_of(wheel: Path, name: str, has_code: bool) -> list[str]:
-    """What is missing from a wheel, or should not be in it."""
+    """Return what is missing from a wheel, or should not be in it."""
     names = zipfile.ZipFile(wheel).namelist()
     package = IMPORTED_AS.get(name) or name.replace("-", "_")
     faults = []

@@ -32,7 +32,7 @@ _FILLED = {
 
 
 def template_with_manifest(kind: str) -> str:
-    """A kind's template with the manifest that its classes give."""
+    """Return a kind's template with the manifest that its classes give."""
     text = (PLACES / f"{kind}.txt").read_text("utf-8")
     without = re.sub(rf"{re.escape(SECTION)}(?:(?!=== ).*\n)*", "", text)
     with tempfile.TemporaryDirectory() as temporary:

@@ -145,7 +145,7 @@ def _methods(protocol: type) -> Iterator[str]:
 
 
 def _text(thing: Any) -> str:
-    """What it says of itself, without the marks of another markup."""
+    """Return what it says of itself, without the marks of another markup."""
     return " ".join((inspect.getdoc(thing) or "").replace("``", "`").split()).replace("|", "\\|")
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.house.checkout import faults, text_of, tree_of
 
 DOORS = {"axil", "axil.plugin", "axil.driver"}
 FOLDERS = ("plugins", "contrib", "examples", "tests", "benchmarks")
@@ -37,7 +38,7 @@ def test_interfaces_of_models_are_imported_from_their_package(root):
         for folder in FOLDERS
         for file in sorted((root / folder).rglob("*.py"))
         if "axil-models" not in file.parts
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for node in ast.walk(tree_of(file))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("axil_models.")
     ]
     assert found == []
@@ -136,13 +137,16 @@ def outside_core(root: Path) -> list[Path]:
 
 
 def test_outside_core_only_doors_are_imported(root, doors_only):
-    found = {file: doors_only(ast.parse(file.read_text("utf-8"))) for file in outside_core(root)}
+    found = {file: doors_only(tree_of(file)) for file in outside_core(root)}
     assert {file: modules for file, modules in found.items() if modules} == {}
 
 
-def test_the_examples_of_a_page_import_only_doors(page, inside):
-    blocks = [match[4] for match in FENCE.finditer(page.read_text("utf-8"))]
-    assert {name for block in blocks for name in written_in(block, inside)} - DOORS == set()
+def test_the_examples_of_a_page_import_only_doors(pages, inside):
+    def beyond(page: Path) -> set[str]:
+        blocks = [match[4] for match in FENCE.finditer(text_of(page))]
+        return {name for block in blocks for name in written_in(block, inside)} - DOORS
+
+    assert faults(pages, beyond) == {}
 
 
 def test_templates_import_only_doors(root, inside):

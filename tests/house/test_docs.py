@@ -1,4 +1,4 @@
-"""What the pages say is true: links lead somewhere, ids and names are described, examples run.
+"""Tests of the pages: links lead somewhere, ids and names are described, examples run.
 
 The rule for examples: the Python blocks of one page are one program. They run in order, sharing
 their names, in a process of their own, in an empty folder, with warnings as errors. A block that is
@@ -8,9 +8,12 @@ only an outline opens with ```` ```python sketch ```` and is not run.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
+from functools import cache
 from pathlib import Path
+
+import pytest
+from tests.house import programs
+from tests.house.checkout import all_pages, faults, shown, text_of
 
 FENCE = re.compile(
     r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)(?P=ticks) *$",
@@ -23,15 +26,16 @@ ERROR_ID = re.compile(r"\bAX\d{3}\b")
 
 
 def prose(page: Path) -> str:
-    """The page without its code."""
-    return INLINE.sub("", FENCE.sub("", page.read_text("utf-8")))
+    """Return the page without its code."""
+    return INLINE.sub("", FENCE.sub("", text_of(page)))
 
 
+@cache
 def anchors(page: Path) -> set[str]:
-    """What `#…` may name on a page: its headings, as code hosts spell them, and explicit `<a
-    id="…">`.
+    """Return what `#…` may name on a page: its headings, as code hosts spell them, and explicit
+    `<a id="…">`.
     """
-    text = FENCE.sub("", page.read_text("utf-8"))
+    text = FENCE.sub("", text_of(page))
     headings = {
         re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
         for heading in HEADING.findall(text)
@@ -41,16 +45,14 @@ def anchors(page: Path) -> set[str]:
 
 def program(page: Path) -> str:
     blocks = [
-        match
-        for match in FENCE.finditer(page.read_text("utf-8"))
-        if match["info"].split() == ["python"]
+        match for match in FENCE.finditer(text_of(page)) if match["info"].split() == ["python"]
     ]
     return "\n".join(
         re.sub(rf"^{match['indent']}", "", match["body"], flags=re.MULTILINE) for match in blocks
     )
 
 
-def test_every_link_leads_somewhere(page):
+def broken_links(page: Path) -> list[str]:
     broken = []
     for target in LINK.findall(prose(page)):
         if re.match(r"[a-z]+:", target):
@@ -59,20 +61,17 @@ def test_every_link_leads_somewhere(page):
         file = (page.parent / name).resolve() if name else page
         if not file.exists() or (anchor and anchor not in anchors(file)):
             broken.append(target)
-    assert broken == []
+    return broken
 
 
+def test_every_link_leads_somewhere(pages):
+    assert faults(pages, broken_links) == {}
+
+
+@pytest.mark.parametrize("page", [page for page in all_pages() if program(page)], ids=shown)
 def test_the_examples_of_a_page_run(page, tmp_path):
-    code = program(page)
-    if code:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        assert done.returncode == 0, done.stderr
+    code, errors = programs.run(program(page), tmp_path, timeout_seconds=600)
+    assert code == 0, errors
 
 
 def test_every_page_can_be_reached(root):

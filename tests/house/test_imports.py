@@ -1,4 +1,4 @@
-"""What an import costs, and that everything imported is declared."""
+"""Costs of imports; and everything imported is declared."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import re
 import subprocess
 import sys
 
+import pytest
+from tests.house.checkout import tree_of
+
 LOADED = """
 import sys
 before = set(sys.modules)
@@ -18,21 +21,23 @@ print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - b
 """
 
 
-def test_importing_axil_loads_the_standard_library_pluggy_and_itself():
+@pytest.fixture(scope="module")
+def loaded() -> set[str]:
+    """The packages that `import axil` loads."""
     printed = subprocess.run(
         [sys.executable, "-c", LOADED], capture_output=True, check=True, text=True, timeout=600
     ).stdout
-    loaded = set(json.loads(printed))
+    return set(json.loads(printed))
+
+
+def test_importing_axil_loads_the_standard_library_pluggy_and_itself(loaded):
     assert "axil" in loaded
     assert loaded - sys.stdlib_module_names == {"axil"} | (loaded & {"pluggy"})
 
 
-def test_importing_axil_starts_no_event_loop_machinery():
+def test_importing_axil_starts_no_event_loop_machinery(loaded):
     """asyncio is most of what an import would cost; it is loaded when a run starts."""
-    printed = subprocess.run(
-        [sys.executable, "-c", LOADED], capture_output=True, check=True, text=True, timeout=600
-    ).stdout
-    assert "asyncio" not in json.loads(printed)
+    assert "asyncio" not in loaded
 
 
 def test_importing_a_member_prints_nothing(member):
@@ -71,7 +76,7 @@ def test_every_import_is_declared(member):
     imported = {
         name.partition(".")[0]
         for file in sorted((member.folder / "src").rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for node in ast.walk(tree_of(file))
         for name in names_of(node)
     }
     provided = packages_named_by_doors() if member.name == "axil" else set()
@@ -79,10 +84,10 @@ def test_every_import_is_declared(member):
 
 
 def packages_named_by_doors() -> set[str]:
-    """Return the packages of other distributions whose names doors give.
+    """Return the packages of other distributions whose names the doors have.
 
-    Doors import them for type checkers alone. Who uses such a name without the distribution is told
-    what to install.
+    Doors import them for type checkers alone. The use of such a name without the distribution is an
+    error that says what to install.
     """
     doors = [importlib.import_module(name) for name in ("axil", "axil.plugin", "axil.driver")]
     modules = {name for door in doors for subject in door._SUBJECTS.values() for name in subject}

@@ -1,4 +1,4 @@
-"""How far a reader follows one small run: the modules of core that it passes through.
+"""The way of one small run: the modules of core that it passes through.
 
 The bounds only fall: where the path gets shorter, lower them in the same commit.
 """

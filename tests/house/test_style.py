@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+from tests.house.checkout import faults, text_of, tree_of
+
 BUDGETS = {
     "kernel": (4350, 14),
     "spec": (700, 4),
@@ -53,9 +55,14 @@ REGISTRY = re.compile(
 
 
 def found(pattern: re.Pattern[str], file: Path) -> list[str]:
-    lines = file.read_text("utf-8").splitlines()
+    """Return the lines of a file in which a pattern is found, with their numbers."""
+    text = text_of(file)
+    if not pattern.search(text):
+        return []
     return [
-        f"{number}: {line.strip()}" for number, line in enumerate(lines, 1) if pattern.search(line)
+        f"{number}: {line.strip()}"
+        for number, line in enumerate(text.splitlines(), 1)
+        if pattern.search(line)
     ]
 
 
@@ -71,26 +78,29 @@ def test_a_package_of_core_keeps_its_budget(root):
         assert len(modules) <= BUDGETS[name][1], f"{name}: {len(modules)} modules"
 
 
-def test_a_module_says_what_it_gives(source):
-    assert ast.get_docstring(ast.parse(source.read_text("utf-8")))
+def test_a_module_has_a_docstring(sources):
+    assert [file for file in sources if not ast.get_docstring(tree_of(file))] == []
 
 
-def test_a_library_never_prints_and_never_runs_text(source):
+def calls_refused(source: Path) -> list[str]:
     refused = UNSAFE_CALLS if "axil_cli" in source.parts else UNSAFE_CALLS | {"print"}
-    calls = [
+    return [
         f"{node.lineno}: {node.func.id}"
-        for node in ast.walk(ast.parse(source.read_text("utf-8")))
+        for node in ast.walk(tree_of(source))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in refused
     ]
-    assert calls == []
 
 
-def test_nothing_is_unpickled(source):
-    imported = {
-        name.partition(".")[0]
-        for node in ast.walk(ast.parse(source.read_text("utf-8")))
+def test_a_library_never_prints_and_never_runs_text(sources):
+    assert faults(sources, calls_refused) == {}
+
+
+def imports_refused(source: Path) -> set[str]:
+    names = {
+        name
+        for node in ast.walk(tree_of(source))
         for name in (
             [alias.name for alias in node.names]
             if isinstance(node, ast.Import)
@@ -99,26 +109,33 @@ def test_nothing_is_unpickled(source):
             else []
         )
     }
-    assert imported & UNSAFE_MODULES == set()
+    return {name.partition(".")[0] for name in names} & UNSAFE_MODULES
 
 
-def test_no_handler_catches_without_naming(source):
-    bare = [
+def test_nothing_is_unpickled(sources):
+    assert faults(sources, imports_refused) == {}
+
+
+def bare_handlers(source: Path) -> list[int]:
+    return [
         node.lineno
-        for node in ast.walk(ast.parse(source.read_text("utf-8")))
+        for node in ast.walk(tree_of(source))
         if isinstance(node, ast.ExceptHandler) and node.type is None
     ]
-    assert bare == []
 
 
-def test_library_code_is_finished(source):
-    assert found(UNFINISHED, source) == []
+def test_no_handler_catches_without_naming(sources):
+    assert faults(sources, bare_handlers) == {}
 
 
-def test_no_text_holds_a_path_of_one_machine(text, root):
+def test_library_code_is_finished(sources):
+    assert faults(sources, lambda file: found(UNFINISHED, file)) == {}
+
+
+def test_no_text_holds_a_path_of_one_machine(texts, root):
     here = re.compile(rf"(?<![\w.]){re.escape(str(root))}/")
-    assert found(OWN_PATH, text) + found(here, text) == []
+    assert faults(texts, lambda file: found(OWN_PATH, file) + found(here, file)) == {}
 
 
-def test_no_text_names_a_package_registry(text):
-    assert found(REGISTRY, text) == []
+def test_no_text_names_a_package_registry(texts):
+    assert faults(texts, lambda file: found(REGISTRY, file)) == {}

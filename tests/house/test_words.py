@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.house.checkout import faults, text_of, tree_of
 
 QUESTIONS = (
     *("What", "Who", "Whoever", "Whose", "Where", "Whether", "How", "Which", "When", "Why"),
@@ -29,21 +30,51 @@ Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
 
 def documented(source: Path) -> Iterator[tuple[Documented, str]]:
     """Yield the modules, classes and functions of a file that have docstrings."""
-    for node in ast.walk(ast.parse(source.read_text("utf-8"))):
+    for node in ast.walk(tree_of(source)):
         if isinstance(node, Documented) and (text := ast.get_docstring(node)):
             yield node, text
 
 
-def is_function(node: Documented) -> bool:
-    """Return whether a docstring describes an act: laws of kits and properties describe a state."""
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def is_act(node: Documented) -> bool:
+    """Return whether a docstring describes an act: tests, fixtures and properties are things."""
+    if not isinstance(node, FUNCTIONS):
         return False
     marks = " ".join(ast.unparse(mark) for mark in node.decorator_list)
-    return "property" not in marks and not node.name.startswith("test_")
+    return not node.name.startswith("test_") and not re.search("property|fixture", marks)
+
+
+def own(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what is inside a function, less what is inside functions in it."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            yield from own(child)
+
+
+def is_misnamed(node: Documented, word: str) -> bool:
+    """Return whether ``word`` cannot be the first one of a docstring of this definition."""
+    if not is_act(node):
+        return word in QUESTIONS
+    assert isinstance(node, FUNCTIONS)
+    yields = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own(node))
+    gives = node.returns is None or ast.unparse(node.returns) not in ("None", "NoReturn", "Never")
+    return word in (*QUESTIONS, *NOUNS, *(["Return"] if yields or not gives else []))
 
 
 def place(node: Documented) -> str:
     return f"{getattr(node, 'lineno', 1)}: {getattr(node, 'name', 'module')}"
+
+
+def unnamed(source: Path) -> list[str]:
+    """Return the places whose docstring begins with the wrong kind of word."""
+    return [
+        place(node)
+        for node, text in documented(source)
+        if is_misnamed(node, text.split()[0].rstrip(",.:"))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -52,6 +83,9 @@ def place(node: Documented) -> str:
         ('def f():\n    """What f gives."""', ["1: f"]),
         ('def f():\n    """The sum."""', ["1: f"]),
         ('def f():\n    """Return the sum."""', []),
+        ('def f():\n    """Return the sums."""\n    yield 1', ["1: f"]),
+        ('def f():\n    """Yield the sums."""\n    yield 1', []),
+        ('def f() -> None:\n    """Return whether it adds up."""', ["1: f"]),
         ('class C:\n    """The sums."""', []),
         ('class C:\n    """Where sums are."""', ["1: C"]),
         ('class C:\n    @property\n    def f(self):\n        """The sum."""', []),
@@ -63,32 +97,35 @@ def test_the_first_word_is_looked_at(code: str, found: list[str], tmp_path: Path
     assert unnamed(path) == found
 
 
-def unnamed(source: Path) -> list[str]:
-    """Return the places whose docstring begins with the wrong kind of word."""
+@pytest.fixture(scope="module")
+def programs(texts: tuple[Path, ...]) -> list[Path]:
+    """All Python files: sources, tests, benchmarks, examples."""
+    return [file for file in texts if file.suffix == ".py"]
+
+
+def test_a_docstring_begins_with_an_act_or_a_thing(programs):
+    assert faults(programs, unnamed) == {}
+
+
+def banned(source: Path) -> list[str]:
     return [
-        place(node)
-        for node, text in documented(source)
-        if text.split()[0].rstrip(",.:") in (QUESTIONS + NOUNS if is_function(node) else QUESTIONS)
-    ]
-
-
-def test_a_docstring_begins_with_an_act_or_a_thing(source: Path):
-    assert unnamed(source) == []
-
-
-def test_a_docstring_uses_plain_words(source: Path):
-    found = [
         f"{place(node)}: {', '.join(BANNED.findall(text))}"
         for node, text in documented(source)
         if BANNED.search(text)
     ]
-    assert found == []
 
 
-def test_a_page_uses_plain_words(page: Path):
+def test_a_docstring_uses_plain_words(programs):
+    assert faults(programs, banned) == {}
+
+
+def banned_in_prose(page: Path) -> list[str]:
     if {"decisions", "handbook"} & set(page.parts):
-        pytest.skip("records of decisions, and texts to be searched, stay as they were written")
+        return []  # records of decisions, and texts to be searched, stay as they were written
     marked = r"```.*?```|`[^`\n]*`|\[[^\]\n]*\]\([^)\n]*\)"
-    prose = re.sub(marked, "", page.read_text("utf-8"), flags=re.DOTALL)
-    lines = [line for line in prose.splitlines() if BANNED.search(line)]
-    assert lines == []
+    prose = re.sub(marked, "", text_of(page), flags=re.DOTALL)
+    return [line for line in prose.splitlines() if BANNED.search(line)]
+
+
+def test_a_page_uses_plain_words(pages):
+    assert faults(pages, banned_in_prose) == {}

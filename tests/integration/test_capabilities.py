@@ -1,4 +1,4 @@
-"""What a workflow file may do that nobody has allowed: nothing but work on its input."""
+"""A workflow file without grants: nothing but work on its input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def write(tmp_path: Path):
 
 
 def refused(file: Path, id: str, **given: Any) -> str:
-    """What is said of a file that cannot run."""
+    """Return what is said of a file that cannot run."""
     with pytest.raises(AxilError) as caught:
         run_sync(load(file, **given).run("Hello"))
     problems = getattr(caught.value, "problems", None) or [getattr(caught.value, "problem", None)]

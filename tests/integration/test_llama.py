@@ -49,7 +49,7 @@ sys.stdin.read()
 
 
 def serve(folder: Path, maker: str, use: str = "") -> Any:
-    """A server of the model that ``maker`` makes: its URL, while it is in use."""
+    """Yield a server of the model that ``maker`` makes: its URL, while it is in use."""
     model = folder / f"{maker}.gguf"
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONDONTWRITEBYTECODE": "1"}
     subprocess.run(

@@ -1,4 +1,4 @@
-"""What spans axil-mcp and others: the servers of DevAll's files, and approval of what a server
+"""Tests of axil-mcp with others: the servers of DevAll's files, and approval of what a server
 offers.
 """
 
@@ -87,7 +87,7 @@ server.run(transport="stdio")
 
 
 def sleeping(folder: str, model: Scripted) -> RootGraph:
-    """An agent with a server that sends letters, and never says that it has."""
+    """Return an agent with a server that sends letters, and never says that it has."""
     return asking(
         model, MCPTools(name="post", command=[sys.executable, f"{folder}/sleeper.py"], cwd=folder)
     )

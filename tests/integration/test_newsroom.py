@@ -1,5 +1,5 @@
-"""What make demo shows: the workflow file, its twin in Python, and what becomes of them when models
-talk nonsense.
+"""The workflow of make demo: the workflow file, its twin in Python, and what becomes of them when
+models talk nonsense.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def program():
 
 
 def roles(requests: list[Any]) -> list[str]:
-    """Who was asked, in order; the two researchers, who are asked at the same time, by name."""
+    """Return the agents that were asked, in order; the two concurrent researchers by name."""
     named = [ROLE.search(request.messages[0]["content"])[1] for request in requests]
     return [*sorted(named[:2]), *named[2:]]
 

@@ -1,4 +1,4 @@
-"""What the pages say of files and of the command is so."""
+"""Tests of what the pages say of files and of the command."""
 
 from __future__ import annotations
 

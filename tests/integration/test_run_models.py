@@ -36,7 +36,7 @@ def axil(capsys, monkeypatch, tmp_path):
 
 
 def agent(name: str, **config: Any) -> dict[str, Any]:
-    """An agent whose model nobody has installed."""
+    """Return an agent whose model is not installed."""
     return {
         "id": name,
         "type": "agent",

@@ -497,7 +497,7 @@ graph:
 
 
 def test_a_run_goes_on_with_the_options_of_plugins_that_a_run_takes(axil, here):
-    """What was begun on a script does not go on with a real model."""
+    """A run that began with a script does not continue with a real model."""
     (here / "talking.yaml").write_text(TALKING)
     (here / "script.json").write_text('{"default": "Dear Ada"}')
     paused = axil(

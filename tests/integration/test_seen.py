@@ -1,4 +1,4 @@
-"""What people see of a run at the command line: what they approve, what it used, where it ended."""
+"""Output of a run at the command line: what they approve, what it used, where it ended."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_a_picture_that_a_tool_loads_reaches_the_service(tmp_path, dialect):
 
 
 def pdf(text: str) -> bytes:
-    """A PDF of one page."""
+    """Return a PDF of one page."""
     shown = f"BT /F 12 Tf 20 200 Td ({text}) Tj ET"
     font = "<< /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
     body, places = "%PDF-1.4\n", list[int]()

@@ -12,7 +12,7 @@ IMPORT = "agent_framework"
 
 
 def executor(name, taken, context, body):
-    """An executor whose handler takes messages of one type."""
+    """Return an executor whose handler takes messages of one type."""
     from agent_framework import Executor, handler
 
     async def handle(self, message, ctx):
@@ -143,7 +143,7 @@ def growing(case):
 
 
 def crowd(case):
-    """A workflow runs once at a time, so that every run has its own."""
+    """Return a workflow for each run: one workflow runs once at a time."""
     import asyncio
 
     workflows = [row(10, case.wait) for _ in range(case.size)]

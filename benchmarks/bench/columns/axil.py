@@ -34,7 +34,7 @@ def row(size, body, *, inline=True, **options):
 
 
 def counted(graph, **options):
-    """A run that gives what the state's counter came to."""
+    """Return a run that gives the last value of the state's counter."""
 
     async def go():
         return (await graph.run(**options)).attributes["n"]
@@ -81,7 +81,7 @@ def fields(case):
 
 
 class Tracer:
-    """An observer that is told of every firing, twice."""
+    """An observer of every firing, twice."""
 
     def __init__(self):
         self.begun = self.ended = 0
@@ -229,8 +229,8 @@ def mapped(case):
 
 
 def log_loop(case, body, inline=True):
-    """One node that leads back to itself until its list, or its counter, is as long as the case
-    says.
+    """Return one node that leads back to itself until its list, or its counter, is as long as the
+    case says.
     """
     from axil import RootGraph, Schema
     from axil.plugin import APPEND, Field
@@ -338,7 +338,7 @@ def first():
 
 
 def COMMAND(folder):
-    """The command line that runs a small file."""
+    """Return the command line that runs a small file."""
     from pathlib import Path
 
     file = folder / "small.yaml"
@@ -351,8 +351,8 @@ def COMMAND(folder):
 
 
 def check(case):
-    """All that ``axil check`` does, but for the printing: reading the file, looking up its types,
-    and the plan.
+    """Return all that ``axil check`` does, but for the printing: reading the file, looking up its
+    types, and the plan.
     """
     import json
 

@@ -13,7 +13,7 @@ FAR = True
 
 
 def kind(call):
-    """A node class whose body is ``call(task) -> Out``."""
+    """Return a node class whose body is ``call(task) -> Out``."""
 
     class Node:
         mode, wants_ctx = "inline", False

@@ -16,7 +16,7 @@ IMPORT = "burr.core"
 
 
 def adding(wait=None):
-    """An action that counts."""
+    """Return an action that counts."""
     from burr.core import action
 
     @action(reads=["n"], writes=["n"])
@@ -38,7 +38,7 @@ def row(size, action):
 
 
 def application(graph, entry="n0", **state):
-    """A run."""
+    """Return a run."""
     from burr.core import ApplicationBuilder
 
     return ApplicationBuilder().with_graph(graph).with_state(**state).with_entrypoint(entry)
@@ -95,7 +95,7 @@ def streamed(case):
 
 
 def spreading(case, state_of, work):
-    """One action that maps another over states, at once, and sums up."""
+    """Return one action that maps another over states, at once, and sums up."""
     from burr.core.parallelism import MapStates
 
     class Spread(MapStates):

@@ -78,7 +78,7 @@ def fan(case):
 
 
 def dag(case):
-    """A task for every node as soon as the last of its predecessors has ended."""
+    """Return a task for every node as soon as the last of its predecessors has ended."""
     successors = [[] for _ in range(case.size)]
     waits = [0] * case.size
     for a, b in case.edges:

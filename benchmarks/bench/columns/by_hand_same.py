@@ -15,7 +15,7 @@ FAR = True
 
 
 class Token(NamedTuple):
-    """What came on an edge."""
+    """The payload and the state of an edge."""
 
     edge: int
     payload: dict[str, Any]
@@ -35,7 +35,7 @@ class Graph:
             self.waits[target] += 1
 
     async def run(self):
-        """How many nodes have fired, and what the last of them gave."""
+        """Return how many nodes have fired, and what the last of them gave."""
         waits, fired, over = list(self.waits), 0, asyncio.Event()
         came: dict[int, list[Token]] = {}
         start, last = {"n": 0}, {}
@@ -95,7 +95,7 @@ def folded(payloads):
 
 
 def joined(states):
-    """The one state, if nobody wrote; else what was written, in order."""
+    """Return the one state if there are no writes; else the writes, in order."""
     first = states[0]
     for state in states:
         if state is not first:

@@ -17,7 +17,7 @@ PUBLISHED = (
 
 
 def summing():
-    """The strategy that adds up.
+    """Return the strategy that adds up.
 
     What is not there is given as a sentinel, which is no number and no list.
     """
@@ -37,7 +37,7 @@ def summing():
 
 
 def state(**fields):
-    """A schema of ``name=(type, strategy)``."""
+    """Return a schema of ``name=(type, strategy)``."""
     from typing import Annotated
 
     from typing_extensions import TypedDict
@@ -178,7 +178,7 @@ def payload(case):
 
 
 def crowd(case):
-    """An engine has one run at a time, so that every run has its own."""
+    """Return an engine for each run: one engine has one run at a time."""
     import asyncio
 
     async def step(state):

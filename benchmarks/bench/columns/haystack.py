@@ -13,7 +13,7 @@ IMPORT = "haystack"
 
 
 def adding(wait=None):
-    """A component that counts."""
+    """Return a component that counts."""
     from haystack import component
 
     @component
@@ -68,7 +68,7 @@ def streamed(case):
 
 
 def summing():
-    """A component that takes any number of inputs."""
+    """Return a component that takes any number of inputs."""
     from haystack import component
     from haystack.core.component.types import Variadic
 
@@ -106,8 +106,8 @@ def fan(case):
 
 
 def dag(case):
-    """Every component has its number of firings among its outputs; what all of them fired is summed
-    up.
+    """Return a pipeline in which every component gives its number of firings; what all of them
+    fired is summed up.
     """
     from haystack import Pipeline, component
     from haystack.core.component.types import Variadic

@@ -14,7 +14,7 @@ IMPORT = "langgraph.graph"
 
 
 def options(steps, **more):
-    """How a run is begun: in a thread of its own, and how many supersteps it may take."""
+    """Return how a run is begun: in a thread of its own, and how many supersteps it may take."""
     return {
         "config": {"configurable": {"thread_id": f"r{next(_ids)}"}, "recursion_limit": steps + 10},
         **more,
@@ -25,7 +25,7 @@ _ids = itertools.count()
 
 
 def counter():
-    """The state of a counter."""
+    """Return the state of a counter."""
     from typing_extensions import TypedDict
 
     return TypedDict("Counter", {"n": int})
@@ -49,7 +49,7 @@ def row(size, state, body, checkpointer):
 
 
 class Abilities:
-    """What a LangGraph column can do, with a saver that ``saver`` makes."""
+    """The abilities of a LangGraph column, with a saver that ``saver`` makes."""
 
     def __init__(self, saver):
         self.saver = saver
@@ -194,7 +194,7 @@ class Abilities:
         return go
 
     def nested(self, case):
-        """An inner loop inside an outer one, in one graph, as ours."""
+        """Return an inner loop inside an outer one, in one graph, as ours."""
         from langgraph.graph import END, START, StateGraph
         from typing_extensions import TypedDict
 
@@ -296,7 +296,7 @@ class Abilities:
 
 
 def log_loop(case, checkpointer, message, *, is_async=True):
-    """One node that leads back to itself, and adds a message to a list, if there is one."""
+    """Return one node that leads back to itself, and adds a message to a list, if there is one."""
     import operator
     from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""LangGraph with its SQLite savers: what a step came to is kept before the next one begins
+"""LangGraph with its SQLite savers: a step's result is kept before the next one begins
 (``durability="sync"``).
 
 One run uses the plain saver; several at once use the asynchronous one, as its documentation says.
@@ -13,7 +13,7 @@ KIND = "peer"
 
 
 def opened(case):
-    """A saver that keeps in the case's folder, and is closed with it."""
+    """Return a saver that keeps in the case's folder, and is closed with it."""
     import sqlite3
 
     from langgraph.checkpoint.sqlite import SqliteSaver

@@ -15,7 +15,7 @@ IMPORT = "workflows"
 
 
 def row(size, wait=None):
-    """A workflow of ``size`` steps in a row."""
+    """Return a workflow of ``size`` steps in a row."""
     from workflows import Workflow, step
     from workflows.events import Event, StartEvent, StopEvent
 
@@ -66,7 +66,7 @@ def streamed(case):
 
 
 def spread(case, item_of, work):
-    """A step that gives a list of events, a step for each, and one that collects."""
+    """Return a step that gives a list of events, a step for each, and one that collects."""
     from workflows import Workflow, step
     from workflows.events import Event, StartEvent, StopEvent
 

@@ -22,7 +22,7 @@ class Counter:
 
 
 def kind(name, run):
-    """A node class."""
+    """Return a node class."""
     import types
 
     from pydantic_graph import BaseNode

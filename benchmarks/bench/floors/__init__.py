@@ -24,8 +24,8 @@ FLOORS = tuple(
 
 
 def floor(name: str, *, quick: bool = False) -> str:
-    """The table of one experiment, under its sentence; ``quick``: whether it works, not how low one
-    gets.
+    """Return the table of one experiment, under its sentence; ``quick``: whether it works, not how
+    low one gets.
     """
     module = importlib.import_module(f".{name}", __package__)
     return f"{sentence(module)}\n\n{module.table(module.QUICK if quick else module.SIZES)}"

@@ -25,7 +25,7 @@ Run = Callable[[int], Coroutine[Any, Any, dict[str, int]]]
 
 
 async def one(objects: int) -> dict[str, int]:
-    """One run: a fresh object for each that it has, at each node."""
+    """Return one run: a fresh object for each that it has, at each node."""
     mine = [[0] for _ in range(objects)]
     state = {"n": 0}
     for _ in range(NODES_OF_A_RUN):
@@ -37,14 +37,14 @@ async def one(objects: int) -> dict[str, int]:
 
 
 async def step(state: dict[str, int]) -> dict[str, int]:
-    """What a node does."""
+    """Return what a node does."""
     await asyncio.sleep(SECONDS)
     return {"n": state["n"] + 1}
 
 
 async def kept(objects: int) -> dict[str, int]:
-    """One run that keeps what a run promises of its bodies, each of which is sent on by the one
-    before.
+    """Return one run that keeps what a run promises of its bodies, each of which is sent on by the
+    one before.
     """
     mine = [[0] for _ in range(objects)]
     last: dict[str, int] = {}
@@ -84,7 +84,7 @@ def seconds(run: Run, runs: int, objects: int, *, collecting: bool) -> tuple[flo
 
 
 def table(sizes: Sequence[int]) -> str:
-    """A line for each number of runs and objects."""
+    """Return a line for each number of runs and objects."""
     rows: list[list[str | float | None]] = []
     for runs in sizes:
         for run, objects in ((one, 0), (one, OBJECTS - PLAIN), (kept, 0), (kept, OBJECTS - KEPT)):

@@ -58,7 +58,7 @@ def commit(connection: sqlite3.Connection, rows: list[Row]) -> None:
 
 
 def row_of(run: int, step: int) -> Row:
-    """A step as a row: what it wrote, what its edge carried, when."""
+    """Return a step as a row: what it wrote, what its edge carried, when."""
     who = json.dumps([["cycle(step)", step], "step", []], separators=(",", ":"))
     data = {
         "delta": {"n": step, "log": ["m" * BYTES]},

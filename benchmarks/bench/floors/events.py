@@ -1,5 +1,5 @@
-"""Events: a chain by hand, then the same with somebody told twice of each firing, and with two
-events of each handed over; µs a firing.
+"""Events: a chain by hand, then the same with an observer that is called twice for each firing, and
+with two events of each handed over; µs a firing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ QUICK: Sequence[int] = (20,)
 
 
 class Name(NamedTuple):
-    """Which firing."""
+    """The name of a firing."""
 
     frame: tuple[int, ...]
     node: str
@@ -23,7 +23,7 @@ class Name(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What happened to it."""
+    """One event of a firing."""
 
     kind: str
     name: Name
@@ -35,7 +35,7 @@ def add(state: dict[str, int]) -> dict[str, int]:
 
 
 class Told:
-    """Somebody who counts."""
+    """An observer that counts."""
 
     def __init__(self) -> None:
         self.begun = self.ended = 0
@@ -48,7 +48,7 @@ class Told:
 
 
 def guarded(call: Callable[..., None]) -> Callable[..., None]:
-    """What it raises is nobody's failure."""
+    """Call it, and ignore what it raises."""
 
     def told(*values: Any) -> None:
         try:
@@ -80,7 +80,7 @@ async def watched(size: int) -> None:
 
 
 async def streamed(size: int) -> None:
-    """The chain runs on, as a run does that gives way by the clock; then its events are read."""
+    """Run the chain on, giving way by the clock; afterwards its events are read."""
     events: deque[Event] = deque()
 
     async def read() -> AsyncIterator[Event]:
@@ -98,7 +98,7 @@ async def streamed(size: int) -> None:
 
 
 def table(sizes: Sequence[int]) -> str:
-    """What each adds to the bare chain."""
+    """Return what each adds to the bare chain."""
     (size,) = sizes
     took = {
         act.__name__: awaited(lambda act=act: act(size), times=100) / size * 1e6

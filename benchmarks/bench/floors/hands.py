@@ -26,11 +26,11 @@ class Job:
 
 
 class Hands:
-    """Bodies that may wait, done without a task for each.
+    """Bodies that may wait, run without a task for each.
 
     What is due is done in order by a task that another one steps in for before a body that might
-    wait. Whoever is at work is known, and could be cancelled; what a body raises is told; no body
-    finds what another left in its context; the loop gets its turn.
+    wait. The tasks at work are known, and could be cancelled; what a body raises is reported; no
+    body finds what another left in its context; the loop gets its turn.
     """
 
     def __init__(

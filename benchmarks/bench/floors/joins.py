@@ -21,7 +21,7 @@ Go = Callable[[], Coroutine[Any, Any, int]]
 
 
 class Token(NamedTuple):
-    """What came on one edge."""
+    """The payload of one edge."""
 
     edge: int
     payload: dict[str, Any]
@@ -47,12 +47,14 @@ def fanned(size: int) -> list[tuple[int, int]]:
 
 
 async def body(inputs: dict[str, Any]) -> dict[str, Any]:
-    """What a node does."""
+    """Return what a node does."""
     return {"in": len(inputs)}
 
 
 def in_tasks(graph: Graph) -> Go:
-    """A task for every node as soon as the last before it has ended; nothing is handed along."""
+    """Return a task for every node as soon as the last before it has ended; nothing is handed
+    along.
+    """
 
     async def go() -> int:
         waits, done, ended = list(graph.waits), 0, asyncio.Event()
@@ -76,7 +78,7 @@ def in_tasks(graph: Graph) -> Go:
 
 
 def awaited_in_turn(graph: Graph) -> Go:
-    """One task awaits the bodies in turn; nothing is handed along."""
+    """Return one task awaits the bodies in turn; nothing is handed along."""
 
     async def go() -> int:
         waits, due, done = list(graph.waits), deque([0]), 0
@@ -148,7 +150,7 @@ def with_state(graph: Graph) -> Go:
 
 
 def with_state_in_tasks(graph: Graph) -> Go:
-    """The same, with a task for every node."""
+    """Return the same, with a task for every node."""
     same = by_hand_same.Graph([body] * graph.size, graph.edges, "in")
 
     async def go() -> int:
@@ -217,7 +219,7 @@ def folded(payloads: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def joined(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The one state, if nobody wrote."""
+    """Return the one state if there are no writes."""
     first = states[0]
     for state in states:
         if state is not first:
@@ -229,7 +231,7 @@ WAYS = (in_tasks, awaited_in_turn, with_inputs, with_state, with_state_in_tasks,
 
 
 def table(sizes: Sequence[int]) -> str:
-    """A line for each way."""
+    """Return a line for each way."""
     graphs = {("fan", n): Graph(n, fanned(n)) for n in sizes} | {
         ("random graph", n): Graph(n, Case(n).edges) for n in sizes
     }

@@ -30,7 +30,7 @@ class Part:
 
 
 def made(size: int) -> list[Part]:
-    """A chain of so many nodes, each of so many parts."""
+    """Return a chain of so many nodes, each of so many parts."""
     chain: list[Part] = []
     node: Part | None = None
     for _ in range(size):
@@ -43,7 +43,7 @@ def made(size: int) -> list[Part]:
 
 
 def scattered(size: int, edges: Sequence[tuple[int, int]]) -> list[Part]:
-    """A random graph: the parts of an edge know the nodes at both of its ends, which lie
+    """Return a random graph: the parts of an edge know the nodes at both of its ends, which lie
     anywhere.
     """
     parts: list[Part] = []

@@ -1,4 +1,4 @@
-"""What floors share: processor time, with Python's collector of garbage or without it, and
+"""Shared means of floors: processor time, with Python's collector of garbage or without it, and
 tables.
 """
 
@@ -62,7 +62,7 @@ def lines(head: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> 
 def grown(
     what: str, sizes: Sequence[int], seconds: Callable[[int, bool], float]
 ) -> list[list[str | float | None]]:
-    """A row for each size, in µs a node with the collector and without it, and one with both
+    """Return a row for each size, in µs a node with the collector and without it, and one with both
     exponents.
     """
     both = {

@@ -15,7 +15,7 @@ SLICE = 1000.0
 
 
 class Token(NamedTuple):
-    """What came on an edge."""
+    """The payload and the state of an edge."""
 
     edge: int
     payload: Mapping[str, Any]
@@ -33,7 +33,7 @@ class Task(NamedTuple):
 
 
 class View:
-    """A state as a body sees it: what is done to it is seen by nobody else."""
+    """A state as a body sees it: its changes are not seen elsewhere."""
 
     __slots__ = ("_own", "_state")
 
@@ -66,9 +66,7 @@ def bare(rounds: int) -> int:
 
 
 def kept_apart(rounds: int) -> int:
-    """And each sees a state that nobody changes under it, and what it gives is looked at, copied
-    and written to a state of its own.
-    """
+    """Turn with a state of its own for each body, into which its checked result is copied."""
     state: Mapping[str, int] = {"n": 0}
     while True:
         for body in (add, nothing):
@@ -78,7 +76,7 @@ def kept_apart(rounds: int) -> int:
 
 
 def written(state: Mapping[str, int], output: Mapping[str, int]) -> Mapping[str, int]:
-    """The state after it."""
+    """Return the state after it."""
     if not output:
         return state
     for value in output.values():
@@ -134,7 +132,7 @@ WAYS = (bare, kept_apart, promised)
 
 
 def table(sizes: Sequence[int]) -> str:
-    """A line for each way."""
+    """Return a line for each way."""
 
     def figures(way: Callable[[int], int]) -> Iterator[float]:
         for size in sizes:

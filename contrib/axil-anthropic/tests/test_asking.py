@@ -1,10 +1,8 @@
-"""What requests look like, and what the README says of settings."""
+"""Tests of requests."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +12,11 @@ from axil_anthropic import AnthropicModel
 from axil_models import ModelError, PartError, Request, Structure, ToolSpec, file, image
 from axil_testing.stub import Act, Stub
 
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 TOOL = ToolSpec(name="add", parameters={"type": "object", "properties": {}})
 
 
 def sent(*messages: Any, config: dict[str, Any] | None = None, **more: Any) -> Any:
-    """The body of the request."""
+    """Return the body of the request."""
     with Stub("messages") as server:
         model = AnthropicModel("m", server.key, server.url, **(config or {}))
         said = [
@@ -168,16 +165,3 @@ def test_a_refusal_says_what_there_was():
             model.reply(Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None)
         )
     assert (reply.finish, reply.text) == ("refusal", "no")
-
-
-def test_every_setting_is_described_and_in_the_readmes_table():
-    rows = {
-        name
-        for line in README.splitlines()
-        if line.startswith("| `")
-        for name in re.findall(r"`(\w+)`", line.split("|")[1])
-    }
-    assert [
-        name for name, info in AnthropicModel.Config.model_fields.items() if not info.description
-    ] == []
-    assert set(AnthropicModel.Config.model_fields) == rows

@@ -1,11 +1,10 @@
-"""What requests look like, how replies are read, and what the README says of settings."""
+"""Tests of requests and replies."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from axil_models import ModelError, Request, Structure, ToolSpec, file, image, o
 from axil_testing.kit.heard import Jumping
 from axil_testing.stub import Act, Call, Stub
 
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 TOOL = ToolSpec(name="add", parameters={"type": "object", "properties": {"a": {"type": "integer"}}})
 
 
@@ -30,7 +28,7 @@ def ask(server: Stub, *messages: Any, config: dict[str, Any] | None = None, **mo
 
 
 def sent(*messages: Any, **more: Any) -> Any:
-    """The body of the request."""
+    """Return the body of the request."""
     with Stub("generate") as server:
         ask(server, *messages, **more)
         return camel(server.requests[0].body)
@@ -215,16 +213,3 @@ def test_either_variable_may_hold_the_key(monkeypatch):
             model.reply(Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None)
         )
         assert server.requests[0].headers["x-goog-api-key"] == "from-google"
-
-
-def test_every_setting_is_described_and_in_the_readmes_table():
-    rows = {
-        name
-        for line in README.splitlines()
-        if line.startswith("| `")
-        for name in re.findall(r"`(\w+)`", line.split("|")[1])
-    }
-    assert [
-        name for name, info in GeminiModel.Config.model_fields.items() if not info.description
-    ] == []
-    assert set(GeminiModel.Config.model_fields) == rows

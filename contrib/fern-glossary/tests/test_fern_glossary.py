@@ -1,4 +1,4 @@
-"""It explains what it hears, an agent is told, and it passes the kit."""
+"""The plugin explains words to an agent, and passes the kit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is urgent first, two a second, and a service that is down is not asked for ever. Runs
-offline, in about three seconds.
+"""Urgent work first, two a second, and a service that is down is not asked for ever. Runs offline,
+in about three seconds.
 """
 
 from __future__ import annotations

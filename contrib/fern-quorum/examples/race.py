@@ -1,6 +1,4 @@
-"""A race: three are asked, and whoever answers first is taken. Runs offline, in a tenth of a
-second.
-"""
+"""A race: three are asked, and the first answer is taken. Runs offline, in a tenth of a second."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ _SUBJECTS = {
         "builder.graph": "Graph RootGraph",
         "axil_control.loop_graph": "Loop",
         "compiler.nodes": "CustomNode node",
-        "builder.workflow": "Workflow load",
+        "builder.workflow": "Workflow",
+        "axil_files.workflows": "load",
     },
     "Graphs as data": {
         "kernel.plan": "CycleLimit",
@@ -57,86 +58,46 @@ _SUBJECTS = {
 }
 
 if TYPE_CHECKING:
-    from axil.builder.graph import Graph, RootGraph
-    from axil.builder.workflow import Workflow, load
-    from axil.compiler.nodes import CustomNode, node
-    from axil.contract.context import Context, Question
-    from axil.contract.hooks import hookimpl
-    from axil.contract.node import Edge, Node
-    from axil.contract.views import safe_get_attr
+    from axil.builder.graph import Graph as Graph, RootGraph as RootGraph
+    from axil.builder.workflow import Workflow as Workflow
+    from axil.compiler.nodes import CustomNode as CustomNode, node as node
+    from axil.contract.context import Context as Context, Question as Question
+    from axil.contract.hooks import hookimpl as hookimpl
+    from axil.contract.node import Edge as Edge, Node as Node
+    from axil.contract.views import safe_get_attr as safe_get_attr
     from axil.errors import (
-        AxilError,
-        ConfigError,
-        GraphWarning,
-        LimitReached,
-        NodeFailed,
-        PluginError,
-        Problem,
-        RunCancelled,
-        RunPaused,
-        SpecError,
-        StateError,
+        AxilError as AxilError,
+        ConfigError as ConfigError,
+        GraphWarning as GraphWarning,
+        LimitReached as LimitReached,
+        NodeFailed as NodeFailed,
+        PluginError as PluginError,
+        Problem as Problem,
+        RunCancelled as RunCancelled,
+        RunPaused as RunPaused,
+        SpecError as SpecError,
+        StateError as StateError,
     )
-    from axil.kernel.plan import CycleLimit
-    from axil.kernel.state import Reducer, Schema, State
-    from axil.kernel.tokens import Activation, Out, Token
-    from axil.kernel.values import MISSING
-    from axil.runtime.result import Event, Options, Result
-    from axil.runtime.run import Run, run_sync
-    from axil.spec.graph import EdgeSpec, GraphSpec, Limits, NodeSpec, Use
-    from axil_control.loop_graph import Loop
-    from axil_journals.journal import MemoryJournal
-    from axil_typed.reducers import reducer, register_strategy
-    from axil_typed.schema import generate_state_schema, schema_of
+    from axil.kernel.plan import CycleLimit as CycleLimit
+    from axil.kernel.state import Reducer as Reducer, Schema as Schema, State as State
+    from axil.kernel.tokens import Activation as Activation, Out as Out, Token as Token
+    from axil.kernel.values import MISSING as MISSING
+    from axil.runtime.result import Event as Event, Options as Options, Result as Result
+    from axil.runtime.run import Run as Run, run_sync as run_sync
+    from axil.spec.graph import (
+        EdgeSpec as EdgeSpec,
+        GraphSpec as GraphSpec,
+        Limits as Limits,
+        NodeSpec as NodeSpec,
+        Use as Use,
+    )
+    from axil_control.loop_graph import Loop as Loop
+    from axil_files.workflows import load as load
+    from axil_journals.journal import MemoryJournal as MemoryJournal
+    from axil_typed.reducers import reducer as reducer, register_strategy as register_strategy
+    from axil_typed.schema import (
+        generate_state_schema as generate_state_schema,
+        schema_of as schema_of,
+    )
 else:
-    __getattr__, __dir__ = lazy(globals(), _SUBJECTS)
-
-__all__ = [
-    "MISSING",
-    "Activation",
-    "AxilError",
-    "ConfigError",
-    "Context",
-    "CustomNode",
-    "CycleLimit",
-    "Edge",
-    "EdgeSpec",
-    "Event",
-    "Graph",
-    "GraphSpec",
-    "GraphWarning",
-    "LimitReached",
-    "Limits",
-    "Loop",
-    "MemoryJournal",
-    "Node",
-    "NodeFailed",
-    "NodeSpec",
-    "Options",
-    "Out",
-    "PluginError",
-    "Problem",
-    "Question",
-    "Reducer",
-    "Result",
-    "RootGraph",
-    "Run",
-    "RunCancelled",
-    "RunPaused",
-    "Schema",
-    "SpecError",
-    "State",
-    "StateError",
-    "Token",
-    "Use",
-    "Workflow",
-    "generate_state_schema",
-    "hookimpl",
-    "load",
-    "node",
-    "reducer",
-    "register_strategy",
-    "run_sync",
-    "safe_get_attr",
-    "schema_of",
-]
+    __getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS)

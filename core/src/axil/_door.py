@@ -1,8 +1,9 @@
 """Lazy public modules: each name is imported from the module that defines it, at its first use.
 
 ``axil``, ``axil.plugin`` and ``axil.driver`` are such modules, called doors. A door has a table of
-its names by subject. For type checkers and editors it imports the same names below
-``TYPE_CHECKING``, and lists them in ``__all__``; tests hold the three in step.
+its names by subject, which is its ``__all__``. For type checkers and editors it imports the same
+names below ``TYPE_CHECKING``, as ``name as name``, which says that they are public; a name that its
+module calls otherwise is assigned there. A test holds the two in step.
 
 A name may be defined in a package of another distribution, listed in ``PROVIDED_BY``. Where that
 distribution is not installed, using the name raises ``NotInstalled``. Modules of core use what
@@ -16,6 +17,7 @@ from typing import Any, Final
 
 PROVIDED_BY: Final = {
     "axil_budget": "axil-budget",
+    "axil_config": "axil-config",
     "axil_control": "axil-control",
     "axil_dependencies": "axil-dependencies",
     "axil_engine": "axil-engine",
@@ -33,7 +35,7 @@ Subjects = Mapping[str, Mapping[str, str]]
 
 A module is named from below ``axil``, or in full where it is in a package of ``PROVIDED_BY``.
 """
-Accessors = tuple[Callable[[str], Any], Callable[[], list[str]]]
+Accessors = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
 def full_name(module: str) -> str:
@@ -84,7 +86,7 @@ def provided(module: str, attribute: str, *, wanted: str) -> Any:
 
 
 def lazy(namespace: dict[str, Any], subjects: Subjects) -> Accessors:
-    """Return the ``__getattr__`` and the ``__dir__`` of a door.
+    """Return the ``__getattr__``, the ``__dir__`` and the ``__all__`` of a door.
 
     Args:
         namespace: the door's ``globals()``, where a name is kept from its first use.
@@ -99,4 +101,5 @@ def lazy(namespace: dict[str, Any], subjects: Subjects) -> Accessors:
         namespace[name] = value
         return value
 
-    return load, lambda: sorted(table)
+    names = sorted(table)
+    return load, lambda: names, names

@@ -94,193 +94,123 @@ _SUBJECTS = {
 }
 
 if TYPE_CHECKING:
-    from axil.builder.workflow import RunInput
-    from axil.contract.context import Clock, Executor
+    from axil.builder.workflow import RunInput as RunInput
+    from axil.contract.context import Clock as Clock, Executor as Executor
     from axil.kernel.events import (
-        Command,
-        CycleTally,
-        DropBodies,
-        End,
-        Ending,
-        Known,
-        RecordFiring,
-        RecordRound,
-        Report,
-        Return,
-        Start,
-        SubRun,
+        Command as Command,
+        CycleTally as CycleTally,
+        DropBodies as DropBodies,
+        End as End,
+        Ending as Ending,
+        Known as Known,
+        RecordFiring as RecordFiring,
+        RecordRound as RecordRound,
+        Report as Report,
+        Return as Return,
+        Start as Start,
+        SubRun as SubRun,
     )
-    from axil.kernel.machine import Machine
-    from axil.kernel.outcomes import Exit, FrameResult, Send, Transition
-    from axil.kernel.plan import Graph as ResolvedGraph
-    from axil.kernel.scheduler import Scheduler
-    from axil.kernel.scopes import CycleRun, Round
-    from axil.kernel.state import NO_RESET
-    from axil.kernel.tokens import Frame, Ordinal, inner_frame, new_tuple
-    from axil.runtime.pool import LocalExecutor
+    from axil.kernel.machine import Machine as Machine
+    from axil.kernel.outcomes import (
+        Exit as Exit,
+        FrameResult as FrameResult,
+        Send as Send,
+        Transition as Transition,
+    )
+    from axil.kernel.plan import Graph
+    from axil.kernel.scheduler import Scheduler as Scheduler
+    from axil.kernel.scopes import CycleRun as CycleRun, Round as Round
+    from axil.kernel.state import NO_RESET as NO_RESET
+    from axil.kernel.tokens import (
+        Frame as Frame,
+        Ordinal as Ordinal,
+        inner_frame as inner_frame,
+        new_tuple as new_tuple,
+    )
+    from axil.runtime.pool import LocalExecutor as LocalExecutor
     from axil.runtime.recorder import (
-        Answered,
-        Asked,
-        ClockRead,
-        EffectBegun,
-        Fact,
-        Recorder,
-        SleepBegun,
-        StepDone,
+        Answered as Answered,
+        Asked as Asked,
+        ClockRead as ClockRead,
+        EffectBegun as EffectBegun,
+        Fact as Fact,
+        Recorder as Recorder,
+        SleepBegun as SleepBegun,
+        StepDone as StepDone,
     )
-    from axil.runtime.services import Pause, Progress, RealClock
-    from axil.spec.graph import KEPT
-    from axil_engine.engine import LocalEngine
-    from axil_engine.managed import ManagedRun
-    from axil_engine.protocol import Engine, RunStatus
-    from axil_inspection.breakpoints import Breakpoints
-    from axil_inspection.drawing import draw as draw_plan, join_of as join_name
-    from axil_inspection.forks import Edit, fork
-    from axil_inspection.moments import Moment, moment
-    from axil_inspection.outlines import Outline, OutlineNode, outline
-    from axil_inspection.records import Difference, RunStep, differences, steps
-    from axil_inspection.scopes import (
-        Scope as PlanScope,
-        bounded as cycle_bounds,
-        label as edge_label,
-        shortened,
-        walk as walk_plan,
+    from axil.runtime.services import Pause as Pause, Progress as Progress, RealClock as RealClock
+    from axil.spec.graph import KEPT as KEPT
+    from axil_engine.engine import LocalEngine as LocalEngine
+    from axil_engine.managed import ManagedRun as ManagedRun
+    from axil_engine.protocol import Engine as Engine, RunStatus as RunStatus
+    from axil_inspection.breakpoints import Breakpoints as Breakpoints
+    from axil_inspection.drawing import draw, join_of
+    from axil_inspection.forks import Edit as Edit, fork as fork
+    from axil_inspection.moments import Moment as Moment, moment as moment
+    from axil_inspection.outlines import (
+        Outline as Outline,
+        OutlineNode as OutlineNode,
+        outline as outline,
     )
+    from axil_inspection.records import (
+        Difference as Difference,
+        RunStep as RunStep,
+        differences as differences,
+        steps as steps,
+    )
+    from axil_inspection.scopes import Scope, bounded, label, shortened as shortened, walk
     from axil_journals.deadlines import (
-        accept_answers,
-        format_time,
-        open_questions,
-        wall_time,
+        accept_answers as accept_answers,
+        format_time as format_time,
+        open_questions as open_questions,
+        wall_time as wall_time,
     )
     from axil_journals.journal import (
-        Compactor,
-        Entry,
-        Journal,
-        JournalWriter,
-        RunInfo,
-        claimed_error,
+        Compactor as Compactor,
+        Entry as Entry,
+        Journal as Journal,
+        JournalWriter as JournalWriter,
+        RunInfo as RunInfo,
+        claimed_error as claimed_error,
     )
     from axil_journals.migrations import (
-        adapt_entries,
-        graph_of_frame,
-        recorded_graph,
+        adapt_entries as adapt_entries,
+        graph_of_frame as graph_of_frame,
+        recorded_graph as recorded_graph,
     )
-    from axil_journals.recorder import JournalRecorder
-    from axil_journals.records import record_graph, version_changes
-    from axil_journals.replay import ReplayIndex
+    from axil_journals.recorder import JournalRecorder as JournalRecorder
+    from axil_journals.records import (
+        record_graph as record_graph,
+        version_changes as version_changes,
+    )
+    from axil_journals.replay import ReplayIndex as ReplayIndex
     from axil_journals.threads import (
-        admit_run,
-        left_behind_error,
-        overtaken_error,
+        admit_run as admit_run,
+        left_behind_error as left_behind_error,
+        overtaken_error as overtaken_error,
     )
-    from axil_journals.values import decode_delta, decode_value, encode_delta, encode_value
+    from axil_journals.values import (
+        decode_delta as decode_delta,
+        decode_value as decode_value,
+        encode_delta as encode_delta,
+        encode_value as encode_value,
+    )
     from axil_process.jobs import (
-        Job,
-        decode_outcome,
-        decode_task,
-        encode_outcome,
-        encode_task,
-        job_of,
-        plan_of_job,
+        Job as Job,
+        decode_outcome as decode_outcome,
+        decode_task as decode_task,
+        encode_outcome as encode_outcome,
+        encode_task as encode_task,
+        job_of as job_of,
+        plan_of_job as plan_of_job,
     )
-else:
-    __getattr__, __dir__ = lazy(globals(), _SUBJECTS)
 
-__all__ = [
-    "KEPT",
-    "NO_RESET",
-    "Answered",
-    "Asked",
-    "Breakpoints",
-    "Clock",
-    "ClockRead",
-    "Command",
-    "Compactor",
-    "CycleRun",
-    "CycleTally",
-    "Difference",
-    "DropBodies",
-    "Edit",
-    "EffectBegun",
-    "End",
-    "Ending",
-    "Engine",
-    "Entry",
-    "Executor",
-    "Exit",
-    "Fact",
-    "Frame",
-    "FrameResult",
-    "Job",
-    "Journal",
-    "JournalRecorder",
-    "JournalWriter",
-    "Known",
-    "LocalEngine",
-    "LocalExecutor",
-    "Machine",
-    "ManagedRun",
-    "Moment",
-    "Ordinal",
-    "Outline",
-    "OutlineNode",
-    "Pause",
-    "PlanScope",
-    "Progress",
-    "RealClock",
-    "RecordFiring",
-    "RecordRound",
-    "Recorder",
-    "ReplayIndex",
-    "Report",
-    "ResolvedGraph",
-    "Return",
-    "Round",
-    "RunInfo",
-    "RunInput",
-    "RunStatus",
-    "RunStep",
-    "Scheduler",
-    "Send",
-    "SleepBegun",
-    "Start",
-    "StepDone",
-    "SubRun",
-    "Transition",
-    "accept_answers",
-    "adapt_entries",
-    "admit_run",
-    "claimed_error",
-    "cycle_bounds",
-    "decode_delta",
-    "decode_outcome",
-    "decode_task",
-    "decode_value",
-    "differences",
-    "draw_plan",
-    "edge_label",
-    "encode_delta",
-    "encode_outcome",
-    "encode_task",
-    "encode_value",
-    "fork",
-    "format_time",
-    "graph_of_frame",
-    "inner_frame",
-    "job_of",
-    "join_name",
-    "left_behind_error",
-    "moment",
-    "new_tuple",
-    "open_questions",
-    "outline",
-    "overtaken_error",
-    "plan_of_job",
-    "record_graph",
-    "recorded_graph",
-    "shortened",
-    "steps",
-    "version_changes",
-    "walk_plan",
-    "wall_time",
-]
+    PlanScope = Scope
+    ResolvedGraph = Graph
+    cycle_bounds = bounded
+    draw_plan = draw
+    edge_label = label
+    join_name = join_of
+    walk_plan = walk
+else:
+    __getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS)

@@ -32,7 +32,8 @@ _SUBJECTS = {
         "spec.graph": "kept_field local_field",
     },
     "Graphs as nodes": {
-        "kernel.scopes": "SubgraphBody combine_deltas entry_tokens",
+        "kernel.machine": "entry_tokens",
+        "kernel.scopes": "SubgraphBody combine_deltas",
         "spec.graph": "SubgraphSpec",
     },
     "Edges": {
@@ -52,12 +53,14 @@ _SUBJECTS = {
         "contract.views": "InstanceView StateView read_only without_views",
     },
     "Configuration and secrets": {
-        "registry.config": """
-            Misfit Secret decode_config is_private make_component misfits refers_to resolve_secret
-        """,
+        "axil_config.decoding": "decode_config refers_to",
+        "axil_config.grants": "Grants reads_path sends_to writes_path",
+        "axil_config.misfits": "Misfit misfits",
+        "axil_config.secrets": "Secret is_private resolve_secret",
+        "registry.components": "make_component",
         "registry.grants": """
-            Grants Want current_grants granted note_own note_want noting_wants reads_path
-            refusals_of sends_to writes_path
+            Want current_grants granted is_granted note_own note_want noting_wants one_line
+            refusals_of
         """,
         "spec.graph": "FromEnvironment Place",
     },
@@ -92,7 +95,7 @@ _SUBJECTS = {
             COMPONENT_KINDS CONTRACT_VERSIONS KERNEL canonical_name
             incompatibility kind_of_group
         """,
-        "registry.policy": "Policy",
+        "axil_config.policy": "Policy",
         "registry.registry": """
             Component Registry component_index default_registry use_registry
         """,
@@ -133,400 +136,266 @@ _SUBJECTS = {
 }
 
 if TYPE_CHECKING:
-    from axil.builder.graph import EdgeHandle
+    from axil.builder.graph import EdgeHandle as EdgeHandle
     from axil.compiler.bodies import (
-        STAR,
-        Attributes,
-        BodyRules,
-        arranged,
-        as_body,
-        bind,
-        body_of,
-        inputs_of,
-        is_async,
-        parameters_of,
-        pushed_fields,
-        result_reader,
+        STAR as STAR,
+        Attributes as Attributes,
+        BodyRules as BodyRules,
+        arranged as arranged,
+        as_body as as_body,
+        bind as bind,
+        body_of as body_of,
+        inputs_of as inputs_of,
+        is_async as is_async,
+        parameters_of as parameters_of,
+        pushed_fields as pushed_fields,
+        result_reader as result_reader,
     )
-    from axil.compiler.edges import Condition, EdgeInput, Processor
-    from axil.compiler.nodes import FunctionNode
+    from axil.compiler.edges import (
+        Condition as Condition,
+        EdgeInput as EdgeInput,
+        Processor as Processor,
+    )
+    from axil.compiler.nodes import FunctionNode as FunctionNode
     from axil.compiler.planner import (
-        CompileOptions,
-        Compiler,
-        NodeInfo,
-        compile_spec,
+        CompileOptions as CompileOptions,
+        Compiler as Compiler,
+        NodeInfo as NodeInfo,
+        compile_spec as compile_spec,
     )
-    from axil.contract.context import Channel, SubRunResult
+    from axil.contract.context import Channel as Channel, SubRunResult as SubRunResult
     from axil.contract.decisions import (
-        DECIDING_HOOKS,
-        Admission,
-        Fail,
-        Firing,
-        Outcome,
-        Replace,
-        Retry,
-        Skip,
+        DECIDING_HOOKS as DECIDING_HOOKS,
+        Admission as Admission,
+        Fail as Fail,
+        Firing as Firing,
+        Outcome as Outcome,
+        Replace as Replace,
+        Retry as Retry,
+        Skip as Skip,
     )
-    from axil.contract.hooks import Hooks, hook_manager
-    from axil.contract.loops import LoopLocal
+    from axil.contract.hooks import Hooks as Hooks, hook_manager as hook_manager
+    from axil.contract.loops import LoopLocal as LoopLocal
     from axil.contract.messages import (
-        Message,
-        as_messages,
-        fold_payloads,
-        gather_messages,
-        is_messages,
-        message,
-        render,
-        text_of,
+        Message as Message,
+        as_messages as as_messages,
+        fold_payloads as fold_payloads,
+        gather_messages as gather_messages,
+        is_messages as is_messages,
+        message as message,
+        render as render,
+        text_of as text_of,
     )
-    from axil.contract.meters import Hold, Meter, MeterMaker, RunUsage
-    from axil.contract.node import NodeContract
-    from axil.contract.observers import OBSERVER_HOOKS
-    from axil.contract.views import InstanceView, StateView, read_only, without_views
+    from axil.contract.meters import (
+        Hold as Hold,
+        Meter as Meter,
+        MeterMaker as MeterMaker,
+        RunUsage as RunUsage,
+    )
+    from axil.contract.node import NodeContract as NodeContract
+    from axil.contract.observers import OBSERVER_HOOKS as OBSERVER_HOOKS
+    from axil.contract.views import (
+        InstanceView as InstanceView,
+        StateView as StateView,
+        read_only as read_only,
+        without_views as without_views,
+    )
     from axil.errors import (
-        BodyError,
-        ComponentBlocked,
-        ComponentConflict,
-        ConcurrentReset,
-        CycleError,
-        EngineError,
-        HookFailed,
-        InvalidValue,
-        JournalError,
-        KernelBug,
-        MissingKeys,
-        NotBuilt,
-        NotInstalled,
-        Overdue,
-        PluginContract,
-        PluginLoadError,
-        ProblemError,
-        RouteError,
-        RunError,
-        SchemaMismatch,
-        Uncertain,
-        UndeclaredField,
-        UnknownComponent,
-        did_you_mean,
-        format_names,
+        BodyError as BodyError,
+        ComponentBlocked as ComponentBlocked,
+        ComponentConflict as ComponentConflict,
+        ConcurrentReset as ConcurrentReset,
+        CycleError as CycleError,
+        EngineError as EngineError,
+        HookFailed as HookFailed,
+        InvalidValue as InvalidValue,
+        JournalError as JournalError,
+        KernelBug as KernelBug,
+        MissingKeys as MissingKeys,
+        NotBuilt as NotBuilt,
+        NotInstalled as NotInstalled,
+        Overdue as Overdue,
+        PluginContract as PluginContract,
+        PluginLoadError as PluginLoadError,
+        ProblemError as ProblemError,
+        RouteError as RouteError,
+        RunError as RunError,
+        SchemaMismatch as SchemaMismatch,
+        Uncertain as Uncertain,
+        UndeclaredField as UndeclaredField,
+        UnknownComponent as UnknownComponent,
+        did_you_mean as did_you_mean,
+        format_names as format_names,
     )
-    from axil.kernel.cycles import CycleBody
-    from axil.kernel.joins import Join
+    from axil.kernel.cycles import CycleBody as CycleBody
+    from axil.kernel.joins import Join as Join
+    from axil.kernel.machine import entry_tokens as entry_tokens
     from axil.kernel.plan import (
-        BACK,
-        OUTSIDE,
-        Body,
-        Mode,
-        Plan,
-        PlanEdge,
-        PlanNode,
-        ResolvedNode,
+        BACK as BACK,
+        OUTSIDE as OUTSIDE,
+        Body as Body,
+        Mode as Mode,
+        Plan as Plan,
+        PlanEdge as PlanEdge,
+        PlanNode as PlanNode,
+        ResolvedNode as ResolvedNode,
     )
     from axil.kernel.scopes import (
-        SubgraphBody,
-        combine_deltas,
-        entry_tokens,
+        SubgraphBody as SubgraphBody,
+        combine_deltas as combine_deltas,
     )
-    from axil.kernel.state import APPEND, OVERWRITE, Field, FieldChange
-    from axil.kernel.tokens import ENTRY, EXIT, Changes, Effects, Task
-    from axil.kernel.values import ATOMS, Log, isolate, same as same_value, thaw
-    from axil.registry.config import (
-        Misfit,
-        Secret,
-        decode_config,
-        is_private,
-        make_component,
-        misfits,
-        refers_to,
-        resolve_secret,
+    from axil.kernel.state import (
+        APPEND as APPEND,
+        OVERWRITE as OVERWRITE,
+        Field as Field,
+        FieldChange as FieldChange,
     )
-    from axil.registry.excerpts import format_value
+    from axil.kernel.tokens import (
+        ENTRY as ENTRY,
+        EXIT as EXIT,
+        Changes as Changes,
+        Effects as Effects,
+        Task as Task,
+    )
+    from axil.kernel.values import (
+        ATOMS as ATOMS,
+        Log as Log,
+        isolate as isolate,
+        same,
+        thaw as thaw,
+    )
+    from axil.registry.components import make_component as make_component
+    from axil.registry.excerpts import format_value as format_value
     from axil.registry.grants import (
-        Grants,
-        Want,
-        current_grants,
-        granted,
-        note_own,
-        note_want,
-        noting_wants,
-        reads_path,
-        refusals_of,
-        sends_to,
-        writes_path,
+        Want as Want,
+        current_grants as current_grants,
+        granted as granted,
+        is_granted as is_granted,
+        note_own as note_own,
+        note_want as note_want,
+        noting_wants as noting_wants,
+        one_line as one_line,
+        refusals_of as refusals_of,
     )
     from axil.registry.kinds import (
-        COMPONENT_KINDS,
-        CONTRACT_VERSIONS,
-        KERNEL,
-        canonical_name,
-        incompatibility,
-        kind_of_group,
+        COMPONENT_KINDS as COMPONENT_KINDS,
+        CONTRACT_VERSIONS as CONTRACT_VERSIONS,
+        KERNEL as KERNEL,
+        canonical_name as canonical_name,
+        incompatibility as incompatibility,
+        kind_of_group as kind_of_group,
     )
     from axil.registry.manifest import (
-        MANIFEST_FILE,
-        MANIFEST_VERSION,
-        Manifest,
-        parse_manifest,
+        MANIFEST_FILE as MANIFEST_FILE,
+        MANIFEST_VERSION as MANIFEST_VERSION,
+        Manifest as Manifest,
+        parse_manifest as parse_manifest,
     )
-    from axil.registry.policy import Policy
     from axil.registry.registry import (
-        Component,
-        Registry,
-        component_index,
-        default_registry,
-        use_registry,
+        Component as Component,
+        Registry as Registry,
+        component_index as component_index,
+        default_registry as default_registry,
+        use_registry as use_registry,
     )
     from axil.spec.graph import (
-        SURROUNDINGS,
-        FromEnvironment,
-        Place,
-        RouterSpec,
-        SubgraphSpec,
-        kept_field,
-        local_field,
-        with_usual_wrappers,
+        SURROUNDINGS as SURROUNDINGS,
+        FromEnvironment as FromEnvironment,
+        Place as Place,
+        RouterSpec as RouterSpec,
+        SubgraphSpec as SubgraphSpec,
+        kept_field as kept_field,
+        local_field as local_field,
+        with_usual_wrappers as with_usual_wrappers,
     )
-    from axil_budget.ledger import Budget, Ledger, OverBudget, Reservation, Usage
-    from axil_budget.prices import Estimate, Estimator, Price, Pricing, UnknownPrice
+    from axil_budget.ledger import (
+        Budget as Budget,
+        Ledger as Ledger,
+        OverBudget as OverBudget,
+        Reservation as Reservation,
+        Usage as Usage,
+    )
+    from axil_budget.prices import (
+        Estimate as Estimate,
+        Estimator as Estimator,
+        Price as Price,
+        Pricing as Pricing,
+        UnknownPrice as UnknownPrice,
+    )
+    from axil_config.decoding import decode_config as decode_config, refers_to as refers_to
+    from axil_config.grants import (
+        Grants as Grants,
+        reads_path as reads_path,
+        sends_to as sends_to,
+        writes_path as writes_path,
+    )
+    from axil_config.misfits import Misfit as Misfit, misfits as misfits
+    from axil_config.policy import Policy as Policy
+    from axil_config.secrets import (
+        Secret as Secret,
+        is_private as is_private,
+        resolve_secret as resolve_secret,
+    )
     from axil_dependencies.needs import (
-        Dependencies,
-        Dependency,
-        dependencies_of,
+        Dependencies as Dependencies,
+        Dependency as Dependency,
+        dependencies_of as dependencies_of,
     )
-    from axil_dependencies.references import Reference, references_of, settings_at
-    from axil_dependencies.versions import recorded_files
-    from axil_files.changes import changes as spec_changes
+    from axil_dependencies.references import (
+        Reference as Reference,
+        references_of as references_of,
+        settings_at as settings_at,
+    )
+    from axil_dependencies.versions import recorded_files as recorded_files
+    from axil_files.changes import changes
     from axil_files.documents import (
-        DEEPEST as MAX_DEPTH,
-        LARGEST as MAX_SIZE,
-        LONGEST_NUMBER as MAX_DIGITS,
-        MOST as MAX_VALUES,
-        Document,
-        Keys as KeyPath,
-        Loader,
-        measure as check_document,
-        parse_json,
-        refused as document_error,
+        DEEPEST,
+        LARGEST,
+        LONGEST_NUMBER,
+        MOST,
+        Document as Document,
+        Keys,
+        Loader as Loader,
+        measure,
+        parse_json as parse_json,
+        refused,
     )
-    from axil_files.durations import format_seconds as format_duration, seconds as parse_duration
-    from axil_files.format import is_version_0, json_schema as workflow_schema, notes_field
-    from axil_files.functions import with_functions
-    from axil_files.loading import (
-        Reading as LoadOptions,
-        dump as dump_spec,
-        include as include_spec,
-        inline as inline_spec,
-        load as load_spec,
-        parse as parse_workflow,
-        spec_from as spec_from_document,
+    from axil_files.durations import format_seconds, seconds
+    from axil_files.format import (
+        is_version_0 as is_version_0,
+        json_schema,
+        notes_field as notes_field,
     )
-    from axil_files.python import PythonTarget, python_target
-    from axil_patterns.errors import PatternFault, PatternLimit
-    from axil_patterns.patterns import Match, Pattern, compile_pattern
-    from axil_typed.reducers import MAXIMUM, SUM, as_reducer
-    from axil_typed.views import model_view
-else:
-    __getattr__, __dir__ = lazy(globals(), _SUBJECTS)
+    from axil_files.functions import with_functions as with_functions
+    from axil_files.loading import Reading, dump, include, inline, load, parse, spec_from
+    from axil_files.python import PythonTarget as PythonTarget, python_target as python_target
+    from axil_patterns.errors import PatternFault as PatternFault, PatternLimit as PatternLimit
+    from axil_patterns.patterns import (
+        Match as Match,
+        Pattern as Pattern,
+        compile_pattern as compile_pattern,
+    )
+    from axil_typed.reducers import MAXIMUM as MAXIMUM, SUM as SUM, as_reducer as as_reducer
+    from axil_typed.views import model_view as model_view
 
-__all__ = [
-    "APPEND",
-    "ATOMS",
-    "BACK",
-    "COMPONENT_KINDS",
-    "CONTRACT_VERSIONS",
-    "DECIDING_HOOKS",
-    "ENTRY",
-    "EXIT",
-    "KERNEL",
-    "MANIFEST_FILE",
-    "MANIFEST_VERSION",
-    "MAXIMUM",
-    "MAX_DEPTH",
-    "MAX_DIGITS",
-    "MAX_SIZE",
-    "MAX_VALUES",
-    "OBSERVER_HOOKS",
-    "OUTSIDE",
-    "OVERWRITE",
-    "STAR",
-    "SUM",
-    "SURROUNDINGS",
-    "Admission",
-    "Attributes",
-    "Body",
-    "BodyError",
-    "BodyRules",
-    "Budget",
-    "Changes",
-    "Channel",
-    "CompileOptions",
-    "Compiler",
-    "Component",
-    "ComponentBlocked",
-    "ComponentConflict",
-    "ConcurrentReset",
-    "Condition",
-    "CycleBody",
-    "CycleError",
-    "Dependencies",
-    "Dependency",
-    "Document",
-    "EdgeHandle",
-    "EdgeInput",
-    "Effects",
-    "EngineError",
-    "Estimate",
-    "Estimator",
-    "Fail",
-    "Field",
-    "FieldChange",
-    "Firing",
-    "FromEnvironment",
-    "FunctionNode",
-    "Grants",
-    "Hold",
-    "HookFailed",
-    "Hooks",
-    "InstanceView",
-    "InvalidValue",
-    "Join",
-    "JournalError",
-    "KernelBug",
-    "KeyPath",
-    "Ledger",
-    "LoadOptions",
-    "Loader",
-    "Log",
-    "LoopLocal",
-    "Manifest",
-    "Match",
-    "Message",
-    "Meter",
-    "MeterMaker",
-    "Misfit",
-    "MissingKeys",
-    "Mode",
-    "NodeContract",
-    "NodeInfo",
-    "NotBuilt",
-    "NotInstalled",
-    "Outcome",
-    "OverBudget",
-    "Overdue",
-    "Pattern",
-    "PatternFault",
-    "PatternLimit",
-    "Place",
-    "Plan",
-    "PlanEdge",
-    "PlanNode",
-    "PluginContract",
-    "PluginLoadError",
-    "Policy",
-    "Price",
-    "Pricing",
-    "ProblemError",
-    "Processor",
-    "PythonTarget",
-    "Reference",
-    "Registry",
-    "Replace",
-    "Reservation",
-    "ResolvedNode",
-    "Retry",
-    "RouteError",
-    "RouterSpec",
-    "RunError",
-    "RunUsage",
-    "SchemaMismatch",
-    "Secret",
-    "Skip",
-    "StateView",
-    "SubRunResult",
-    "SubgraphBody",
-    "SubgraphSpec",
-    "Task",
-    "Uncertain",
-    "UndeclaredField",
-    "UnknownComponent",
-    "UnknownPrice",
-    "Usage",
-    "Want",
-    "arranged",
-    "as_body",
-    "as_messages",
-    "as_reducer",
-    "bind",
-    "body_of",
-    "canonical_name",
-    "check_document",
-    "combine_deltas",
-    "compile_pattern",
-    "compile_spec",
-    "component_index",
-    "current_grants",
-    "decode_config",
-    "default_registry",
-    "dependencies_of",
-    "did_you_mean",
-    "document_error",
-    "dump_spec",
-    "entry_tokens",
-    "fold_payloads",
-    "format_duration",
-    "format_names",
-    "format_value",
-    "gather_messages",
-    "granted",
-    "hook_manager",
-    "include_spec",
-    "incompatibility",
-    "inline_spec",
-    "inputs_of",
-    "is_async",
-    "is_messages",
-    "is_private",
-    "is_version_0",
-    "isolate",
-    "kept_field",
-    "kind_of_group",
-    "load_spec",
-    "local_field",
-    "make_component",
-    "message",
-    "misfits",
-    "model_view",
-    "note_own",
-    "note_want",
-    "notes_field",
-    "noting_wants",
-    "parameters_of",
-    "parse_duration",
-    "parse_json",
-    "parse_manifest",
-    "parse_workflow",
-    "pushed_fields",
-    "python_target",
-    "read_only",
-    "reads_path",
-    "recorded_files",
-    "references_of",
-    "refers_to",
-    "refusals_of",
-    "render",
-    "resolve_secret",
-    "result_reader",
-    "same_value",
-    "sends_to",
-    "settings_at",
-    "spec_changes",
-    "spec_from_document",
-    "text_of",
-    "thaw",
-    "use_registry",
-    "with_functions",
-    "with_usual_wrappers",
-    "without_views",
-    "workflow_schema",
-    "writes_path",
-]
+    KeyPath = Keys
+    LoadOptions = Reading
+    MAX_DEPTH = DEEPEST
+    MAX_DIGITS = LONGEST_NUMBER
+    MAX_SIZE = LARGEST
+    MAX_VALUES = MOST
+    check_document = measure
+    document_error = refused
+    dump_spec = dump
+    format_duration = format_seconds
+    include_spec = include
+    inline_spec = inline
+    load_spec = load
+    parse_duration = seconds
+    parse_workflow = parse
+    same_value = same
+    spec_changes = changes
+    spec_from_document = spec_from
+    workflow_schema = json_schema
+else:
+    __getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS)

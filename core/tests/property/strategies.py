@@ -31,12 +31,12 @@ THOROUGH = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 
 
 def law(examples: int) -> settings:
-    """So many examples, ten times as many where time does not matter; a failure prints how to
+    """So many examples, twenty times as many where time does not matter; a failure prints how to
     repeat it.
     """
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     return settings(
-        max_examples=examples * 10 if THOROUGH else examples,
+        max_examples=examples * 20 if THOROUGH else examples,
         deadline=None,
         print_blob=True,
         report_multiple_bugs=False,
@@ -73,7 +73,7 @@ def number(value: Any) -> int:
 
 @dataclass
 class Script:
-    """What one node does."""
+    """The acts of one node."""
 
     name: str
     writes: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class Script:
 
 
 def seen_by(task: Task) -> tuple[list[Any], list[tuple[str, Any]]]:
-    """All that a body can see: payloads in edge order, the state by name."""
+    """Return all that a body can see: payloads in edge order, the state by name."""
     return [token.payload for token in task.tokens], sorted(
         (k, v) for k, v in task.state.items() if not k.startswith("@")
     )
@@ -203,8 +203,8 @@ TABLES: tuple[tuple[bool, ...], ...] = (
 
 
 def _table(bits: int, *, back: bool, cyclic: bool) -> tuple[bool, ...]:
-    """When an edge of a dense graph is taken: back edges at first, some others later, so that
-    cycles turn and are left.
+    """Return when an edge of a dense graph is taken: back edges at first, some others later, so
+    that cycles turn and are left.
     """
     if back:
         return TABLES[2 + (bits >> 2 & 1)]
@@ -214,7 +214,9 @@ def _table(bits: int, *, back: bool, cyclic: bool) -> tuple[bool, ...]:
 
 
 def made(pick: Pick, *, cyclic: bool, joins: tuple[str, ...], depth: int, dense: bool) -> Case:
-    """A graph of two to eight nodes out of many small choices; the first node is always reached."""
+    """Return a graph of two to eight nodes out of many small choices; the first node is always
+    reached.
+    """
     typed = bool(pick(0, 1))
     count = pick(5, 9) if dense else pick(2, 8)
     names = [f"n{i}" for i in range(count)]

@@ -12,8 +12,7 @@ from hypothesis import assume, given
 
 from axil.compiler.planner import compile_spec
 from axil.errors import StateError
-from axil.kernel.machine import Machine
-from axil.kernel.scopes import entry_tokens
+from axil.kernel.machine import Machine, entry_tokens
 from axil.kernel.tokens import Task
 
 from .strategies import Case, cases, law, seeds
@@ -57,7 +56,7 @@ class Ledger:
         return Counter(task.node for task in self.tasks)
 
 
-@law(500)
+@law(250)
 @given(case=cases(depth=0), choose=seeds)
 def test_every_node_fires_or_is_skipped_and_none_does_both(case: Case, choose: random.Random):
     ledger = Ledger.of(case, choose)
@@ -67,7 +66,7 @@ def test_every_node_fires_or_is_skipped_and_none_does_both(case: Case, choose: r
     assert fired | set(ledger.skipped) == set(range(len(ledger.plan.nodes)))
 
 
-@law(500)
+@law(250)
 @given(case=cases(depth=0), choose=seeds)
 def test_every_token_sent_arrives_once_or_its_target_did_not_fire(
     case: Case, choose: random.Random
@@ -90,7 +89,7 @@ def test_every_token_sent_arrives_once_or_its_target_did_not_fire(
     assert set(arrived) <= set(ledger.sent)
 
 
-@law(500)
+@law(250)
 @given(case=cases(depth=0, joins=("gate", "all")), choose=seeds)
 def test_an_edge_carries_one_token_at_most_for_each_group_of_its_source(
     case: Case, choose: random.Random

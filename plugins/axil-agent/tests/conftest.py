@@ -1,5 +1,5 @@
-"""What the tests share: a registry that knows this distribution and the formatters, and a script
-for a model.
+"""Shared fixtures: a registry that knows this distribution and the formatters, and a script for a
+model.
 """
 
 from __future__ import annotations

@@ -209,7 +209,7 @@ def test_each_call_has_a_question_of_its_own_across_pauses(pay, paid):
 
 
 class Absent:
-    """A channel at which nobody ever answers."""
+    """A channel without answers."""
 
     async def ask(self, question: Any) -> Any:
         await asyncio.Event().wait()

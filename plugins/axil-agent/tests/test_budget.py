@@ -1,4 +1,4 @@
-"""What an agent's model calls may use is reserved before they are made, and counted once."""
+"""The budget of an agent's model calls is reserved before they are made, and counted once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Model:
     name = "small"
 
     def __init__(self, *replies, together=0):
-        """``together``: nobody is answered before so many ask at once."""
+        """``together``: the number of requests that are answered at once."""
         self.replies, self.asked, self.at_work, self.most, self.together = (
             list(replies),
             0,

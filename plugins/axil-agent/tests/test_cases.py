@@ -1,4 +1,4 @@
-"""What MASFactory does, recorded: agents, tools, memory, context, switches, loops; payloads are
+"""Recorded behaviour of MASFactory: agents, tools, memory, context, switches, loops; payloads are
 compared byte for byte.
 """
 
@@ -237,7 +237,7 @@ def test_a_switch_asks_once_for_each_condition(script):
 
 
 def turn_taking(loop: Loop, choose: Any) -> Any:
-    """A node that sends on to the one that ``choose`` names."""
+    """Return a node that sends on to the one that ``choose`` names."""
     from axil import Out
 
     def switch(inputs: dict[str, Any], attributes: dict[str, Any]) -> Out:

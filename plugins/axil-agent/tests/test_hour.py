@@ -1,4 +1,4 @@
-"""What a new user meets in the first hour with agents."""
+"""First steps of a new user with agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What providers have in common; and how an agent tells them of its turns, shares them, and takes
+"""Common behaviour of providers; and how an agent gives them its turns, shares them, and takes
 their tools.
 """
 
@@ -29,7 +29,7 @@ from axil_models import (
 
 
 class Notes:
-    """A memory that is told of whole turns."""
+    """A memory that learns whole turns."""
 
     passive = False
 

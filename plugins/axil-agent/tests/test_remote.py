@@ -53,7 +53,7 @@ def told(error: Exception) -> ModelError | None:
 def tried(
     *outcomes: Any, retry: Retry | None = None, shows: int = 0
 ) -> tuple[Any, Clock, list[Any]]:
-    """What comes of tries that end in ``outcomes``, after showing ``shows`` chunks each."""
+    """Return what comes of tries that end in ``outcomes``, after showing ``shows`` chunks each."""
     clock, chunks, left = Clock(), list[Any](), list(outcomes)
 
     async def attempt(show: Any) -> Any:

@@ -20,7 +20,7 @@ import pytest
 
 from axil import ConfigError
 from axil.plugin import Policy, Registry, use_registry
-from axil_build import command, outputs
+from axil_build import command, outputs, wheels
 from axil_build.command import build
 from axil_build.settings import Settings, read
 from axil_cli.main import main
@@ -313,7 +313,8 @@ def test_the_container_needs_nothing_from_outside(made):
     )
 
 
-def test_the_same_input_gives_the_same_bytes(made, tmp_path):
+def test_the_same_input_gives_the_same_bytes(made, tmp_path, builder, monkeypatch):
+    monkeypatch.setattr(wheels, "built", builder)
     folder, _ = made
     for name in ("axil-build.toml", "flows/agent.json", "flows/parts/inner.json"):
         write(tmp_path / "elsewhere", name, (folder / name).read_text())

@@ -56,7 +56,7 @@ def registry() -> Any:
 
 
 class Outside(AssertionError):
-    """Somebody wanted to leave the machine."""
+    """An attempt to connect to another machine."""
 
 
 @pytest.fixture(autouse=True)

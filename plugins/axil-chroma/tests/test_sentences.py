@@ -19,7 +19,7 @@ from axil_models import ContextError
 
 
 class Library(types.ModuleType):
-    """What is used of the library, and what it was asked."""
+    """A stand-in for the library that notes its calls."""
 
     def __init__(self) -> None:
         super().__init__("sentence_transformers")

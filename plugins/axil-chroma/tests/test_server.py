@@ -24,7 +24,7 @@ pytest.importorskip("chromadb", reason="chromadb cannot be installed here")
 
 
 def free_port() -> int:
-    """A port that nobody has, and that nobody gets meanwhile who takes any: those are higher."""
+    """Return a free port that no program gets meanwhile that asks for any: those are higher."""
     while True:
         port = 10_000 + secrets.randbelow(22_000)
         with socket.socket() as probe, suppress(OSError):
@@ -139,7 +139,7 @@ def test_documents_that_one_client_has_indexed_are_there_for_all(port):
 
 
 def test_a_server_that_is_killed_in_the_middle_of_a_run_is_named_and_found_again(server):
-    """What was told before is there; a step that failed is told again by whoever repeats it."""
+    """Earlier turns are there; a failed step is stored when it is repeated."""
 
     async def go() -> None:
         memory = ChromaMemory(host="127.0.0.1", port=server.port, collection="killed")

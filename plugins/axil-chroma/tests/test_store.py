@@ -459,14 +459,14 @@ def test_what_was_told_before_a_kill_is_there_afterwards(tmp_path):
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            if int(line) == 20:
+            if int(line) == 5:
                 process.send_signal(signal.SIGKILL)
                 break
 
     async def go() -> None:
         memory = ChromaMemory(path=str(tmp_path / "c"))
         found = texts(await memory.get_blocks(ContextQuery("fact number"), 1000))
-        assert set(found) >= {f"fact\nfact number {n}" for n in range(21)}
+        assert set(found) >= {f"fact\nfact number {n}" for n in range(6)}
         await memory.learn(turn("and", "it goes on"))
         assert "and\nit goes on" in texts(await memory.get_blocks(ContextQuery("it goes on"), 1000))
         await memory.close()

@@ -99,7 +99,7 @@ class Hang:
 
 
 def third(text: str) -> bool:
-    """A condition."""
+    """Return a condition."""
     return text.startswith("yes")
 
 

@@ -93,7 +93,7 @@ def known(functions) -> Registry:
 
 
 class Firing:
-    """What a function's ``_context`` is made of."""
+    """The source of a function's ``_context``."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace, self.run_id = workspace, "run"

@@ -18,7 +18,7 @@ from axil_cli.folder import RunFolder
 
 
 class Maker:
-    """Writes what it is told into the run's folder, if it has something to write."""
+    """Writes a given text, if there is one, into the run's folder."""
 
     def run(self, messages: list[Any], ctx: Context) -> str:
         said = messages[-1]["content"]

@@ -238,7 +238,7 @@ sys.exit(code)
 
 
 def imported(*arguments):
-    """The modules that are imported for a command, in a process of its own."""
+    """Return the modules that are imported for a command, in a process of its own."""
     import subprocess
     import sys
 

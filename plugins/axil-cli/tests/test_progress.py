@@ -1,4 +1,4 @@
-"""What a run looks like to somebody who watches it."""
+"""The progress of a run as it is shown."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def text(words: str) -> dict[str, Any]:
 
 
 def shown(*deeds: Callable[[Progress], None]) -> list[str]:
-    """The lines that are written when these things happen, the first heading apart."""
+    """Return the lines that are written when these things happen, the first heading apart."""
     stream = Paper()
 
     async def watch() -> None:

@@ -64,8 +64,8 @@ LINE = re.compile(
 
 
 def sound(lines):
-    """Every line is one that mermaid reads, boxes are closed, and ids are declared before they are
-    used.
+    """Check that every line is one that mermaid reads, boxes are closed, and ids are declared
+    before they are used.
     """
     assert [line for line in lines if not LINE.fullmatch(line)] == []
     assert sum(line.strip().startswith("subgraph") for line in lines) == sum(

@@ -1,5 +1,5 @@
-"""What the tests share: this distribution's components as files name them, and runs of small graphs
-by the real kernel.
+"""Shared fixtures: this distribution's components as files name them, and runs of small graphs by
+the real kernel.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def registry() -> Any:
 
 
 def seen(payload: Any, **state: Any) -> EdgeInput:
-    """What an edge sees: a text as one message, or a payload as it is."""
+    """Return what an edge sees: a text as one message, or a payload as it is."""
     return EdgeInput(
         {"role": "user", "content": payload} if isinstance(payload, str) else payload,
         Schema().start(state),
@@ -74,7 +74,7 @@ def _seen() -> Callable[..., EdgeInput]:
 
 @dataclass
 class Watch:
-    """Which nodes fired, in order, by their paths."""
+    """The nodes that fired, in order, by their paths."""
 
     fired: list[str]
 

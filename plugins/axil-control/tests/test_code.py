@@ -100,7 +100,7 @@ def test_a_program_that_takes_too_long_is_killed_with_all_it_started():
 
 
 def goes(pid: int) -> bool:
-    """Whether the process ends, which has been killed: the system may take a moment."""
+    """Return whether the process ends, which has been killed: the system may take a moment."""
     until = time.monotonic() + 60
     while not is_gone(pid) and time.monotonic() < until:
         time.sleep(0.01)
@@ -108,7 +108,7 @@ def goes(pid: int) -> bool:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether the process has ended; one that nobody has buried yet has."""
+    """Return whether the process has ended, reaped or not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:

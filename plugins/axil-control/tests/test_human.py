@@ -194,7 +194,7 @@ def late(**config: Any) -> dict[str, Any]:
 
 
 class Never:
-    """A channel at which nobody ever answers."""
+    """A channel without answers."""
 
     async def ask(self, question: Question) -> Any:
         await asyncio.Event().wait()

@@ -15,7 +15,7 @@ SILENT = Out([], to=frozenset())
 
 
 class Clock:
-    """A context whose time is told."""
+    """A context whose time is set."""
 
     time = 0.0
 
@@ -24,13 +24,13 @@ class Clock:
 
 
 def counted(times: int, **config: Any) -> str:
-    """Which of the firings send, as 0 and 1."""
+    """Return which of the firings send, as 0 and 1."""
     node, local = LoopCounter(LoopCounter.Config(**config)), {}
     return "".join(str(int(node.run(local) != SILENT)) for _ in range(times))
 
 
 def timed(moments: list[float], **config: Any) -> str:
-    """Which of the firings at these times send the message, as 0 and 1."""
+    """Return which of the firings at these times send the message, as 0 and 1."""
     node, local, clock = LoopTimer(LoopTimer.Config(message="TIME", **config)), {}, Clock()
     sent = []
     for clock.time in moments:

@@ -1,4 +1,4 @@
-"""What Python files import: files beside them, and distributions."""
+"""Imports of Python files: files beside them, and distributions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workflow files need: components, who provides them, and files that they read."""
+"""Dependencies of workflow files: components, who provides them, and files that they read."""
 
 from __future__ import annotations
 

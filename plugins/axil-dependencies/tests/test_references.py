@@ -1,4 +1,4 @@
-"""Where the settings of a component name other components."""
+"""References in settings to other components."""
 
 from __future__ import annotations
 

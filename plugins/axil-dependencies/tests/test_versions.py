@@ -1,4 +1,4 @@
-"""What a run is pinned to: recorded when it begins, compared when it is gone on with."""
+"""Versions of a run: recorded when it begins, compared when it continues."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from axil_agent import Scripted
 
 
 def agent(name: str, **config: Any) -> dict[str, Any]:
-    """An agent as DevAll's files have it."""
+    """Return an agent as DevAll's files have it."""
     return {
         "id": name,
         "type": "agent",
@@ -29,7 +29,7 @@ def literal(name: str, content: str, role: str = "user") -> dict[str, Any]:
 
 
 def weather(city: str) -> str:
-    """The weather in a city."""
+    """Return the weather in a city."""
     return f"sun in {city}"
 
 

@@ -46,7 +46,7 @@ def board(**config: Any) -> list[dict[str, Any]]:
 
 
 def told(script: Scripted, number: int) -> list[str]:
-    """What the user's messages of a request say."""
+    """Return what the user's messages of a request say."""
     return [m["content"] for m in script.requests[number].messages if m["role"] == "user"]
 
 
@@ -243,7 +243,7 @@ def test_vectors_of_files_are_made_once_where_there_is_an_index(talk, known, tmp
 
 
 def searched(tmp_path: Any) -> Files:
-    """A memory of files whose index lies among them."""
+    """Return a memory of files whose index lies among them."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a.md").write_text("Axils are angles.", "utf-8")
     config = {
@@ -424,7 +424,7 @@ def test_a_note_for_which_there_is_no_room_is_an_error(tmp_path, monkeypatch):
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, package: str, there: bool) -> None:
-    """Whether a package seems to be installed; of others the truth is told."""
+    """Make a package seem to be installed, or not."""
     find = importlib.util.find_spec
     found = ModuleSpec(package, None) if there else None
     monkeypatch.setattr(

@@ -626,7 +626,7 @@ def test_a_run_that_is_queued_while_an_answer_to_it_is_refused_is_loaded():
 
 
 class Slow(MemoryJournal):
-    """A journal that stores entries of one kind only when it is told to go on."""
+    """A journal that stores entries of one kind only after it is released."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()

@@ -62,13 +62,13 @@ def nodes(*names: str, **more: Any) -> list[dict[str, Any]]:
 
 
 def graph(*edges: str | dict[str, Any], names: str = "ABC", **more: Any) -> dict[str, Any]:
-    """A graph of literals; edges as "AB" or mappings; start A."""
+    """Return a graph of literals; edges as "AB" or mappings; start A."""
     made = [{"from": edge[0], "to": edge[1]} if isinstance(edge, str) else edge for edge in edges]
     return {"id": "g", "nodes": nodes(*names), "edges": made, "start": ["A"], **more}
 
 
 def read(data: dict[str, Any], **root: Any) -> GraphSpec:
-    """The spec of a graph; through text, so that lines are known."""
+    """Return the spec of a graph; through text, so that lines are known."""
     text = json.dumps({"graph": data, **root}, indent=1)
     return spec_from(
         parse_json(text, "flow.json"),
@@ -77,8 +77,8 @@ def read(data: dict[str, Any], **root: Any) -> GraphSpec:
 
 
 def told(data: Any, **root: Any) -> list[str]:
-    """The problems of a graph, without line numbers; each is checked to be the line of the last key
-    of the problem's path.
+    """Return the problems of a graph, without line numbers; each is checked to be the line of the
+    last key of the problem's path.
     """
     with pytest.raises(SpecError) as caught:
         read(data, **root)

@@ -139,7 +139,7 @@ def test_a_workflow_of_a_file_is_no_root_graph(flow, registry):
 
 
 def test_what_a_file_says_of_memories_and_of_its_version_is_counted_as_it_always_was(tmp_path):
-    """Digests from before the reader told the kernel what follows: recorded runs have them."""
+    """Digests of older versions of the reader: recorded runs have them."""
     memory = [{"name": "board", "type": "blackboard", "config": {}}]
     nodes = [{"id": "a", "type": "custom"}]
     graph = {

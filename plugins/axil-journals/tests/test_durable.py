@@ -1,4 +1,4 @@
-"""What a journal promises a run: one holder, nothing done twice unasked, threads, and a bounded
+"""Promises of a journal to a run: one holder, nothing done twice unasked, threads, and a bounded
 record of long loops.
 """
 
@@ -78,8 +78,8 @@ def test_a_journal_says_how_a_run_ended():
 
 
 def breaking(journal: Tape) -> Any:
-    """A node that tells the world, with a journal that breaks right after; and the same without the
-    break.
+    """Return a node that tells the world, with a journal that breaks right after; and the same
+    without the break.
     """
     told: list[str] = []
     broken = [True]
@@ -206,7 +206,7 @@ def test_an_external_step_that_happened_is_not_done_again():
 
 
 def test_a_body_that_stopped_at_its_own_question_is_not_uncertain():
-    """What it had begun, it ended by asking: it runs again from its top, as every body that asks
+    """Its question ended what it had begun: it runs again from its top, as every body that asks
     does.
     """
     sent: list[str] = []
@@ -267,7 +267,7 @@ def test_a_recorded_step_is_used_only_for_the_same_request():
 
 
 def talk() -> RootGraph:
-    """A graph that counts its turns in an attribute, and keeps what it heard."""
+    """Return a graph that counts its turns in an attribute, and keeps what it heard."""
     graph = RootGraph("talk", attributes={"turns": 0})
 
     def hear(inputs: Any, attributes: Any, ctx: Any) -> dict[str, Any]:

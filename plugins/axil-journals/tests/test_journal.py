@@ -1,4 +1,4 @@
-"""What a journal keeps it keeps exactly; what it cannot keep it refuses.
+"""A journal keeps values exactly, and refuses those that it cannot keep.
 
 Nothing in it runs again.
 """

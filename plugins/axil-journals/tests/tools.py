@@ -1,5 +1,5 @@
-"""What the tests of this member are written with: bodies that are functions of a task, a clock that
-jumps, a journal that forgets nothing.
+"""Means of this member's tests: bodies that are functions of a task, a clock that jumps, a journal
+that forgets nothing.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class _RawBody:
 
 
 def says(output: Any = None, **delta: Any) -> Callable[[Task, Any], Out]:
-    """A body that always gives this."""
+    """Return a body that always gives this."""
     return lambda task, ctx: Out({} if output is None else output, delta)
 
 
 def node(
     id: str, call: Any = None, *, mode: str = "inline", ctx: bool = False, **more: Any
 ) -> NodeSpec:
-    """A node; without a body it gives its own name as ``{"by": id}``."""
+    """Return a node; without a body it gives its own name as ``{"by": id}``."""
     return NodeSpec(id=id, body=Raw(call or says({"by": id}), mode, ctx), **more)
 
 
@@ -58,7 +58,7 @@ def edge(source: str, target: str, **more: Any) -> EdgeSpec:
 def graph(
     nodes: Sequence[NodeSpec | str], edges: Sequence[EdgeSpec | str], **more: Any
 ) -> GraphSpec:
-    """A spec; nodes and edges may be words: ``graph(["a", "b"], ["in a", "a b", "b out"])``."""
+    """Return a spec; nodes and edges may be words: ``graph(["a", "b"], ["in a", "a b"])``."""
     return GraphSpec(
         id=more.pop("id", "g"),
         nodes=tuple(node(n) if isinstance(n, str) else n for n in nodes),
@@ -100,7 +100,7 @@ class Tape:
 
 
 def written(entries: Sequence[Entry], run_id: str = "r") -> MemoryJournal:
-    """A journal in memory that holds ``entries`` of a run that is at work nowhere."""
+    """Return a journal in memory that holds ``entries`` of a run that is at work nowhere."""
     journal = MemoryJournal()
     write(journal, entries, run_id)
     return journal

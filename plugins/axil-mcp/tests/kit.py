@@ -23,7 +23,7 @@ VARIOUS = [sys.executable, "-W", "ignore", str(SERVERS / "various.py")]
 
 @dataclass
 class Watch:
-    """What a run shows."""
+    """The events that a run shows."""
 
     chunks: list[Any] = field(default_factory=list)
 
@@ -35,7 +35,7 @@ class Watch:
 
 
 def graph_of(body: Callable[..., Awaitable[Any]]) -> RootGraph:
-    """One node that gives what ``body(ctx)`` gives."""
+    """Return one node that gives what ``body(ctx)`` gives."""
 
     async def node(ctx: Any) -> dict[str, Any]:
         return {"out": await body(ctx)}
@@ -48,13 +48,13 @@ def graph_of(body: Callable[..., Awaitable[Any]]) -> RootGraph:
 
 
 async def firing(body: Callable[..., Awaitable[Any]], **options: Any) -> Result:
-    """The run of a node, on the running event loop."""
+    """Return the run of a node, on the running event loop."""
     return await graph_of(body).start({}, **options).result()
 
 
 def fired(body: Callable[..., Awaitable[Any]], **options: Any) -> Any:
-    """What ``body(ctx)`` gives in a firing, on an event loop of its own; errors as the body raised
-    them.
+    """Return what ``body(ctx)`` gives in a firing, on an event loop of its own; errors as the body
+    raised them.
     """
     result = asyncio.run(firing(body, **options))
     if result.error is not None:
@@ -64,7 +64,7 @@ def fired(body: Callable[..., Awaitable[Any]], **options: Any) -> Any:
 
 @dataclass(frozen=True)
 class Note:
-    """What a server writes down of itself."""
+    """The notes of a server about itself."""
 
     path: Path
 
@@ -106,7 +106,7 @@ def put_forward(seconds: float) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody has, and that nobody gets meanwhile who takes any: those are higher."""
+    """Return a free port that no program gets meanwhile that asks for any: those are higher."""
     while True:
         port = 10_000 + secrets.randbelow(22_000)
         with socket.socket() as probe, suppress(OSError):

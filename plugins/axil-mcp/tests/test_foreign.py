@@ -26,7 +26,9 @@ pytestmark = pytest.mark.skipif(
 def using(
     server: str, body: Any, *arguments: str, env: dict[str, str] | None = None, **options: Any
 ) -> Any:
-    """What ``body(call, ctx)`` gives; ``call(tool, **arguments)`` calls a tool of the server."""
+    """Return what ``body(call, ctx)`` gives; ``call(tool, **arguments)`` calls a tool of the
+    server.
+    """
     command = [str(Path(FOLDER) / f"mcp-server-{server}"), *arguments]
 
     async def within(ctx: Any) -> Any:

@@ -434,8 +434,8 @@ def test_the_command_serves_files_over_pipes(flows, mode):
 def test_a_client_that_is_gone_in_the_middle_of_an_answer_ends_the_server_in_peace(monkeypatch):
     @asynccontextmanager
     async def gone() -> AsyncGenerator[tuple[Any, Any]]:
-        """The SDK's streams, whose other end is closed: what is written first fails, in a task of
-        theirs.
+        """Yield the SDK's streams, whose other end is closed: what is written first fails, in a
+        task of theirs.
         """
 
         async def write(answers: Any) -> None:
@@ -671,7 +671,7 @@ def test_a_lock_holds_what_a_server_offered(various):
 
 
 class Sessionful:
-    """An application that gives a number to whoever begins, and forgets it at DELETE."""
+    """An application that gives a number to each session, and forgets it at DELETE."""
 
     def __init__(self) -> None:
         self.open: list[str] = []

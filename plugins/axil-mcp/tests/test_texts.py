@@ -1,4 +1,4 @@
-"""What servers say is made fit to be shown, and their tools get names that models take."""
+"""Texts of servers are made fit to be shown, and their tools get names that models take."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ from .kit import Watch, fired, graph_of, is_alive, put_forward, until
 
 
 def using(settings: dict[str, Any], body: Any, **options: Any) -> Any:
-    """What ``body(tools by name, ctx)`` gives in a firing; the connection is closed behind it."""
+    """Return what ``body(tools by name, ctx)`` gives in a firing; the connection is closed behind
+    it.
+    """
 
     async def within(ctx: Any) -> Any:
         async with MCPTools(**settings) as toolset:
@@ -47,7 +49,7 @@ def using(settings: dict[str, Any], body: Any, **options: Any) -> Any:
 
 
 def asking(model: Scripted, *tools: Any) -> RootGraph:
-    """A graph with an agent."""
+    """Return a graph with an agent."""
     graph = RootGraph("g")
     graph.create_node(Agent, name="w", model=model, tools=list(tools))
     graph.edge_from_entry("w")

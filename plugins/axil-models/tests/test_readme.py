@@ -1,8 +1,7 @@
-"""The README names all that can be imported and all that can go wrong, and its examples run."""
+"""The README names all that can be imported."""
 
 from __future__ import annotations
 
-import importlib
 import re
 from pathlib import Path
 
@@ -10,15 +9,6 @@ import axil_models
 
 HOME = Path(__file__).parents[1]
 README = (HOME / "README.md").read_text("utf-8")
-
-
-def test_every_error_id_is_in_the_readme():
-    used = {
-        each
-        for file in (HOME / "src").rglob("*.py")
-        for each in re.findall(r"AX\d{3}", file.read_text("utf-8"))
-    }
-    assert used - {"AX520"} == set(re.findall(r"^\| (AX\d{3}) ", README, re.MULTILINE))
 
 
 def test_every_name_in_the_tables_can_be_imported():
@@ -32,10 +22,3 @@ def test_every_public_name_is_listed_once():
     names = re.findall(r"^    (\w+) as \1,$", text, re.MULTILINE)
     assert sorted(names) == sorted(set(names))
     assert {name for name in names if not hasattr(axil_models, name)} == set()
-
-
-def test_the_examples_run(tmp_path, monkeypatch):
-    program = "\n".join(re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL))
-    (tmp_path / "readme_models.py").write_text(program, "utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert isinstance(importlib.import_module("readme_models").Echo(), axil_models.Model)

@@ -1,4 +1,4 @@
-"""Laws of tools: what a model is told of a function, and how it is called."""
+"""Laws of tools: the description of a function for a model, and its call."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What requests look like, what constructors take, and which mistakes are told before anything is
-sent.
-"""
+"""Tests of requests and constructors, and of mistakes that are reported before anything is sent."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ def ask(model: Any, *said: Any, chunks: list[Any] | None = None, **more: Any) ->
 
 
 def body(kind: Any, *said: Any, config: dict[str, Any] | None = None, **more: Any) -> Any:
-    """The body of the request that a model of ``kind`` sends."""
+    """Return the body of the request that a model of ``kind`` sends."""
     with Stub("chat" if kind is OpenAIModel else "responses") as server:
         ask(kind("m", server.key, server.url, **(config or {})), *said, **more)
         return server.requests[0].body

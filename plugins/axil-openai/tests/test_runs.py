@@ -155,7 +155,7 @@ def test_a_resumed_run_asks_again_only_what_was_not_answered():
 
 
 async def by_hand(server: Stub) -> str:
-    """What one would write without axil."""
+    """Return the same program without axil."""
     import openai
 
     async with openai.AsyncOpenAI(

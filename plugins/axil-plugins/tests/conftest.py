@@ -39,7 +39,7 @@ class World:
         requires: tuple[str, ...] = (),
         **groups: dict[str, str],
     ) -> None:
-        """Its metadata; groups are given without ``axil.``."""
+        """Make a distribution's metadata; groups are given without ``axil.``."""
         info = self.folder / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir()
         lines = [f"Requires-Dist: {each}\n" for each in requires]
@@ -56,7 +56,7 @@ class World:
         (info / "RECORD").write_text("")
 
     def package(self, name: str, code: str = "", manifest: Any = None) -> None:
-        """A package that can be imported, with a manifest."""
+        """Make a package that can be imported, with a manifest."""
         folder = self.folder / name
         folder.mkdir()
         (folder / "__init__.py").write_text(code or "raise SystemExit('it must not be imported')\n")

@@ -1,4 +1,4 @@
-"""Whatever is asked, ``--format json`` gives one JSON document and nothing beside it."""
+"""For every question ``--format json`` gives one JSON document and nothing beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lock says what a workflow is made of, and every change since is told."""
+"""A lock lists the parts of a workflow; every change since then is reported."""
 
 from __future__ import annotations
 

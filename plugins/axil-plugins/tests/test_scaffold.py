@@ -1,4 +1,4 @@
-"""What ``axil plugins new`` writes builds, installs, passes its tests and runs in a workflow, with
+"""A project of ``axil plugins new`` builds, installs, passes its tests and runs in a workflow, with
 no edit, for every kind.
 """
 
@@ -43,8 +43,8 @@ INSTALL = [
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A distribution of each kind, built as a wheel and installed from it into one folder; what
-    their tests came to is beside it.
+    """A distribution of each kind, built as a wheel and installed from it into one folder; the
+    results of their tests are beside it.
     """
     folder = tmp_path_factory.mktemp("made")
     for kind in TEMPLATES:

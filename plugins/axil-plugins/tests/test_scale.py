@@ -104,7 +104,7 @@ def test_the_doctor_and_why_import_none_either(site, tmp_path):
 
 
 def test_a_scan_makes_few_calls_for_each_distribution(site, monkeypatch):
-    """What it costs beyond reading the metadata, which the interpreter does: calls, counted."""
+    """Calls are counted, those that read the metadata left out."""
     import importlib_metadata
 
     from axil.plugin import Policy, Registry

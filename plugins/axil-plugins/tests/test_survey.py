@@ -155,7 +155,7 @@ def test_pages_of_a_plugin_without_manifest_come_from_its_classes(world, axil):
 
 
 def manifest(distribution: str, **names: list[str]) -> dict[str, Any]:
-    """A manifest of node types of acme, each with its old names."""
+    """Return a manifest of node types of acme, each with its old names."""
     components = [
         {"kind": "nodes", "name": f"acme.{name}", "aliases": old} for name, old in names.items()
     ]

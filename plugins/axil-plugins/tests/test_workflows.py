@@ -1,5 +1,5 @@
-"""What a workflow needs: found without an import, in inner graphs and in settings, with defaults;
-written into the file.
+"""Dependencies of a workflow: found without an import, in inner graphs and in settings, with
+defaults; written into the file.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def forks(inputs: Any) -> dict[str, Any]:
 
 
 def forks_by_mistake(inputs: Any) -> dict[str, Any]:
-    """Its copy does not end where it should, and goes on as if it were the body, too."""
+    """Fork, and let the copy go on as if it were the body, too."""
     if (child := os.fork()) == 0:
         return {"n": "the copy"}
     return {"n": os.waitpid(child, 0)[0] - child}

@@ -1,5 +1,5 @@
-"""What bodies in processes promise: they run as anywhere, and what happens to their process happens
-to nobody else.
+"""Promises of bodies in processes: they run as anywhere, and what happens to their process
+happens to nothing else.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def run(graph: RootGraph, *inputs: Any, **options: Any) -> list[Any]:
-    """The results of runs, one after the other, with the components held between them."""
+    """Return the results of runs, one after the other, with the components held between them."""
 
     async def go() -> list[Any]:
         async with graph:
@@ -425,7 +425,7 @@ def test_a_process_whose_parent_is_gone_in_the_middle_of_a_message_ends(said):
 
 @pytest.fixture
 def exits(monkeypatch) -> list[int]:
-    """What would have ended this process."""
+    """An exception that would have ended this process."""
     told: list[int] = []
     monkeypatch.setattr(os, "_exit", told.append)
     return told

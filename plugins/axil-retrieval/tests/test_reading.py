@@ -17,7 +17,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 
 
 def pdf(*pages: str) -> bytes:
-    """A PDF with a page for each text."""
+    """Return a PDF with a page for each text."""
     kids = " ".join(f"{3 + 2 * n} 0 R" for n in range(len(pages)))
     font = "<< /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
     objects = [

@@ -325,7 +325,7 @@ def test_a_book_that_is_closed_while_it_claims_its_run_lets_go_of_it(tmp_path, m
 def test_a_book_that_is_closed_while_a_commit_is_under_way_is_written_to_its_end(
     tmp_path, monkeypatch
 ):
-    """What was appended and closed after the rows were taken is not in that commit: the run is not
+    """An entry that was appended after the rows were taken is not in that commit: the run is not
     let go of, nor has it ended.
     """
     put, seen = Writer._put, list[Any]()
@@ -429,7 +429,7 @@ async def main():
 
 
 def python(folder: Path, body: str) -> str:
-    """What a process of its own prints that does ``body`` with a journal in ``folder``."""
+    """Return what a process of its own prints that does ``body`` with a journal in ``folder``."""
     with started(folder, body) as child:
         return child.communicate(timeout=600)[0]
 

@@ -40,8 +40,8 @@ class EnginesOnIt(EngineKit):
             journal.close()
 
     def make(self, workflows: Sequence[Workflow] = (), beside: Any = None) -> Any:
-        """One on a new database, or on that of another, whose process has come to write that it let
-        go of its runs.
+        """Return one on a new database, or on that of another, whose process has come to write that
+        it let go of its runs.
         """
         if beside is None:
             journal = SqliteJournal(self.folder / str(len(self.journals)), sync=self.sync)

@@ -139,7 +139,7 @@ class Beside(RuleBasedStateMachine):
 
 
 def refusal(act: Any) -> str:
-    """The id of the error, or nothing."""
+    """Return the id of the error, or nothing."""
     try:
         act()
     except JournalError as error:
@@ -149,5 +149,5 @@ def refusal(act: Any) -> str:
 
 TestBeside = Beside.TestCase
 TestBeside.settings = settings(
-    max_examples=100, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=50, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -20,7 +20,7 @@ ROUNDS = 6
 
 
 def turning() -> RootGraph:
-    """One node that leads back to itself."""
+    """Return one node that leads back to itself."""
     schema = Schema(
         "log",
         {"n": Field("n", default=int), "log": Field("log", APPEND, default=list)},

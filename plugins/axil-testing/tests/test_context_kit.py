@@ -48,7 +48,7 @@ def test_a_class_with_get_blocks_and_nothing_else_passes():
 
 
 class Sound:
-    """What is told, found by the words that it shares with the query."""
+    """A provider whose turns are found by the words that they share with the query."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -334,7 +334,7 @@ MUTANTS = {
 
 
 def caught(kit: type[ContextKit], law: str) -> str:
-    """Why the law does not hold; empty: it holds."""
+    """Return why the law does not hold; empty: it holds."""
     name = f"test_{law.replace(' ', '_')}"
     try:
         getattr(kit(), name)()

@@ -45,7 +45,9 @@ from axil_testing.kit import (
 
 
 def broken(kit: type[Kit], component: Any, *laws: str, **claims: Any) -> dict[str, str]:
-    """The laws that a component breaks, with the reasons; of all, or of those that are named."""
+    """Return the laws that a component breaks, with the reasons; of all, or of those that are
+    named.
+    """
     given = (
         component
         if isinstance(component, type) or not callable(component)
@@ -402,7 +404,7 @@ class OnlyFew(SoundJoin):
 
 
 class Tired(SoundJoin):
-    """Fires once, whoever's run it is."""
+    """Fires once, in all runs together."""
 
     early = False
 

@@ -157,7 +157,7 @@ def test_a_provider_that_cannot_be_told_is_asked_for_its_own_texts(tmp_path):
 
     class Told(Kept):
         def put(self, blocks: Any) -> None:
-            """Takes what it is told."""
+            """Take a turn."""
 
     config = {"path": "notes", "notes": ["The cat is called Ada.", "word"]}
     lines = provider_lines(Kept, config)

@@ -306,7 +306,7 @@ def test_a_stub_plays_its_acts_in_order_and_keeps_what_it_was_asked():
 
 
 def test_a_stub_sees_that_a_connection_was_reset():
-    """Who closes a connection before all was read resets it: it does not end then, it breaks."""
+    """Closing a connection before all was read resets it: it does not end then, it breaks."""
     with Stub() as server:
         server.say(Act(text="never", delay_seconds=60.0))
         address = urlsplit(server.url)

@@ -1,4 +1,4 @@
-"""What happened, kept."""
+"""Tests of the recorder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs whose state is typed: built, run, joined, recorded and gone on with."""
+"""Graphs whose state is typed: built, run, joined, recorded and resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each built-in reducer does, that it composes, and how to write one."""
+"""Built-in reducers: results, composition, and how to write one."""
 
 from __future__ import annotations
 

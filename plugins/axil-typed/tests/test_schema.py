@@ -63,7 +63,7 @@ def strategies(model: Any) -> dict[str, str]:
 
 
 def written(model: Any, **values: Any) -> State:
-    """A new state of ``model`` with one write."""
+    """Return a new state of ``model`` with one write."""
     schema = model if isinstance(model, Schema) else schema_of(model)
     return schema.start().apply(schema.check(values))
 

@@ -1,4 +1,4 @@
-"""What typed fields accept, what they hold, and how their values come back from a journal."""
+"""Typed fields: what they accept and hold, and how their values come back from a journal."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def keep_first(old, new):
 
 
 def written(model: Any, **values: Any) -> State:
-    """A new state of ``model`` with one write."""
+    """Return a new state of ``model`` with one write."""
     schema = model if isinstance(model, Schema) else schema_of(model)
     return schema.start().apply(schema.check(values))
 

@@ -15,7 +15,7 @@ from axil_workspace import Workspace
 
 
 class Firing:
-    """What a tool asks of a firing's context."""
+    """The part of a firing's context that tools use."""
 
     def __init__(self, workspace: Path | None, *allow: str) -> None:
         self.workspace, self.allow, self.slept = workspace, allow, list[float]()

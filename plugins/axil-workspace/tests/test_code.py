@@ -46,8 +46,8 @@ def alive(pid: int) -> bool:
 
 
 def all_gone(place: Any) -> bool:
-    """Whether the processes that wrote their numbers into ``pids`` are gone, or go by themselves
-    long before their time.
+    """Return whether the processes that wrote their numbers into ``pids`` are gone, or go by
+    themselves long before their time.
     """
     pids = [int(word) for word in place.read("pids").split()]
     assert len(pids) > 1
@@ -61,8 +61,8 @@ PATIENT = Code(Code.Config(timeout_seconds=500))
 
 
 async def late(call: Coroutine[Any, Any, str], place: Any) -> str:
-    """What a call gives whose time is up when its program has made the file ``said``: the event
-    loop's clock is put forward then.
+    """Return what a call gives whose time is up when its program has made the file ``said``: the
+    event loop's clock is put forward then.
     """
     told = asyncio.ensure_future(call)
     # it is another process that makes it

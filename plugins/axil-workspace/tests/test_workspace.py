@@ -177,8 +177,8 @@ def test_links_that_turn_in_a_circle_come_to_an_end(place):
 @pytest.mark.skipif(not folders.HAS_AT, reason="folders cannot be held open here")
 @pytest.mark.parametrize("what", ["read", "write", "delete", "list"])
 def test_a_folder_that_becomes_a_link_while_it_is_used_leads_nowhere(tmp_path, what):
-    """Somebody swaps a folder for a link that leads out, as fast as they can, while the workspace
-    is used.
+    """Another process swaps a folder for a link that leads out, as fast as it can, while the
+    workspace is used.
     """
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/file").write_text("canary")

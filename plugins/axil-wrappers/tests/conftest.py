@@ -1,4 +1,4 @@
-"""What the tests share: graphs of a few functions with wrappers around them, run under a clock that
+"""Shared fixtures: graphs of a few functions with wrappers around them, run under a clock that
 jumps.
 """
 
@@ -51,7 +51,7 @@ def registry() -> Any:
 
 @dataclass
 class Watch:
-    """What was shown and what fired."""
+    """The events that were shown, and the firings."""
 
     chunks: list[Any] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)

@@ -16,7 +16,7 @@ from axil_wrappers.cache import _flights
 
 
 def caller(needs, uses=None, log=None, seconds=1.0):
-    """A body that makes one call."""
+    """Return a body that makes one call."""
 
     async def body(ctx):
         with await ctx.reserve(model="small", input_tokens=needs, output_tokens=0) as hold:
@@ -285,7 +285,7 @@ def test_wrappers_compose_in_every_order_and_leave_nothing_behind(
 
 
 def bodies(plan):
-    """The limiters of all nodes, however deep inside other wrappers."""
+    """Yield the limiters of all nodes, however deep inside other wrappers."""
     for vertex in plan.graph.vertices:
         found, body = [], vertex.body
         while body is not None:

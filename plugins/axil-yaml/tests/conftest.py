@@ -1,18 +1,10 @@
-"""What all tests of this member share."""
+"""Fixtures of this member's tests."""
 
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from axil.plugin import Policy, Registry, component_index, use_registry
-
-# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
-# it.
-settings.register_profile(
-    "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("axil")
 
 
 class Anything:

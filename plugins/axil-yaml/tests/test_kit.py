@@ -19,7 +19,7 @@ def test_the_kit_is_passed(kit, why):
 
 
 class TestYaml(LoaderKit):
-    """What is not common to all formats."""
+    """Settings that other formats do not have."""
 
     component = staticmethod(parse_yaml)
     has_lines = True

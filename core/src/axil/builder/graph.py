@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from axil._door import provided
-from axil.builder.order import Order
 from axil.builder.workflow import Workflow
 from axil.compiler.bodies import is_async, parameters_of
 from axil.compiler.nodes import FunctionNode
@@ -118,11 +117,14 @@ class Graph:
         self._version: tuple[int, Mapping[int, Any]] = state_version, dict(migrations or {})
         self._components: dict[str, Any] = {}
         self._specs: dict[str, NodeSpec] = {}
+        self._position: dict[str, int] = {}  # of each node in their order
         self._edges: list[EdgeSpec] = []
         self._names: dict[int, str] = {}  # of components, by identity
         self._said: set[tuple[Any, ...]] = set()  # what tells edges apart
         self._routers: dict[str, RouterSpec] = {}
-        self._order = Order()
+        self._after: dict[str, list[str]] = {}  # of each node: where its trigger edges lead
+        self._entered = set[str]()  # the nodes that these lead to
+        self._is_forward = True  # all of these lead from an earlier node to a later one
         self._build_func = build_func
         self._frozen = False
         self.is_in_loop = False
@@ -168,35 +170,23 @@ class Graph:
         """
         self.check_open()
         if getattr(kind, "root_only", False):
-            raise SpecError(
-                Problem(
-                    "AX121",
-                    self.place,
-                    f"a {_title(kind)} cannot be inside a graph.",
-                    "Use a Graph, or an Agent.",
-                )
+            raise self.error(
+                "AX121", f"a {_title(kind)} cannot be inside a graph.", "Use a Graph, or an Agent."
             )
         component, use = self._component(kind, args, settings)
         contract = None if component is None else NodeContract.of(component)
         name = _checked_name(name or (contract.name if contract is not None else "") or "")
         if name.lower() in self.reserved_names:
-            raise SpecError(
-                Problem(
-                    "AX122",
-                    self.place,
-                    f'the name "{name}" is reserved.',
-                    f"Reserved: {format_names(self.reserved_names)}.",
-                )
+            raise self.error(
+                "AX122",
+                f'the name "{name}" is reserved.',
+                f"Reserved: {format_names(self.reserved_names)}.",
             )
         if name in self._specs:
-            raise SpecError(
-                Problem(
-                    "AX101", self.place, f'a node "{name}" exists already.', "Choose another name."
-                )
-            )
+            raise self.error("AX101", f'a node "{name}" exists already.', "Choose another name.")
         if component is not None and id(component) in self._names:
             message = f'the same object is the node "{self._names[id(component)]}" already.'
-            raise SpecError(Problem("AX167", self.place, message, "Make one object per node."))
+            raise self.error("AX167", message, "Make one object per node.")
         if isinstance(component, Graph):
             component.name, component.is_in_loop = name, self.counts_rounds
             component.pull_keys = component.pull_keys if pull_keys is _UNSET else pull_keys
@@ -207,7 +197,7 @@ class Graph:
             contract.component.name = name
         if inline and component is not None:
             cast("Any", component).inline = True
-        self._order.enter(name)
+        self._position[name] = len(self._position)
         self._components[name] = component
         if component is not None:
             self._names[id(component)] = name
@@ -239,7 +229,7 @@ class Graph:
             return None, Use(type=kind, config=settings)
         if isinstance(kind, type):
             if hasattr(kind, "Config") and not args:
-                from axil.registry.config import make_component
+                from axil.registry.components import make_component
 
                 return make_component(kind, settings, f"{kind.__name__}"), None
             try:
@@ -255,7 +245,7 @@ class Graph:
                 hint = (
                     did_you_mean(found[1], known) or f"It takes {format_names(sorted(known), 20)}."
                 )
-                raise SpecError(Problem("AX130", self.place, message, hint)) from error
+                raise self.error("AX130", message, hint) from error
         if callable(kind) and not hasattr(kind, "run") and not isinstance(kind, Graph):
             return FunctionNode(kind), None
         return kind, None
@@ -291,7 +281,7 @@ class Graph:
                 f"node_wrappers names {format_names(strangers)}, which fits none of its nodes."
             )
             hint = did_you_mean(strangers[0], there) or f"There are {format_names(sorted(there))}."
-            raise SpecError(Problem("AX170", self.place, message, hint))
+            raise self.error("AX170", message, hint)
 
     def create_edge(
         self,
@@ -330,7 +320,7 @@ class Graph:
             message = (
                 f"the edge {source}->{target} has more than one of process, formatter, parser."
             )
-            raise SpecError(Problem("AX169", self.place, message, "Let one of them do it all."))
+            raise self.error("AX169", message, "Let one of them do it all.")
         if carry is not None and any(
             x is not None for x in (keys, when, process, formatter, parser)
         ):
@@ -338,7 +328,7 @@ class Graph:
                 f"the edge {source}->{target} has carry, and keys, when, process or formatter."
             )
             hint = "Leave the others out: carry decides all that an edge carries."
-            raise SpecError(Problem("AX169", self.place, message, hint))
+            raise self.error("AX169", message, hint)
         carried = None if carry is not None else self._keys(keys)
         if formatter is not None:
             process = _formatted(self._formatter(formatter))
@@ -363,7 +353,7 @@ class Graph:
     def _formatter(self, given: Any) -> Any:
         """Return a formatter, of itself, its class, or the name of an installed one."""
         if isinstance(given, str):
-            from axil.registry.config import make_component
+            from axil.registry.components import make_component
 
             setting = cast("CompileOptions", getattr(self, "setting", None) or CompileOptions())
             found = setting.resolve("formatters", given, self.place)
@@ -387,13 +377,8 @@ class Graph:
         source = self.end(sender, "sender")
         if is_async(ask):
             message = f'the router of "{source}" is async; what an edge asks answers at once.'
-            raise SpecError(
-                Problem(
-                    "AX166",
-                    self.place,
-                    message,
-                    "Let a node do what waits, and the router ask for its result.",
-                )
+            raise self.error(
+                "AX166", message, "Let a node do what waits, and the router ask for its result."
             )
         ends = [
             EXIT if target == "end" and "end" not in self._specs else self.end(target, "target")
@@ -479,6 +464,10 @@ class Graph:
         """Return the place of a problem, for messages."""
         return f'graph "{self.name}"'
 
+    def error(self, id: str, message: str, hint: str = "") -> SpecError:
+        """Return the error of something that is wrong with the graph."""
+        return SpecError(Problem(id, self.place, message, hint))
+
     def check_open(self) -> None:
         """Raises: NotBuilt (AX124): it is built, and cannot be changed."""
         if self._frozen:
@@ -511,25 +500,17 @@ class Graph:
             name = self._token(given)
             if name in self._specs or name in (ENTRY, EXIT):
                 return name
-            raise SpecError(
-                Problem(
-                    "AX104",
-                    self.place,
-                    f'no node "{given}" ({role}).',
-                    did_you_mean(given, self._specs),
-                )
+            raise self.error(
+                "AX104", f'no node "{given}" ({role}).', did_you_mean(given, self._specs)
             )
         if id(given) in self._names:
             return self._names[id(given)]
         named = getattr(given, "name", None) or _title(given)
         same = " There is another node of that name." if named in self._specs else ""
-        raise SpecError(
-            Problem(
-                "AX125",
-                self.place,
-                f'the {role} "{named}" is not a node of this graph.{same}',
-                "Connect nodes made by this graph.",
-            )
+        raise self.error(
+            "AX125",
+            f'the {role} "{named}" is not a node of this graph.{same}',
+            "Connect nodes made by this graph.",
         )
 
     def _token(self, name: str) -> str:
@@ -539,13 +520,10 @@ class Graph:
         """Add an edge. Raises: SpecError: AX106, there is one; AX111, it would close a cycle."""
         says = (edge.source, edge.target, edge.group, edge.router, id(edge.condition))
         if says in self._said:
-            raise SpecError(
-                Problem(
-                    "AX106",
-                    self.place,
-                    f"there is an edge from {edge.source} to {edge.target} already.",
-                    "Give it a group or a condition of its own.",
-                )
+            raise self.error(
+                "AX106",
+                f"there is an edge from {edge.source} to {edge.target} already.",
+                "Give it a group or a condition of its own.",
             )
         if self._cycles == "forbid" and edge.source != ENTRY:
             hint = 'Use a Loop, or make the graph with cycles="allow".'
@@ -556,11 +534,33 @@ class Graph:
 
     def refuse_cycle(self, edge: EdgeSpec, reason: str, hint: str) -> None:
         """Raises: SpecError (AX111): the edge closes a cycle with those that were asked about."""
-        if edge.trigger and edge.target != EXIT:
-            circle = self._order.add(edge.source, edge.target)
-            if circle:
-                reason = f"{reason}: {' -> '.join(circle)}."
-                raise SpecError(Problem("AX111", self.place, reason, hint))
+        if not edge.trigger or edge.target == EXIT:
+            return
+        source, target = edge.source, edge.target
+        is_forward = self._position.get(source, -1) < self._position.get(target, -1)
+        # edges in the order of nodes, or from a node that none leads to, close no cycle: nearly all
+        # graphs are made without a search
+        if not (is_forward and self._is_forward):
+            may_close = source == target or source in self._entered
+            if may_close and (path := self._path(target, source)):
+                raise self.error("AX111", f"{reason}: {' -> '.join([source, *path])}.", hint)
+            self._is_forward = False
+        self._after.setdefault(source, []).append(target)
+        self._entered.add(target)
+
+    def _path(self, source: str, target: str) -> list[str]:
+        """Return the nodes on a way between two; empty: there is none."""
+        came, stack = {source: ""}, [source]
+        while stack and target not in came:
+            here = stack.pop()
+            for there in self._after.get(here, ()):
+                if there not in came:
+                    came[there] = here
+                    stack.append(there)
+        path = [target] if target in came else []
+        while path and path[-1] != source:
+            path.append(came[path[-1]])
+        return path[::-1]
 
     # -- within
 

@@ -10,28 +10,27 @@ import os
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
-from weakref import WeakKeyDictionary
 
 from axil._door import provided
 from axil.compiler.planner import CompileOptions, compile_spec
+from axil.contract.loops import LoopLocal
 from axil.contract.observers import Trusted
 from axil.errors import NotInstalled, Problem, SpecError
 from axil.kernel.tokens import new_tuple
 from axil.kernel.values import isolate
-from axil.registry.grants import Grants, granted
+from axil.registry.grants import granted
 from axil.runtime.result import Event, Options, Result
 
 if TYPE_CHECKING:
     import asyncio
 
     from axil.kernel.plan import Plan
-    from axil.registry.registry import Registry
     from axil.runtime.run import Run
     from axil.spec.graph import GraphSpec
-
+    from axil_config.grants import Grants
 
 R = TypeVar("R", bound="Run")
 
@@ -56,45 +55,12 @@ class Workflow:
         self._plan: Plan | None = None
         self._pins: dict[str, dict[str, str]] | None = None
         self._defaults: Options | None = None
-        # by event loop; one may be closed with somebody inside
-        self._houses: WeakKeyDictionary[Any, _House] = WeakKeyDictionary()
+        self._services = LoopLocal(_Services)
 
     @staticmethod
-    def from_file(
-        path: str | os.PathLike[str],
-        *,
-        registry: Registry | None = None,
-        hooks: Any = None,
-        functions: str | os.PathLike[str] | None = None,
-        **options: Any,
-    ) -> Workflow:
-        """Return the workflow that a file describes, not yet compiled.
-
-        Args:
-            functions: a folder whose Python files hold tools, conditions and processors of one's
-                own; they are executed.
-            options: those of ``axil.plugin.load_spec``, which raises SpecError.
-        Raises: ConfigError: AX700, AX884 the functions cannot be had.
-        """
-        if functions is not None:
-            from axil.registry.registry import default_registry
-
-            known = registry or default_registry()
-            registry = provided(
-                "axil_files.functions", "with_functions", wanted="load(functions=…)"
-            )(known, functions)
-        load_spec = provided("axil_files.loading", "load", wanted="axil.load")
-        spec = load_spec(path, registry=registry, **options)
-        shared = {name: options[name] for name in ("environment", "allow_code") if name in options}
-        allow = frozenset(options.get("allow", ()))
-        given = Grants.of(allow | {"code"} if shared.get("allow_code") else allow)
-        if given.allows("code"):
-            shared["allow_code"] = True
-        folder = os.path.dirname(os.path.realpath(path))
-        shared["grants"] = given.at(folder)
-        return Workflow(
-            spec, CompileOptions(registry=registry, hooks=hooks, folder=folder, **shared)
-        )
+    def from_file(path: str | os.PathLike[str], **options: Any) -> Workflow:
+        """Return the workflow that a file describes, not yet compiled: see ``axil.load``."""
+        return provided("axil_files.workflows", "load", wanted="axil.load")(path, **options)
 
     @property
     def spec(self) -> GraphSpec:
@@ -220,7 +186,7 @@ class Workflow:
         ``cancelled``. Raises: NodeFailed: a node failed; ``error.result`` holds the partial result.
         """
         async with self:
-            with nullcontext() if self._grants is None else granted(self._grants):
+            with granted(self._grants) if self._grants else nullcontext():
                 result = await self.start(input, attributes, **options).result()
         if result.status == "failed" and result.error is not None:
             raise result.error
@@ -237,7 +203,7 @@ class Workflow:
         Raises: NodeFailed, LimitReached, RunPaused, RunCancelled: the run did not end well;
         ``error.result`` holds the partial result, with its questions.
         """
-        from axil.runtime.sync import run_blocking
+        from axil.runtime.run import run_blocking
 
         result: Result = run_blocking(self.run(input, attributes, **options))
         if result.error is not None:
@@ -323,54 +289,45 @@ class Workflow:
         """
         components = self.plan.graph.components
         if components:
-            import asyncio
-
-            house = self._houses.setdefault(asyncio.get_running_loop(), _House(asyncio.Lock()))
-            house.coming += 1
+            services = self._services.get()
+            services.entering += 1
             try:
-                async with house.lock:  # no other run enters during provisioning or closing
-                    if not house.is_ready:
-                        with nullcontext() if self._grants is None else granted(self._grants):
+                async with services.lock:  # no other run enters during provisioning or closing
+                    if not services.is_ready:
+                        with granted(self._grants) if self._grants else nullcontext():
                             await _provision(components)
-                        house.is_ready = True
-                    house.guests += 1
+                        services.is_ready = True
+                    services.inside += 1
             finally:
-                house.coming -= 1
+                services.entering -= 1
         return self
 
     async def __aexit__(self, *_: object) -> None:
         components = self.plan.graph.components
-        if components:
-            import asyncio
-
-            here = asyncio.get_running_loop()
-            house = self._houses[here]
-            house.guests -= 1  # who is cancelled at the door has left, too
-            async with house.lock:
-                if house.is_ready and not house.guests:
-                    house.is_ready = False
+        services = self._services.peek() if components else None
+        if services is not None:
+            services.inside -= 1  # before the lock: a run that is cancelled here has left, too
+            async with services.lock:
+                if services.is_ready and not services.inside:
+                    services.is_ready = False
                     await _close(components)
-            if not house.guests and not house.coming:
-                self._houses.pop(here, None)
+            if not services.inside and not services.entering:
+                self._services.pop()
 
 
-@dataclass(slots=True)
-class _House:
-    """The services of the workflow's components on one event loop."""
+class _Services:
+    """The components of a workflow on one event loop."""
 
-    lock: asyncio.Lock
-    is_ready: bool = False
-    """The components are provisioned."""
-    guests: int = 0
-    coming: int = 0
-    """Who waits at the door."""
+    __slots__ = ("entering", "inside", "is_ready", "lock")
 
+    def __init__(self) -> None:
+        import asyncio  # a workflow that is only compiled does not load it
 
-def load(path: str | os.PathLike[str], **options: Any) -> Workflow:
-    """Return the workflow in a file, ready to run: ``axil.load("flow.yaml").invoke("topic")``; see
-    ``Workflow.from_file``.
-    """
-    return Workflow.from_file(path, **options)
+        self.lock = asyncio.Lock()
+        self.is_ready = False
+        """Whether the components are provisioned."""
+        self.inside = self.entering = 0
+        """How many runs use them, and how many wait for the lock to do so."""
 
 
 async def _provision(components: Sequence[Any]) -> None:
@@ -480,6 +437,3 @@ class _Watch(Trusted):
 
     def run_finished(self, run_id: str, result: Any) -> None:
         self._add("run_finished", None, result)
-
-
-__all__ = ["Workflow", "load"]

@@ -1,4 +1,5 @@
-"""Edges compiled into one function each: condition, keys, processor and filter.
+"""What edges carry: each edge compiled into one function (condition, keys, processor and filter),
+and the payload kinds, which put together what edges brought.
 
 Conditions are asked about text: of each message where a list of messages is carried (those that
 fail stay behind, none left: the edge is dead), of the whole payload otherwise.
@@ -6,16 +7,25 @@ fail stay behind, none left: the edge is dead), of the whole payload otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
-from axil.contract.messages import Message, as_fields, is_messages, message, text_of
+from axil.contract.messages import (
+    Message,
+    as_fields,
+    as_messages,
+    fold_payloads,
+    gather_messages,
+    is_messages,
+    message,
+    text_of,
+)
 from axil.contract.views import values_of, without_views
 from axil.errors import BodyError, MissingKeys, format_names
-from axil.kernel.plan import Carry
+from axil.kernel.plan import Carry, Left, Payloads
 from axil.kernel.state import State
-from axil.kernel.tokens import ENTRY, Carried, new_tuple
+from axil.kernel.tokens import ENTRY, Carried, Token, new_tuple
 from axil.kernel.values import MISSING, type_of
 from axil.spec.graph import EdgeSpec
 
@@ -283,3 +293,54 @@ def _filtered(carry: Carry | None, parts: EdgeParts) -> Carry | None:
         return Carried(payload, filtered(keep(view(state) if view else state)))
 
     return carry_and_filter
+
+
+class Fields:
+    """Fields of a message, folded into one mapping."""
+
+    by_level = False
+
+    def gather(self, tokens: Sequence[Token]) -> Any:
+        """See ``Payloads``."""
+        return fold_payloads([token.payload for token in tokens])
+
+    def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> Any:
+        """See ``Payloads``."""
+        return fold_payloads([payload for _, payload in left]) if left else None
+
+
+class TypedState(Fields):
+    """Typed state, which is the output itself; what edges carry is folded as fields are."""
+
+    def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> Any:
+        """See ``Payloads``. A graph in which anything fired gives ``{}``."""
+        return fold_payloads([payload for _, payload in left]) if fired else None
+
+
+class Messages:
+    """Lists of messages, one after the other: what was said first comes first."""
+
+    by_level = True
+
+    def gather(self, tokens: Sequence[Token]) -> Any:
+        """See ``Payloads``."""
+        return gather_messages(tokens)
+
+    def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> Any:
+        """See ``Payloads``.
+
+        The messages of the first node of ``end`` that gave any, else of any node.
+        """
+        if not left:
+            return None
+        by_source: dict[str, list[Message]] = {}
+        for source, payload in left:
+            by_source.setdefault(source, []).extend(as_messages(payload))
+        for name in end:
+            if by_source.get(name):
+                return by_source[name]
+        return next((messages for messages in by_source.values() if messages), list[Message]())
+
+
+KINDS: dict[str, Payloads] = {"fields": Fields(), "messages": Messages(), "state": TypedState()}
+"""By the name that specs and files have for them."""

@@ -26,8 +26,7 @@ from axil.compiler.bodies import (
     is_coroutine_function,
 )
 from axil.compiler.collector import put_off
-from axil.compiler.edges import EdgeInput, EdgeParts, OfState, carry_of, filtered
-from axil.compiler.payloads import KINDS
+from axil.compiler.edges import KINDS, EdgeInput, EdgeParts, OfState, carry_of, filtered
 from axil.compiler.subgraphs import Projection
 from axil.contract.node import NodeContract
 from axil.contract.views import StateView, values_of, without_views
@@ -48,17 +47,16 @@ from axil.kernel.scopes import SubgraphBody
 from axil.kernel.state import Schema, State
 from axil.kernel.tokens import ENTRY, EXIT
 from axil.kernel.values import isolate
-from axil.registry.config import make_component
+from axil.registry.components import make_component
 from axil.registry.grants import (
-    Grants,
     Want,
     current_grants,
     granted,
     note_want,
     noted,
     noting_wants,
+    one_line,
     refusals_of,
-    shown,
 )
 from axil.spec.check import check
 from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, SubgraphSpec, Use
@@ -67,6 +65,7 @@ if TYPE_CHECKING:
     import pluggy
 
     from axil.registry.registry import Registry
+    from axil_config.grants import Grants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +83,8 @@ class CompileOptions:
     """Where included files look up names that are no variables; None: the process's environment."""
     allow_code: bool = False
     """Whether included files may name code by import path."""
-    grants: Grants = field(default_factory=Grants)
-    """What included files may do."""
+    grants: Grants | None = None
+    """What included files may do; None: nothing that has to be granted."""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Those of the graph that is being compiled: for nodes with graphs of their own, where it was
     read and with what.
@@ -117,7 +116,7 @@ class CompileOptions:
 
     def may_import(self, path: str) -> bool:
         """Return whether a file may name code by this import path."""
-        return self.allow_code or self.grants.allows(_import(path))
+        return self.allow_code or (self.grants is not None and self.grants.allows(_import(path)))
 
     def imported(self, path: str, where: str) -> Any:
         """Return the object at ``module:Name``.
@@ -147,7 +146,7 @@ class CompileOptions:
 
 def _import(path: str) -> str:
     """Return what has to be granted for an import path."""
-    return f"import:{shown(path.partition(':')[0])}"
+    return f"import:{one_line(path.partition(':')[0])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +197,6 @@ class NodeInfo:
                 schema=self.schema,
                 payloads=kind,
                 start={},
-                touching=((0, 1),),
                 end=spec.end,
             )
         )
@@ -587,20 +585,16 @@ class _Draft:
             router_at.update((name, i) for i, (name, _) in enumerate(routers))
         seen: dict[tuple[str, str], int] = {}
         edges: list[Edge] = []
-        touching: list[list[int]] = [[] for _ in spec.nodes]
         for id, parts in enumerate(self.edges):
             edge = parts.spec
             pair = (edge.source, edge.target)
             nth = seen[pair] = seen.get(pair, -1) + 1
-            source, target = number[edge.source], number[edge.target]
-            for end in {source, target} - {-1}:
-                touching[end].append(id)
             edges.append(
                 Edge(
                     id=id,
                     name=f"{edge.source}->{edge.target}" + (f"#{nth}" if nth else ""),
-                    source=source,
-                    target=target,
+                    source=number[edge.source],
+                    target=number[edge.target],
                     target_name=edge.target,
                     carry=carry_of(parts),
                     trigger=edge.trigger,
@@ -615,8 +609,6 @@ class _Draft:
             schema=self.schema,
             payloads=KINDS[spec.payload],
             start=self.start or {},
-            touching=tuple(tuple(ids) for ids in touching),
-            loose=tuple(e.id for e in edges if e.source < 0 and e.target < 0),
             end=spec.end,
             loop=spec.loop,
             cycle_limits=spec.cycle_limits,

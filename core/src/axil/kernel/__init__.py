@@ -20,8 +20,8 @@ folded into nodes, and the result: integers, tuples and functions.
 
 ``joins``: when a node fires. Three are the kernel's own, further ones are plugins.
 
-``slots`` and ``machine``: one scope, run once. Tokens wait in slots, counts come to zero, firings
-are due; nothing is scanned.
+``machine``, with ``barriers``: one scope, run once. Tokens wait in slots, counts come to zero,
+firings are due; nothing is scanned.
 
 ``scopes``: what runs inside a node. A cycle is a machine for each round, a graph is a machine.
 

@@ -12,9 +12,8 @@ remembered.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from axil.errors import KernelBug
@@ -31,7 +30,7 @@ from axil.kernel.plan import (
     Port,
     ResolvedNode,
 )
-from axil.kernel.tokens import Task
+from axil.kernel.tokens import Task, new_tuple
 
 try:
     from axil.kernel.shortcuts import ways
@@ -130,9 +129,9 @@ class CycleBody:
     mode: Mode = "scope"
     kind = "cycle"
 
-    def __init__(self, graph: Graph, members: Sequence[int]) -> None:
-        self.graph = graph
-        self.members = tuple(members)
+    def __init__(self, graph: Graph, members: Sequence[int], edges: Sequence[Edge]) -> None:
+        """``edges``: those that touch one of ``members``, by id."""
+        self.graph, self.members, self.edges = graph, tuple(members), edges
         self.inside = frozenset(members)
         self.name = cycle_name([graph.vertices[m].name for m in members])
         self._bodies: dict[int, Plan] = {}
@@ -142,7 +141,8 @@ class CycleBody:
         """Return the plan of a round that starts at vertex ``entry``."""
         plan = self._bodies.get(entry)
         if plan is None:
-            plan = self._bodies[entry] = fold(self.graph, self.members, entry)
+            scope = _Scope(self.graph, self.members, self.edges, entry)
+            plan = self._bodies[entry] = scope.plan()
         return plan
 
     def waiting(self, entry: int) -> Mapping[int, str]:
@@ -151,27 +151,19 @@ class CycleBody:
         """
         waiting = self._waiting.get(entry)
         if waiting is None:
-            own = {
-                node.name for node in self.body(entry).nodes if not isinstance(node.body, CycleBody)
+            node_of, nodes = self.body(entry).node_of, self.body(entry).nodes
+            waiting = self._waiting[entry] = {
+                e.id: waiting_field(e)
+                for e in self.edges
+                if not e.trigger
+                and e.target in self.inside
+                and not isinstance(nodes[node_of[e.target]].body, CycleBody)
             }
-            edges = [
-                e
-                for e in self.graph.incident(self.members)
-                if not e.trigger and e.target in self.inside
-            ]
-            fields = {
-                e.id: waiting_field(e) for e in edges if self.graph.vertices[e.target].name in own
-            }
-            waiting = self._waiting[entry] = fields
         return waiting
 
     def entrances(self) -> list[Edge]:
         """Return the edges that lead into the cycle from outside."""
-        return [
-            e
-            for e in self.graph.incident(self.members)
-            if e.target in self.inside and e.source not in self.inside
-        ]
+        return [e for e in self.edges if e.target in self.inside and e.source not in self.inside]
 
     def __call__(self, task: Task, ctx: Any, /) -> Any:
         raise KernelBug(f"the body of {self.name} was called; scopes are entered.")
@@ -190,13 +182,13 @@ def cycle_name(names: Sequence[str]) -> str:
     return f"cycle({','.join(shown)})"
 
 
-def fold(graph: Graph, members: Sequence[int] | None = None, entry: int | None = None) -> Plan:
-    """Return the plan of a graph, or of one of its cycles entered at ``entry``. Cost: O(scope)."""
-    return _Scope(graph, range(len(graph.vertices)) if members is None else members, entry).plan()
+def fold(graph: Graph) -> Plan:
+    """Return the plan of a graph. Cost: O(vertices + edges)."""
+    return _Scope(graph, range(len(graph.vertices)), graph.edges).plan()
 
 
 class _Link(NamedTuple):
-    """An edge between two plan nodes of the scope, by the numbers they will have."""
+    """An edge as the scope sees it: between plan nodes, or from or to ``OUTSIDE``, or ``BACK``."""
 
     source: int
     target: int
@@ -206,19 +198,25 @@ class _Link(NamedTuple):
 class _Scope:
     """One scope being folded; each step fills the attributes that the next one reads."""
 
-    def __init__(self, graph: Graph, members: Sequence[int], entry: int | None) -> None:
-        self.graph, self.entry, self.members = graph, entry, members
-        self.inside = frozenset(members)
-        self.incident = graph.incident(members)
-        self.within = [
-            e
-            for e in self.incident
-            if e.source in self.inside and e.target in self.inside and e.target != entry
-        ]
-        self.flat_units: list[list[int]] = []  # vertices of each flat cycle
-        self.cycles: set[int] = set()  # first vertex of each folded cycle
+    def __init__(
+        self,
+        graph: Graph,
+        members: Sequence[int],
+        edges: Sequence[Edge],
+        entry: int | None = None,
+    ) -> None:
+        """
+        Args:
+            edges: those that touch one of ``members``, by id.
+            entry: the member at which a cycle is entered; None: the scope is the whole graph.
+        """
+        self.graph, self.members, self.edges, self.entry = graph, members, edges, entry
+        self.turning: dict[int, int] = {}
+        """Vertices of flat cycles, each with the first one of its cycle."""
+        self.cycles: dict[int, list[Edge]] = {}
+        """First vertex of each folded cycle, with the edges that touch the cycle."""
         self.groups = self._groups()
-        self.group_of = {v: g for g, group in enumerate(self.groups) for v in group}
+        """The vertices of each plan node."""
         self.links, self.level = self._links()
         self.late = self._late()
 
@@ -233,23 +231,22 @@ class _Scope:
         at = {v: i for i, v in enumerate(self.members)}
         every: list[list[int]] = [[] for _ in self.members]
         firing: list[list[int]] = [[] for _ in self.members]
-        for edge in self.within:
-            every[at[edge.source]].append(at[edge.target])
-            if edge.trigger:
-                firing[at[edge.source]].append(at[edge.target])
+        for edge in self.edges:
+            if edge.source in at and edge.target in at and edge.target != self.entry:
+                every[at[edge.source]].append(at[edge.target])
+                if edge.trigger:
+                    firing[at[edge.source]].append(at[edge.target])
         self._hold_together(every, firing)
         groups: list[list[int]] = []
         for component in components(every):
             group = [self.members[i] for i in component]
             turning = self._turning(component, firing) if is_cyclic(component, every) else []
-            if not turning:
-                groups.extend([v] for v in group)
-            elif all(self.graph.vertices[v].join.per_token for v in group):
-                groups.extend([v] for v in group)
-                self.flat_units.extend([self.members[i] for i in part] for part in turning)
-            else:
+            if turning and not all(self.graph.vertices[v].join.per_token for v in group):
                 groups.append(group)
-                self.cycles.add(group[0])
+                self.cycles[group[0]] = []
+            else:
+                groups.extend([v] for v in group)
+                self.turning |= {self.members[i]: self.members[p[0]] for p in turning for i in p}
         return groups
 
     def _hold_together(self, every: list[list[int]], firing: list[list[int]]) -> None:
@@ -277,32 +274,37 @@ class _Scope:
         return [[component[i] for i in part] for part in parts]
 
     def _links(self) -> tuple[list[_Link], list[int]]:
-        """Return edges between plan nodes, and the nodes' levels; renumbers the groups into plan
-        order.
+        """Return the edges that are not inside a folded cycle, and the levels of the plan nodes;
+        sort the groups into plan order, and note the edges of each folded cycle.
         """
-        of = self.group_of
-        links = [_Link(of[e.source], of[e.target], e) for e in self.within]
-        links = [
-            link
-            for link in links
-            if link.source != link.target or self.groups[link.source][0] not in self.cycles
-        ]
+        of = {v: g for g, group in enumerate(self.groups) for v in group}
+        touching = {of[first]: edges for first, edges in self.cycles.items()}
+        links: list[_Link] = []
         successors: list[list[int]] = [[] for _ in self.groups]
-        for source, target, edge in links:
-            if edge.trigger:
-                successors[source].append(target)
-        level = levels(successors)
         first = [len(self.graph.edges)] * len(self.groups)
-        for edge in self.incident:
-            if edge.target in self.inside and edge.target != self.entry:
-                first[of[edge.target]] = min(first[of[edge.target]], edge.id)
+        for edge in self.edges:
+            source = of.get(edge.source, OUTSIDE)
+            target = BACK if edge.target == self.entry else of.get(edge.target, OUTSIDE)
+            if source in touching:
+                touching[source].append(edge)
+            if target >= 0:
+                if edge.id < first[target]:
+                    first[target] = edge.id
+                if target in touching:
+                    if source == target:
+                        continue
+                    touching[target].append(edge)
+                if source >= 0 and edge.trigger:
+                    successors[source].append(target)
+            links.append(new_tuple(_Link, (source, target, edge)))
+        level = levels(successors)
         order = sorted(
             range(len(self.groups)), key=lambda g: (level[g], first[g], self.groups[g][0])
         )
-        number = {g: n for n, g in enumerate(order)}
+        number = {g: n for n, g in enumerate(order)} | {OUTSIDE: OUTSIDE, BACK: BACK}
         self.groups = [self.groups[g] for g in order]
-        self.group_of = {v: number[g] for v, g in of.items()}
-        return [_Link(number[a], number[b], e) for a, b, e in links], [level[g] for g in order]
+        links = [new_tuple(_Link, (number[a], number[b], e)) for a, b, e in links]
+        return links, [level[g] for g in order]
 
     def _late(self) -> set[int]:
         """Return data edges that cannot be waited for.
@@ -310,15 +312,14 @@ class _Scope:
         In a cycle's body: all that do not lead to a higher level. In an acyclic scope: those among
         them that, with the other edges, would close a circle of waiting.
         """
+        inner = [link for link in self.links if link.source >= 0 and link.target >= 0]
         climbing = [
-            k
-            for k in self.links
-            if not k.edge.trigger and self.level[k.source] >= self.level[k.target]
+            k for k in inner if not k.edge.trigger and self.level[k.source] >= self.level[k.target]
         ]
         if self.entry is not None or not climbing:
             return {link.edge.id for link in climbing}
         successors: list[list[int]] = [[] for _ in self.groups]
-        for source, target, _ in self.links:
+        for source, target, _ in inner:
             successors[source].append(target)
         circle = {g: c for c, component in enumerate(components(successors)) for g in component}
         return {link.edge.id for link in climbing if circle[link.source] == circle[link.target]}
@@ -326,13 +327,21 @@ class _Scope:
     def plan(self) -> Plan:
         """Return all of it, put together."""
         vertices = [self._vertex(group) for group in self.groups]
-        ports = _Ports([v.join for v in vertices], self.groups, self.cycles)
-        turning = {v: unit[0] for unit in self.flat_units for v in unit}
-        leading, entries = self._ways(ports, turning)
-        numbered, waits, opens_of = ports.finish()
-        units, unit_of = self._units(turning)
-        arcs = [tuple(map(ports.arc, ways)) for ways in leading]
-        leaves = [any(arc.port == OUTSIDE and arc.trigger for arc in out) for out in arcs]
+        ports = _Ports(vertices)
+        gates = {n for n, v in enumerate(vertices) if v.join is GATE and v.type == "cycle"}
+        for source, target, edge in self.links:
+            if target < 0:
+                continue
+            # what comes from outside is decided before a round begins
+            is_decided = source < 0 and self.entry is not None
+            if is_decided and edge.trigger and target in gates:
+                continue  # it brings nothing, and a gate does not count what it lacks
+            waited = not (is_decided or edge.id in self.late or self._is_inner(edge))
+            ports.meet(target, edge, waited=waited)
+        ports.number()
+        outs, entries = self._arcs(ports)
+        units, unit_of = self._units()
+        leaves = [any(arc.port == OUTSIDE and arc.trigger for arc in out) for out in outs]
         barriers = self._barriers(leaves) if self.entry is not None else ()
         free = barriers[0][0] if barriers else len(vertices)
         # where a chain may lead: nodes without a merge, on levels that no barrier holds up
@@ -340,11 +349,11 @@ class _Scope:
             not v.merge and level <= free for v, level in zip(vertices, self.level, strict=True)
         ]
         nodes: list[PlanNode] = []
-        for n, (vertex, out) in enumerate(zip(vertices, arcs, strict=True)):
+        for n, (vertex, out) in enumerate(zip(vertices, outs, strict=True)):
             body = vertex.body
             chain, is_direct = None, False
-            if ways is not None and not turning and body.mode != "scope":
-                chain, is_direct = ways(out, numbered, waits, reach)
+            if ways is not None and not self.turning and body.mode != "scope":
+                chain, is_direct = ways(out, ports.ports, ports.waits, reach)
             nodes.append(
                 PlanNode(
                     name=vertex.name,
@@ -367,63 +376,61 @@ class _Scope:
                     chain=chain,
                 )
             )
-        opens = tuple(sum(opens_of[n] for n in unit) for unit in units)
-        owners = {e.id: self.group_of[e.source] for e in self.incident if e.source in self.inside}
+        opens = tuple(sum(ports.opens[n] for n in unit) for unit in units)
+        node_of = {v: n for n, group in enumerate(self.groups) for v in group}
         return Plan(
             graph=self.graph,
             nodes=tuple(nodes),
-            ports=tuple(_with_feeders(index, numbered, nodes) for index in range(len(numbered))),
-            waits=waits,
+            ports=tuple(_with_feeders(at, ports.ports, nodes) for at in range(len(ports.ports))),
+            waits=tuple(ports.waits),
             opens=opens,
             units=units,
             unit_of=tuple(unit_of),
             sources=tuple(u for u, n in enumerate(opens) if not n),
-            entries={id: ports.arc(way) for id, way in entries.items()},
-            owners=owners,
+            entries=entries,
+            node_of=node_of,
             positions=ports.positions,
-            ranks=self._ranks(owners),
             turning={
-                self.group_of[v]: self.graph.cycle_limit(self.graph.vertices[v].name)
-                for v in turning
+                node_of[v]: self.graph.cycle_limit(self.graph.vertices[v].name)
+                for v in self.turning
             },
             barriers=barriers,
-            entry=None if self.entry is None else self.group_of[self.entry],
+            entry=None if self.entry is None else node_of[self.entry],
             index={node.name: n for n, node in enumerate(nodes)},
         )
 
-    def _ways(
-        self, ports: _Ports, turning: Mapping[int, int]
-    ) -> tuple[list[list[_Way]], dict[int, _Way]]:
-        """Return where edges lead, by node, and those that tokens from outside come on, by id."""
-        leading: list[list[_Way]] = [[] for _ in self.groups]
-        entries: dict[int, _Way] = {}
-        linked = {link.edge.id: link for link in self.links}
-        in_body = self.entry is not None
-        for edge in self.incident:
-            starts, ends = edge.source in self.inside, edge.target in self.inside
-            if (link := linked.get(edge.id)) is not None:
-                flat = edge.trigger and edge.source in turning
-                inner = flat and turning[edge.source] == turning.get(edge.target)
-                late = edge.id in self.late
-                key = ports.meet(link.target, edge, waited=not late and not inner)
-                way = _Way(edge, key, late, inner)
-                leading[link.source].append(way)
-                if late:
-                    entries[edge.id] = way
-                elif in_body and not edge.trigger:
-                    # left over by a round in which its target did not fire
-                    entries[edge.id] = _Way(edge, key, late=True)
-            elif starts and not ends:
-                leading[self.group_of[edge.source]].append(_Way(edge, OUTSIDE))
-            elif starts and edge.target == self.entry:
-                leading[self.group_of[edge.source]].append(_Way(edge, BACK))
-            elif ends and not starts and edge.target != self.entry:
-                # what comes from outside is decided before a round begins
-                key = ports.meet(self.group_of[edge.target], edge, waited=not in_body)
-                entries[edge.id] = _Way(edge, key, late=in_body)
-            elif edge.source < 0 and edge.target < 0:
-                entries[edge.id] = _Way(edge, OUTSIDE)
-        return leading, entries
+    def _is_inner(self, edge: Edge) -> bool:
+        """Return whether an edge makes a flat cycle turn: then nothing waits for it."""
+        unit = self.turning.get(edge.source) if edge.trigger else None
+        return unit is not None and unit == self.turning.get(edge.target)
+
+    def _arcs(self, ports: _Ports) -> tuple[list[tuple[PlanEdge, ...]], dict[int, PlanEdge]]:
+        """Return the edges that lead out of each node, and those that tokens from outside come on,
+        by id.
+
+        An edge that leaves is the same in each of the cycles that it leaves, and is made once.
+        """
+        outs: list[list[PlanEdge]] = [[] for _ in self.groups]
+        entries: dict[int, PlanEdge] = {}
+        leaving, in_body = self.graph.leaving, self.entry is not None
+        for source, target, edge in self.links:
+            if target == OUTSIDE:
+                arc = leaving.get(edge.id)
+                if arc is None:
+                    arc = leaving[edge.id] = _arc(edge, OUTSIDE)
+                if source < 0:  # from the entry of the graph straight to its exit
+                    entries[edge.id] = arc
+            elif source < 0 and (target == BACK or (in_body and edge.trigger)):
+                continue  # on these no token comes but at the beginning, to the entry
+            else:
+                late, port = edge.id in self.late, ports.of.get(edge.id, BACK)
+                arc = _arc(edge, port, late, self._is_inner(edge))
+                if source < 0 or late or (in_body and target >= 0 and not edge.trigger):
+                    # in a body it was left over by a round in which its target did not fire
+                    entries[edge.id] = _arc(edge, port, True) if in_body else arc
+            if source >= 0:
+                outs[source].append(arc)
+        return [tuple(out) for out in outs], entries
 
     def _barriers(self, leaves: Sequence[bool]) -> tuple[tuple[int, int], ...]:
         """Count, for each level, the nodes that could leave the scope."""
@@ -433,35 +440,32 @@ class _Scope:
                 leavers[level] = leavers.get(level, 0) + 1
         return tuple(sorted(leavers.items()))
 
-    def _ranks(self, owners: dict[int, int]) -> dict[int, int] | None:
-        """Return the place of each edge's tokens at a join; None: edge order."""
-        if not self.graph.payloads.by_level:
-            return None
-        ids = sorted(
-            (edge.id for edge in self.incident),
-            key=lambda id: (self.level[owners[id]] if id in owners else -1, id),
-        )
-        return {id: place for place, id in enumerate(ids)}
-
     def _vertex(self, group: list[int]) -> ResolvedNode:
         if group[0] not in self.cycles:
             return self.graph.vertices[group[0]]
-        cycle = CycleBody(self.graph, group)
+        cycle = CycleBody(self.graph, group, self.cycles[group[0]])
         doors = [self.graph.vertices[e.target].join for e in cycle.entrances() if e.trigger]
         join: Join = EACH if doors and all(each.per_token for each in doors) else GATE
         return ResolvedNode(name=cycle.name, body=cycle, join=join, type="cycle")
 
-    def _units(self, turning: dict[int, int]) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
+    def _units(self) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
         """Return the units that close as one: a node, or all nodes of a flat cycle."""
         units: dict[tuple[bool, int], list[int]] = {}
         for n, group in enumerate(self.groups):
-            flat = turning.get(group[0])
+            flat = self.turning.get(group[0])
             units.setdefault((flat is not None, n if flat is None else flat), []).append(n)
         unit_of = [0] * len(self.groups)
         for u, unit in enumerate(units.values()):
             for n in unit:
                 unit_of[n] = u
         return tuple(tuple(unit) for unit in units.values()), unit_of
+
+
+def _arc(edge: Edge, port: int, late: bool = False, inner: bool = False) -> PlanEdge:
+    """Return an edge as a plan sees it."""
+    return PlanEdge(
+        edge.id, edge.carry, port, edge.trigger, edge.router, edge.target_name, late, inner
+    )
 
 
 def _with_feeders(index: int, ports: Sequence[Port], nodes: Sequence[PlanNode]) -> Port:
@@ -481,75 +485,47 @@ def _with_feeders(index: int, ports: Sequence[Port], nodes: Sequence[PlanNode]) 
     return replace(port, feeders=tuple(sorted(found)))
 
 
-_Key = tuple[int, str]
-
-
-class _Way(NamedTuple):
-    """The target of an edge: the port of a node and a group, ``OUTSIDE``, or ``BACK``."""
-
-    edge: Edge
-    to: _Key | int
-    late: bool = False
-    inner: bool = False
-
-
 class _Ports:
-    """The ports of a plan in the making, by node and group."""
+    """The ports of a plan in the making: one for each group of the edges that end at a node."""
 
-    def __init__(
-        self, joins: Sequence[Join], groups: Sequence[list[int]], cycles: Collection[int]
-    ) -> None:
-        self.joins = joins
-        # nodes whose edges all meet in one port
-        self.single = {
-            n for n, join in enumerate(joins) if join.per_token or groups[n][0] in cycles
-        }
-        self.edges: dict[_Key, list[Edge]] = {}
-        self.waits: dict[_Key, int] = {}
-        self.undecided: dict[_Key, int] = {}  # of early joins: trigger edges to be decided
-        self.opens = [0] * len(joins)
+    def __init__(self, vertices: Sequence[ResolvedNode]) -> None:
+        self.vertices = vertices
+        self.ports: list[Port] = []
+        self.waits: list[int] = []
+        self.opens = [0] * len(vertices)
+        self.of: dict[int, int] = {}
+        """The port of each edge, by edge id."""
         self.positions: dict[int, int] = {}
-        self.indegree = [0] * len(joins)
-        self.number: dict[_Key, int] = {}
+        self._met: list[dict[str, list[tuple[Edge, bool]]]] = [{} for _ in vertices]
 
-    def meet(self, node: int, edge: Edge, *, waited: bool) -> _Key:
-        """Let ``edge`` end at ``node``; return its port. ``waited``: the port waits for it."""
-        key = (node, "" if node in self.single else edge.group)
-        self.edges.setdefault(key, []).append(edge)
-        self.positions[edge.id] = self.indegree[node]
-        self.indegree[node] += 1
-        join = self.joins[node]
-        if waited and edge.trigger and join.per_token:
-            self.opens[node] += 1
-        elif waited:
-            counts = self.undecided if edge.trigger and join.early else self.waits
-            counts[key] = counts.get(key, 0) + 1
-        return key
+    def meet(self, node: int, edge: Edge, *, waited: bool) -> None:
+        """Let ``edge`` end at ``node``. ``waited``: its port waits for it."""
+        vertex = self.vertices[node]
+        is_single = vertex.join.per_token or isinstance(vertex.body, CycleBody)
+        met = self._met[node].setdefault("" if is_single else edge.group, [])
+        if vertex.join.per_token:
+            self.positions[edge.id] = len(met)
+        met.append((edge, waited))
 
-    def finish(self) -> tuple[tuple[Port, ...], tuple[int, ...], list[int]]:
-        """Return the ports by node, what each waits for, and why each node may still fire."""
-        ports: list[Port] = []
-        place = [0] * len(self.joins)
-        for key in sorted(self.edges, key=itemgetter(0)):
-            node, group = key
-            join, edges = self.joins[node], self.edges[key]
-            needs = sum(1 for e in edges if e.trigger)
-            ordinal = (place[node],) if place[node] else ()
-            is_usual, undecided = join in (GATE, ALL), self.undecided.get(key, 0)
-            self.number[key] = len(ports)
-            ports.append(
-                Port(node, group, join, needs, needs == len(edges), ordinal, is_usual, undecided)
-            )
-            place[node] += 1
-            if key in self.waits or key in self.undecided:
-                self.opens[node] += 1
-        waits = tuple(self.waits.get(key, 0) for key in self.number)
-        return tuple(ports), waits, self.opens
-
-    def arc(self, way: _Way) -> PlanEdge:
-        """Return an edge as the plan sees it, when the ports are numbered."""
-        edge, to, late, inner = way
-        port = to if isinstance(to, int) else self.number[to]
-        return PlanEdge(
-            edge.id, edge.carry, port, edge.trigger, edge.router, edge.target_name, late, inner
-        )
+    def number(self) -> None:
+        """Number the ports by node, and count what each waits for and why each node may fire."""
+        for node, groups in enumerate(self._met):
+            join = self.vertices[node].join
+            for place, (group, met) in enumerate(groups.items()):
+                needs = sum(1 for edge, _ in met if edge.trigger)
+                firing = sum(1 for edge, waited in met if waited and edge.trigger)
+                waits = sum(1 for _, waited in met if waited)
+                if join.per_token or join.early:
+                    waits -= firing
+                undecided = firing if join.early else 0
+                if join.per_token:
+                    self.opens[node] += firing
+                if waits or undecided:
+                    self.opens[node] += 1
+                self.of.update((edge.id, len(self.ports)) for edge, _ in met)
+                self.waits.append(waits)
+                is_usual, ordinal = join in (GATE, ALL), (place,) if place else ()
+                plain = needs == len(met)
+                self.ports.append(
+                    Port(node, group, join, needs, plain, ordinal, is_usual, undecided)
+                )

@@ -7,6 +7,11 @@ from outside. ``take`` gives the next task that is due. ``prepare`` and ``commit
 the state advances, each out-edge is asked what it carries, and a token goes into the slot of its
 target.
 
+Tokens wait for one another in *slots*, at the ports of nodes. A port counts its undecided edges and
+decides at zero: its node is due, or it is not. A unit counts the reasons why it might still fire;
+at zero it is closed, and its edges with it, which may decide further ports. Nothing is ever
+scanned, and nothing recurses.
+
 An edge is undecided, then live or dead, exactly once. A node that fires decides each of its
 out-edges when it has finished all its firings; a node that will never fire kills all of them. So
 death travels like life, every edge of an acyclic scope is decided, and no join waits for something
@@ -32,15 +37,31 @@ Nothing in this file knows what a body, a message or a journal is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from axil.errors import KernelBug
+from axil.kernel.barriers import Arrivals, Barrier, Due, Turns
+from axil.kernel.joins import GATE
 from axil.kernel.outcomes import Exit, FrameResult, Transition, routed, sends_of
-from axil.kernel.plan import OUTSIDE, Plan
-from axil.kernel.slots import Ports, Took
+from axil.kernel.plan import OUTSIDE, Plan, PlanEdge, Port
 from axil.kernel.state import Delta, History, State, join, merged
-from axil.kernel.tokens import Changes, Frame, Ordinal, Out, Task, Token, new_tuple
+from axil.kernel.tokens import (
+    Activation,
+    Changes,
+    Frame,
+    Ordinal,
+    Out,
+    Task,
+    Token,
+    new_tuple,
+    next_ordinal,
+)
+
+Took = Callable[[Activation], "frozenset[str] | None"]
+_BY_EDGE = itemgetter(Token._fields.index("edge"), Token._fields.index("ordinal"))
 
 
 def state_at(
@@ -77,10 +98,14 @@ def replaced(state: State, values: Mapping[str, Any], history: History, alone: b
     return new
 
 
-class Machine(Ports):
+class Machine:
     """One scope, running once."""
 
-    __slots__ = ("_late", "exits", "history", "recorder", "returns", "root", "running", "taken")
+    __slots__ = (
+        "_alive", "_arrivals", "_barrier", "_ended", "_late", "_left", "_opens", "_slots", "_todo",
+        "_turns", "_waits", "broken", "due", "exits", "fired", "frame", "history", "plan",
+        "recorder", "returns", "root", "running", "skips", "taken", "took", "unneeded",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -92,7 +117,32 @@ class Machine(Ports):
         took: Took | None = None,
     ) -> None:
         """``root``: the state it begins with; ``keeps``: a parent will want the changes."""
-        super().__init__(plan, frame, took)
+        self.plan, self.frame = plan, frame
+        self.due: deque[Due] = deque()
+        """What is due."""
+        self.skips: list[int] = []
+        """Nodes that will not fire, since this was last emptied."""
+        self.fired = bytearray(len(plan.nodes))
+        """Per node: whether it has fired."""
+        self._waits = list(plan.waits)
+        self._opens = list(plan.opens)
+        self._slots: dict[int, list[Token]] = {}
+        # tokens with a state that wait in slots, tasks due and tasks running: the paths that are
+        # alive
+        self._alive: int = 0
+        # (node, ordinal, edge, state) of ended paths
+        self._ended: list[tuple[int, Ordinal, int, State]] = []
+        self._arrivals: dict[int, Arrivals] = {}  # at the ports of early joins
+        self.took = took
+        """Which edges a recorded firing of a node with an early join took; None: none is known."""
+        self.broken: dict[int, Exception] = {}
+        """What joins raised, by node."""
+        self.unneeded: set[int] = set()
+        """Nodes that an early join fired without, whose firings are cancelled."""
+        self._todo: list[int] = []  # units found closed, whose out-edges are still to be killed
+        self._left = False
+        self._barrier = Barrier(plan.barriers) if plan.barriers else None
+        self._turns = Turns(plan, frame) if plan.turning else None
         self.root = root
         self.history = History(root.schema, keeps)
         self.taken: set[Task] = set()
@@ -114,14 +164,8 @@ class Machine(Ports):
             arc = plan.entries[token.edge]
             if arc.port == OUTSIDE:  # straight from the entry to the exit
                 self.exits.append(Exit(token.edge, token.payload, None, token.ordinal, arc.trigger))
-                self._ended.append(
-                    (
-                        -1,
-                        token.ordinal,
-                        token.edge,
-                        self.root if token.state is None else token.state,
-                    )
-                )
+                state = self.root if token.state is None else token.state
+                self._ended.append((-1, token.ordinal, token.edge, state))
             else:
                 self._deliver(arc, token)
         if plan.entry is not None and entry is not None:
@@ -245,7 +289,7 @@ class Machine(Ports):
     def put_back(self, task: Task) -> None:
         """Take back a task that was given out last and not begun: it is the first that is due."""
         self.taken.discard(task)
-        self.due.front.append((task.node, task.ordinal, task.tokens))
+        self.due.appendleft((task.node, task.ordinal, task.tokens))
 
     def abandon(self, task: Task, changes: Delta) -> None:
         """End the path of a task that will not be done, with what is known of it."""
@@ -260,11 +304,11 @@ class Machine(Ports):
 
         Raises: ConcurrentReset, or what a custom merge raises; ``failed_node`` says at which node.
         """
-        if not self.due.front:
+        if not self.due:
             return None
-        node, ordinal, tokens = self.due.front[-1]
+        node, ordinal, tokens = self.due[0]
         if self.unneeded and node in self.unneeded:
-            self.due.take()
+            self.due.popleft()
             self._give_up(node, [(t.edge, t.ordinal, t.state) for t in tokens])
             return None
         if node in self.broken:
@@ -277,10 +321,7 @@ class Machine(Ports):
             or self.plan.nodes[node].vertex.merge
         ):
             state = state_at(self.plan, node, tokens, self.root, self.history)
-        if len(self.due.front) > 1:
-            self.due.front.pop()
-        else:
-            self.due.take()
+        self.due.popleft()
         self.fired[node] = 1
         task = Task(self.frame, node, ordinal, tokens, state, self)
         self.taken.add(task)
@@ -289,7 +330,7 @@ class Machine(Ports):
     @property
     def failed_node(self) -> int:
         """The node whose task ``take`` could not make."""
-        return self.due.front[-1][0]
+        return self.due[0][0]
 
     def end(self) -> FrameResult:
         """Join all ended paths; before the machine is quiet: what there is so far."""
@@ -303,7 +344,7 @@ class Machine(Ports):
         self._ended += [(task.node, task.ordinal, -1, task.state) for task in self.taken]
         held = () if self._barrier is None else self._barrier.held
         waves = () if self._turns is None else self._turns.held
-        for *_, tokens in (*self.due.items(), *waves):
+        for *_, tokens in (*self.due, *waves):
             for token in tokens:
                 self._end_path(token)
         waiting: list[Token] = []
@@ -329,6 +370,245 @@ class Machine(Ports):
             tuple(sorted(several, key=_by_edge)) for several in (self.exits, self.returns)
         )
         return FrameResult(whole, self.history.changes, exits, returns, data, any(self.fired))
+
+    # ------------------------------------------------------------------ slots and counts
+
+    def _deliver(self, arc: PlanEdge, token: Token) -> None:
+        index = arc.port
+        if token.state is not None:
+            self._alive += 1
+        port = self.plan.ports[index]
+        if port.is_usual:
+            if index in self._slots:
+                self._slots[index].append(token)
+            else:
+                self._slots[index] = [token]
+        elif port.join.per_token and arc.trigger and not self._waits[index]:
+            self._fire_each(index, token)
+        elif port.join.early and self._waits[index] < 0:  # its node fired without this token
+            self._end_path(token)
+        else:
+            self._slots.setdefault(index, []).append(token)
+            if port.join.early and arc.trigger:
+                self._early(index).arrive(arc)
+                self._ask(index)
+
+    def _fire_each(self, index: int, token: Token) -> None:
+        port = self.plan.ports[index]
+        edges = self.plan.graph.edges
+        data = tuple(t for t in self._slots.get(index, ()) if not edges[t.edge].trigger)
+        self._opens[self.plan.nodes[port.node].unit] += 1
+        ordinal = next_ordinal(self.plan.positions[token.edge], token.ordinal)
+        due = port.node, ordinal, tuple(sorted((*data, token), key=self._place))
+        if self._turns is None or not self._turns.hold(due):
+            self._due(*due)
+
+    def _place(self, token: Token) -> tuple[bool, int, Ordinal]:
+        """Return the place of a token at a join; one that waited since an earlier round is
+        first.
+        """
+        return token.state is not None, self.plan.rank(token.edge), token.ordinal
+
+    def _close(self, arc: PlanEdge) -> None:
+        """No more tokens will come on ``arc``."""
+        index = arc.port
+        port = self.plan.ports[index]
+        if not port.is_usual and arc.trigger:
+            if port.join.per_token:
+                self._drop(self.plan.nodes[port.node].unit)
+                return
+            if port.join.early:
+                if self._waits[index] >= 0 and self._early(index).close(arc):
+                    self._ask(index)
+                return
+        self._waits[index] -= 1
+        if not self._waits[index]:
+            self._decide(index)
+
+    def _drop(self, unit: int) -> None:
+        self._opens[unit] -= 1
+        if not self._opens[unit]:
+            self._todo.append(unit)
+        elif self._turns is not None and self._turns.is_quiet(unit, self._opens[unit]):
+            self._begin_wave(unit)
+
+    def _begin_wave(self, unit: int) -> None:
+        """Let the held firings of a flat cycle happen; end the tokens of those beyond the limit."""
+        assert self._turns is not None
+        within, beyond = self._turns.wave(unit)
+        for due in within:
+            self._due(*due)
+        for _, _, tokens in beyond:
+            for token in tokens:
+                self._end_path(token)
+            self._drop(unit)
+
+    def _decide(self, index: int) -> None:
+        """Decide whether a node is due, once all edges of its port are decided."""
+        port = self.plan.ports[index]
+        tokens = self._slots.get(index)
+        if port.join.early:
+            self._ask(index)
+            return
+        if port.join.per_token:  # it was waiting for data only
+            edges = self.plan.graph.edges
+            for token in [t for t in tokens or () if edges[t.edge].trigger]:
+                self._fire_each(index, token)
+            self._slots[index] = [t for t in tokens or () if not edges[t.edge].trigger]
+            self._drop(self.plan.nodes[port.node].unit)
+            return
+        if tokens:
+            if len(tokens) == 1 and port.needs == 1 and port.trigger_only and port.is_usual:
+                del self._slots[index]
+                self._due(port.node, port.ordinal, (tokens[0],))
+                return
+            if port.trigger_only and port.join is GATE:
+                del self._slots[index]
+                tokens.sort(key=self._place if self.plan.graph.payloads.by_level else _BY_EDGE)
+                self._alive += 1 - len(tokens)
+                self._due(port.node, port.ordinal, tuple(tokens))
+                return
+            edges = self.plan.graph.edges
+            live = len({t.edge for t in tokens if edges[t.edge].trigger})
+            if live and self._fires(port, live, port.needs - live):
+                del self._slots[index]
+                self._fire(port, tokens)
+                return
+            for token in tokens:  # their paths end here; data among them may wait for another round
+                self._end_path(token)
+            self._slots[index] = [
+                Token(t.edge, t.payload, None, t.ordinal)
+                for t in tokens
+                if not edges[t.edge].trigger
+            ]
+        self._drop(self.plan.nodes[port.node].unit)
+
+    def _fires(self, port: Port, live: int, dead: int) -> bool | None:
+        """Ask a join. If it raises, its node is due, and fails when it is taken."""
+        try:
+            return port.join.fires(live, dead, port.needs)
+        except Exception as error:  # noqa: BLE001
+            self.broken[port.node] = error
+            return True
+
+    def _fire(self, port: Port, tokens: list[Token]) -> None:
+        """Let the node of a port fire with ``tokens``, whose paths meet."""
+        tokens.sort(key=self._place)
+        self._alive += 1 - sum(1 for t in tokens if t.state is not None)
+        self._due(port.node, port.ordinal, tuple(tokens))
+
+    def _early(self, index: int) -> Arrivals:
+        """Return what has arrived at the port of an early join."""
+        found = self._arrivals.get(index)
+        if found is None:
+            found = self._arrivals[index] = Arrivals(self.plan.ports[index].undecided)
+        return found
+
+    def _ask(self, index: int) -> None:
+        """Ask an early join whether its node fires, and let it fire, or never.
+
+        A node that fired in this activation before fires with the same edges.
+        """
+        port = self.plan.ports[index]
+        if self._waits[index]:  # data edges are not decided
+            return
+        tokens = self._slots.get(index, [])
+        edges, arrived = self.plan.graph.edges, self._early(index)
+        live = len(arrived.edges)
+        node = self.plan.nodes[port.node]
+        took = self.took and self.took(Activation(self.frame, node.name, port.ordinal))
+        if took and took <= {edges[t.edge].name for t in tokens}:
+            answer: bool | None = True
+        elif took and arrived.undecided:
+            return
+        else:
+            took = None
+            answer = (
+                self._fires(port, live, port.needs - live - arrived.undecided) if live else None
+            )
+        if answer is None and arrived.undecided:
+            return
+        self._waits[index] = -1
+        mine = [t for t in tokens if answer and (took is None or edges[t.edge].name in took)]
+        for token in tokens:
+            if token not in mine:
+                self._end_path(token)
+        if not mine:
+            data = [t for t in tokens if not edges[t.edge].trigger]
+            self._slots[index] = [Token(t.edge, t.payload, None, t.ordinal) for t in data]
+            self._drop(node.unit)
+            return
+        self._slots.pop(index, None)
+        self._fire(port, mine)
+        self.unneeded.update(port.feeders)
+
+    def _end_path(self, token: Token) -> None:
+        if token.state is not None:
+            self._alive -= 1
+            self._ended.append(
+                (self.plan.owner(token.edge), token.ordinal, token.edge, token.state)
+            )
+
+    def _due(self, node: int, ordinal: Ordinal, tokens: tuple[Token, ...]) -> None:
+        if self._barrier is not None and self._barrier.holds(level := self.plan.nodes[node].level):
+            self._barrier.hold(level, (node, ordinal, tokens))
+        else:
+            self.due.append((node, ordinal, tokens))
+
+    def _close_sources(self) -> None:
+        """Begin to close what nothing leads to and nothing has opened."""
+        opens = self._opens
+        for unit in self.plan.sources:
+            if not opens[unit]:
+                self._todo.append(unit)
+        if self._todo:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Kill the out-edges of closed units, and those of what that closes, without recursion."""
+        todo = self._todo
+        nodes = self.plan.nodes
+        while todo:
+            unit = todo.pop()
+            for index in self.plan.units[unit]:
+                for arc in nodes[index].out:
+                    if arc.port >= 0 and not arc.late and not arc.inner:
+                        self._close(arc)
+            self._closed(unit)
+
+    def _closed(self, unit: int) -> None:
+        """Note what a closed unit skipped, and lift the barrier it may have held up."""
+        self._opens[unit] = -1
+        for index in self.plan.units[unit]:
+            if not self.fired[index]:
+                self.skips.append(index)
+            node = self.plan.nodes[index]
+            if node.leaves and self._barrier is not None:
+                self.due.extend(self._barrier.lift(node.level, self._left))
+
+    def _die(self) -> None:
+        """End a machine with no path alive: what has not fired is skipped, and no edge is asked."""
+        opens, fired = self._opens, self.fired
+        if 0 in fired:
+            for node, unit in enumerate(self.plan.unit_of):
+                if not fired[node] and opens[unit] >= 0:
+                    self.skips.append(node)
+        self._opens = [-1] * len(opens)
+
+
+def entry_tokens(plan: Plan, inputs: Any, root: State) -> list[Token]:
+    """Return the tokens that ``@entry`` sends: each entry edge asked what it carries of
+    ``inputs``.
+    """
+    tokens: list[Token] = []
+    for id in sorted(plan.entries):
+        edge = plan.graph.edges[id]
+        if edge.source >= 0:
+            continue
+        payload = inputs if edge.carry is None else edge.carry(inputs, root)
+        if payload is not None:
+            tokens.append(Token(id, payload, root))
+    return tokens
 
 
 def _by_edge(exit: Exit) -> tuple[int, Ordinal]:

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from axil.errors import BodyError
 from axil.kernel.joins import GATE, Join
 from axil.kernel.state import Schema, State
 from axil.kernel.tokens import Carried, Effects, Task, Token
@@ -136,10 +135,6 @@ class Graph:
     payloads: Payloads
     start: Mapping[str, Any]
     """First values of its state, checked."""
-    touching: tuple[tuple[int, ...], ...]
-    """For each vertex the ids of the edges that start or end there."""
-    loose: tuple[int, ...] = ()
-    """Ids of edges that lead straight from ``@entry`` to ``@exit``."""
     end: tuple[str, ...] = ()
     """Nodes whose payloads are preferred as the output, the most preferred first."""
     loop: str = ""
@@ -148,18 +143,13 @@ class Graph:
     """By the node at which the cycle is entered; ``""``: all others."""
     components: tuple[Any, ...] = ()
     """Live components in the order they were made, for their lifecycle."""
+    leaving: dict[int, PlanEdge] = field(default_factory=dict[int, "PlanEdge"])
+    """Edges that leave a scope, as its plan has them, by id; filled as scopes are folded."""
 
     @cached_property
     def digest(self) -> str:
         """That of its spec; see ``GraphSpec.digest``."""
         return self.spec.digest()
-
-    def incident(self, members: Sequence[int]) -> list[Edge]:
-        """Return the edges that touch ``members``; for the whole graph, the loose ones, too."""
-        ids = {id for v in members for id in self.touching[v]}
-        if len(members) == len(self.vertices):
-            ids.update(self.loose)
-        return [self.edges[id] for id in sorted(ids)]
 
     def cycle_limit(self, entry: str) -> CycleLimit:
         """Return the limit of a cycle that is entered at ``entry``."""
@@ -262,12 +252,10 @@ class Plan:
     """
     entries: Mapping[int, PlanEdge]
     """Edges from outside, by edge id."""
-    owners: Mapping[int, int]
-    """The node that each edge starts at, by edge id."""
+    node_of: Mapping[int, int]
+    """The node of each vertex."""
     positions: Mapping[int, int]
-    """The position of each edge among its target's in-edges, by edge id."""
-    ranks: Mapping[int, int] | None
-    """By edge id, the place of its tokens among those at a join; None: that of the edge."""
+    """The position of each edge among the in-edges of a node that fires for each token, by id."""
     turning: Mapping[int, CycleLimit] = field(default_factory=dict[int, CycleLimit])
     """Nodes of flat cycles, and how often each may fire in a frame."""
     barriers: tuple[tuple[int, int], ...] = ()
@@ -277,11 +265,13 @@ class Plan:
     index: Mapping[str, int] = field(default_factory=dict[str, int])
     """Nodes by name."""
 
-    def rank(self, edge: int) -> int:
-        """Return the place of an edge's tokens at a join."""
-        return edge if self.ranks is None else self.ranks[edge]
+    def owner(self, edge: int) -> int:
+        """Return the node that an edge starts at; -1: it comes from outside."""
+        return self.node_of.get(self.graph.edges[edge].source, -1)
 
-
-def no_outcome(given: Any) -> BodyError:
-    """Return a body gave something else than it should."""
-    return BodyError(f"the body gave {type(given).__name__}; a body gives an Out.")
+    def rank(self, edge: int) -> tuple[int, int]:
+        """Return the place of an edge's tokens at a join: by level, as payloads may want it, and by
+        edge.
+        """
+        node = self.owner(edge) if self.graph.payloads.by_level else -1
+        return (self.nodes[node].level if node >= 0 else -1), edge

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, cast
 
-from axil.errors import AxilError, KernelBug, LimitReached, NodeFailed, RunPaused
+from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunPaused
 from axil.kernel.cycles import CycleBody
 from axil.kernel.events import (
     Command,
@@ -45,20 +45,17 @@ from axil.kernel.events import (
     Return,
     SubRun,
 )
-from axil.kernel.machine import Machine
+from axil.kernel.machine import Machine, entry_tokens
 from axil.kernel.outcomes import FrameResult, Transition
-from axil.kernel.plan import no_outcome
 from axil.kernel.scopes import (
     CycleResult,
     CycleRun,
     ScopeRun,
     SubgraphBody,
     SubgraphRun,
-    entry_tokens,
     leaving,
     machine_type,
 )
-from axil.kernel.slots import Queue
 from axil.kernel.tokens import (
     ENTRY,
     EXIT,
@@ -171,7 +168,7 @@ class Scheduler:
         """What happened since the driver last emptied this."""
         self.cycles: dict[str, CycleTally] = {}
         """How cycles ended so far, by path."""
-        self._queue: Queue[RunningFrame] = Queue()
+        self._queue: deque[RunningFrame] = deque()
         self._commands: deque[Command] = deque()  # to be returned before anything else is done
         self._limited: tuple[LimitReached, RunningFrame] | None = None
         # the firing whose fact is being recorded, and what follows
@@ -206,7 +203,8 @@ class Scheduler:
             return None
         try:
             if type(out) is not Out:
-                raise no_outcome(out)
+                given = type(out).__name__
+                raise BodyError(f"the body gave {given}; a body gives an Out.")
             after: Any = machine.prepare(task, out) if self._records else machine.follow(task, out)
         except Exception as error:  # noqa: BLE001
             # an edge or the state may refuse what the body gave
@@ -305,15 +303,15 @@ class Scheduler:
                 return self._commands.popleft()
             if self._stop is not None:
                 return END
-            if not queue.front:
+            if not queue:
                 return END if self._ended is not None else None
-            running = queue.front[-1]
+            running = queue[0]
             machine = running.machine
             if self._has_dropped and any(each.dropped for each in running.around()):
-                queue.take()
+                queue.popleft()
                 continue
-            if not machine.due.front:
-                queue.take()
+            if not machine.due:
+                queue.popleft()
                 running.queued = False
                 command = self._settle(running)
             else:
@@ -337,7 +335,7 @@ class Scheduler:
     @property
     def is_due(self) -> bool:
         """True if ``next`` has something to do."""
-        return bool(self._queue.front or self._commands)
+        return bool(self._queue or self._commands)
 
     @property
     def is_stopped(self) -> bool:
@@ -481,9 +479,9 @@ class Scheduler:
             machine.skips.clear()
         if machine.unneeded:
             self._cancel_unneeded(running)
-        if not running.queued and (machine.due.front or len(machine.taken) == len(running.resting)):
+        if not running.queued and (machine.due or len(machine.taken) == len(running.resting)):
             running.queued = True
-            self._queue.put(running)
+            self._queue.append(running)
 
     def _cancel_unneeded(self, running: RunningFrame) -> None:
         """Drop firings under way that an early join fired without."""

@@ -33,10 +33,9 @@ from typing import Any, NamedTuple
 from axil.errors import CycleError, KernelBug, LimitReached, format_names
 from axil.kernel.cycles import CycleBody, waiting_field
 from axil.kernel.joins import GATE
-from axil.kernel.machine import Machine
-from axil.kernel.outcomes import Exit, FrameResult, Send, Transition
-from axil.kernel.plan import Graph, Mode, Plan
-from axil.kernel.slots import Took
+from axil.kernel.machine import Machine, Took, entry_tokens
+from axil.kernel.outcomes import Exit, FrameResult, Send, Transition, output_of
+from axil.kernel.plan import Mode, Plan
 from axil.kernel.state import History, Schema, State
 from axil.kernel.tokens import Changes, Frame, Out, Task, Token, inner_frame
 
@@ -358,30 +357,6 @@ class SubgraphRun:
 
 ScopeRun = CycleRun | SubgraphRun
 """A visit: one entry of a scope."""
-
-
-def entry_tokens(plan: Plan, inputs: Any, root: State) -> list[Token]:
-    """Return the tokens that ``@entry`` sends: each entry edge asked what it carries of
-    ``inputs``.
-    """
-    tokens: list[Token] = []
-    for id in sorted(plan.entries):
-        edge = plan.graph.edges[id]
-        if edge.source >= 0:
-            continue
-        payload = inputs if edge.carry is None else edge.carry(inputs, root)
-        if payload is not None:
-            tokens.append(Token(id, payload, root))
-    return tokens
-
-
-def output_of(graph: Graph, ended: FrameResult) -> Any:
-    """Return what a graph gives, as its payload kind says; None: nothing left it."""
-    left: list[tuple[str, Any]] = []
-    for exit in ended.exits:
-        source = graph.edges[exit.edge].source
-        left.append((graph.vertices[source].name if source >= 0 else "", exit.payload))
-    return graph.payloads.output(left, graph.end, ended.fired)
 
 
 def combine_deltas(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Changes:

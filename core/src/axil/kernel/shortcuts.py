@@ -126,7 +126,7 @@ class QuickMachine(Machine):
         slots, waits, ordinal, chain = self._slots, self._waits, task.ordinal, node.chain
         self.taken.discard(task)
         self._opens[node.unit] = -1
-        if chain is not None and not self.due.front and arc.port not in slots:
+        if chain is not None and not self.due and arc.port not in slots:
             self.fired[chain.node] = 1
             token = new_tuple(Token, (arc.id, carried[0], state, ordinal))
             task = Task(self.frame, chain.node, chain.ordinal, (token,), state, self)

@@ -236,15 +236,11 @@ class Schema:
 
     def start(self, values: Values | None = None) -> State:
         """Return a state with every field's default, applied once, and ``values`` over them."""
-        start = unshared(
-            {
-                name: declared.default()
-                for name, declared in self.fields.items()
-                if declared.default is not None
-            }
-        )
-        if values:
-            start.update(values)
+        start: dict[str, Any] = {}
+        for name, declared in self.fields.items():
+            if declared.default is not None:
+                start[name] = declared.default()
+        start = {**unshared(start), **(values or {})} if start else {**(values or {})}
         return State(self, start, {}, None, 0)
 
 

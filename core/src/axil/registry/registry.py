@@ -2,23 +2,29 @@
 
 One scan per process reads the metadata of what is installed and imports nothing. ``resolve``
 imports the one component that was named. Policy says which distributions and components may be
-used; what is blocked is never imported, so it is enforced here, for every way in.
+used; what is blocked is never imported, so it is enforced here, for every way in. Policies
+themselves are axil-config's: where something in the environment asks for one and it is missing, no
+registry is made.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
+import os
 import pkgutil
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
+from axil._door import provided
 from axil.errors import (
     ComponentBlocked,
     ComponentConflict,
+    NotInstalled,
     PluginContract,
     PluginLoadError,
     Problem,
@@ -34,23 +40,10 @@ from axil.registry.kinds import (
     incompatibility,
     kind_of_group,
 )
-from axil.registry.policy import Policy
 
 if TYPE_CHECKING:
     from axil.registry.manifest import Manifest
-
-__all__ = [
-    "COMPONENT_KINDS",
-    "KERNEL",
-    "Component",
-    "EntryPoint",
-    "Policy",
-    "Registry",
-    "canonical_name",
-    "component_index",
-    "default_registry",
-    "use_registry",
-]
+    from axil_config.policy import Policy
 
 _TARGET: Final = re.compile(
     r"(?P<module>[\w.]+)\s*(?::\s*(?P<attributes>[\w.]+))?\s*(?:\[.*\])?\s*$"
@@ -96,6 +89,38 @@ class Component:
         )
 
 
+_POLICY: Final = ("CONFIG", "PLUGINS_MODE", "PLUGINS", "BLOCK", "ONLY", "PINS", "HOOKS", "INDEX")
+"""Variables that say something of the policy, without ``AXIL_``."""
+
+
+class _NoPolicy:
+    """The policy where axil-config is not installed: what is installed may be used."""
+
+    block: frozenset[str] = frozenset()
+    pins: Mapping[str, str] = MappingProxyType({})
+    index = ""
+
+    def refuses(self, kind: str, name: str, distribution: str) -> str:
+        """Refuse nothing."""
+        return ""
+
+
+def _policy_in_force() -> Policy:
+    """Return the policy of the environment.
+
+    Raises: ConfigError; NotInstalled: axil-config is missing, and a variable asks for a policy.
+    """
+    said = [name for part in _POLICY if (name := f"AXIL_{part}") in os.environ]
+    if said == ["AXIL_CONFIG"] and not os.environ["AXIL_CONFIG"]:
+        said = []  # it says that no file is to be read
+    try:
+        return provided("axil_config.policy", "Policy", wanted=" ".join(said)).in_force()
+    except NotInstalled:
+        if said:
+            raise
+        return cast("Policy", _NoPolicy())
+
+
 _OWN_FUNCTIONS = (
     "A function of your own: axil … --functions DIR --allow code, or load(…, functions=DIR)."
 )
@@ -103,7 +128,7 @@ _OWN_FUNCTIONS = (
 
 class Registry:
     """The installed components under a policy: by default, that of the environment
-    (``Policy.in_force()``).
+    (``axil.plugin.Policy.in_force()``).
 
     >>> registry = Registry(entry_points=[])
     >>> registry.register("conditions", "never", lambda seen: False)
@@ -114,7 +139,7 @@ class Registry:
     def __init__(
         self, policy: Policy | None = None, entry_points: Iterable[EntryPoint] | None = None
     ) -> None:
-        self.policy = policy or Policy.in_force()
+        self.policy = policy or _policy_in_force()
         self._given = None if entry_points is None else tuple(entry_points)
         self._found: dict[str, dict[str, list[Component]]] | None = None
         self._dists: dict[str, Any] = {}

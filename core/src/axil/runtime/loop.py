@@ -33,10 +33,9 @@ from axil.kernel.events import (
     SubRun,
 )
 from axil.kernel.machine import Machine
-from axil.kernel.outcomes import FrameResult
+from axil.kernel.outcomes import FrameResult, output_of
 from axil.kernel.plan import PlanNode
 from axil.kernel.scheduler import RunningFrame, Scheduler
-from axil.kernel.scopes import output_of
 from axil.kernel.state import State
 from axil.kernel.tokens import Activation, Changes, Out, Task, new_tuple
 from axil.kernel.values import isolate

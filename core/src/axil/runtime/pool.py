@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from axil.contract.context import Context, Executor
 from axil.errors import RunCancelled
 from axil.kernel.plan import Body, PlanNode
-from axil.kernel.slots import Queue
 from axil.kernel.tokens import Task
 from axil.runtime.recorder import Recorder
 from axil.spec.graph import Limits
@@ -201,9 +200,9 @@ class WorkerPool:
         """What decides which bodies start, and when; None: room alone."""
         self.refused: deque[tuple[Work, Outcome]] = deque()
         """Bodies that the gate lets not start, with the outcomes of their firings."""
-        self._due: Queue[Work] = Queue()
+        self._due: deque[Work] = deque()
         # due as soon as what was recorded before is safe
-        self._next: Queue[Work] = self._due if recorder is None else Queue()
+        self._next: deque[Work] = self._due if recorder is None else deque()
         self._is_roomy = limits.concurrency is None
         self._is_securing = False
         self._idle = 0  # workers that were started and have not run yet
@@ -285,7 +284,7 @@ class WorkerPool:
 
     def _admit(self, work: Work) -> None:
         self.working[work.task] = work
-        self._next.put(work)
+        self._next.append(work)
         if self.announce is not None:
             self.announce(work)
 
@@ -302,7 +301,7 @@ class WorkerPool:
         if (
             self._idle
             or self.is_closed_to_new
-            or not (self._due.front or (self._next.front and not self._is_securing))
+            or not (self._due or (self._next and not self._is_securing))
         ):
             return
         if self._context is None:
@@ -323,7 +322,7 @@ class WorkerPool:
             if (waiting := recorder.kept()) is not None:
                 await waiting
             for _ in range(many):
-                self._due.put(self._next.take())
+                self._due.append(self._next.popleft())
         finally:
             self._is_securing = False
 
@@ -334,18 +333,18 @@ class WorkerPool:
         me = cast("asyncio.Task[None]", asyncio.current_task())
         due, working = self._due, self.working
         self._idle -= 1
-        self._many = min(2 * self._many, 64) if due.front else 1
+        self._many = min(2 * self._many, 64) if due else 1
         began, at_length = time.monotonic(), 0
         turn_ends = began + SLICE
         try:
             while not self.is_closed_to_new:
-                if not due.front:
-                    if self._recorder is None or self._is_securing or not self._next.front:
+                if not due:
+                    if self._recorder is None or self._is_securing or not self._next:
                         break
                     await self._secure(self._recorder)
                     continue
-                work = due.take()
-                if due.front and not self._idle:
+                work = due.popleft()
+                if due and not self._idle:
                     self.call()  # while this one waits, should it have to
                 if work.task not in working:  # it was dropped
                     continue

@@ -12,9 +12,8 @@ from axil.contract.meters import MeterMaker, RunUsage
 from axil.contract.views import thawed
 from axil.errors import AxilError, RunError
 from axil.kernel.events import CycleTally, Ending, Status
-from axil.kernel.outcomes import FrameResult
+from axil.kernel.outcomes import FrameResult, output_of
 from axil.kernel.plan import Graph
-from axil.kernel.scopes import output_of
 from axil.kernel.values import thaw
 from axil.runtime.meters import begin_meter
 from axil.spec.graph import Limits

@@ -1,5 +1,5 @@
 """One run: how it begins, afresh or where it broke off, how it is driven to its end, and what comes
-of it.
+of it; and the functions that drive one from code that is not async.
 
 A run that failed, was cancelled or met a limit stops starting bodies, cancels those at work,
 innermost first, and gives a result that says so.
@@ -8,9 +8,14 @@ innermost first, and gives a result that says so.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Awaitable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
+from threading import Thread
 from typing import Any
 
 from axil._door import provided
@@ -23,7 +28,6 @@ from axil.runtime.loop import RunLoop
 from axil.runtime.recorder import Recorder
 from axil.runtime.result import Options, Result
 from axil.runtime.services import RunServices
-from axil.runtime.sync import run_sync
 
 
 class Run:
@@ -174,4 +178,90 @@ def _recorder(
     return None
 
 
-__all__ = ["Run", "run_sync"]
+def run_sync(doing: Awaitable[Any]) -> Any:
+    """Drive ``doing`` to its end on an event loop of its own and give what it gives.
+
+    Raises: RuntimeError: called from a running event loop; await there instead.
+    """
+    if _is_running():
+        if inspect.iscoroutine(doing):
+            doing.close()
+        raise RuntimeError(
+            "a sync door was opened on a running event loop; await the async form (run, stream) "
+            "there instead."
+        )
+    driven = _Driven(doing)
+    asyncio.run(driven.result())
+    return driven.value
+
+
+def run_blocking(doing: Coroutine[Any, Any, Any]) -> Any:
+    """Drive ``doing`` to its end and return what it returns.
+
+    Where an event loop is running in this thread, as in a notebook, another thread drives it, in a
+    copy of the context, and this one waits. An interrupt of the waiting thread cancels it.
+    """
+    if not _is_running():
+        return run_sync(doing)
+    driven = _Driven(doing)
+    thread = Thread(target=copy_context().run, args=(driven.drive,), name="axil-invoke")
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        driven.cancel()
+        thread.join()
+        raise
+    if driven.error is not None:
+        raise driven.error
+    return driven.value
+
+
+def _is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+class _Threads(ThreadPoolExecutor):
+    """The threads of ``asyncio.to_thread``: those that still run when the loop ends finish unseen,
+    as those of bodies do.
+    """
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait=False, cancel_futures=True)
+
+
+class _Driven:
+    """An awaitable on an event loop of its own, and its result."""
+
+    def __init__(self, doing: Awaitable[Any]) -> None:
+        self._doing = doing
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    async def result(self) -> None:
+        """Await it. The value is not returned: ``asyncio.run`` would make a text of it."""
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._loop.set_default_executor(_Threads(thread_name_prefix="asyncio"))
+        self.value = await self._doing
+
+    def drive(self) -> None:
+        """Run its loop, in a thread that another one waits for."""
+        try:
+            asyncio.run(self.result())
+        except BaseException as error:  # noqa: BLE001  # the waiting thread raises it
+            self.error = error
+
+    def cancel(self) -> None:
+        """Cancel it, from another thread."""
+        if self._loop is not None and self._task is not None:
+            with suppress(RuntimeError):  # it is over, and its loop closed
+                self._loop.call_soon_threadsafe(self._task.cancel)
+
+
+__all__ = ["Run", "run_blocking", "run_sync"]

@@ -32,7 +32,7 @@ from axil.kernel.events import CycleTally, SubRun
 from axil.kernel.plan import Body
 from axil.kernel.tokens import Activation, Out, Task
 from axil.kernel.values import MISSING
-from axil.registry.grants import Grants
+from axil.registry.grants import is_granted
 from axil.runtime.recorder import (
     Answered,
     Asked,
@@ -190,7 +190,7 @@ class RunServices:
         await self.kept()
 
     def allows(self, what: str) -> bool:
-        return what in self.options.allow or Grants(words=self.options.allow).allows(what)
+        return is_granted(self.options.allow, what)
 
     def emit(self, activation: Activation, chunk: Any) -> None:
         if self.observers.chunk is not None and not self.is_closed:

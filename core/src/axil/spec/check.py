@@ -160,7 +160,7 @@ def _cycles(spec: GraphSpec, ids: list[str], edges: list[EdgeSpec]) -> Iterable[
 
 
 def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
-    """Return nodes that nothing can make fire.
+    """Yield a problem for each node that nothing can make fire.
 
     A node without any edge is an error, one out of reach a warning.
     """

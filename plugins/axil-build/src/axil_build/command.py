@@ -171,10 +171,7 @@ def _lock(made: Made, settings: Settings, place: Path) -> None:
         raise ConfigError(
             Problem("AX740", "sources", message, "Remove the line, or include the distribution.")
         )
-    made.wheels = [
-        wheels.make(name, place / "wheels", sources.get(name, ""))
-        for name in made.plan.distributions
-    ]
+    made.wheels = wheels.make(made.plan.distributions, place / "wheels", sources)
     (place / outputs.LOCK).write_text(outputs.lock_text(made.wheels), "utf-8")
     (place / "sbom.cdx.json").write_text(report.bill(made.plan, made.wheels), "utf-8")
     (place / "licences.txt").write_text(report.licences(made.wheels), "utf-8")

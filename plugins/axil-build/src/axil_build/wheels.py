@@ -24,6 +24,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlparse
 
 from axil import ConfigError, Problem
+from axil.plugin import canonical_name
 from axil_build.plan import metadata_of
 
 _INSTALLERS: Final = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
@@ -42,21 +43,25 @@ class Wheel:
     """Bytes of its files, unpacked."""
 
 
-def make(name: str, into: Path, source: str = "") -> Wheel:
-    """Make the wheel of an installed distribution, or of ``source``: a wheel or a project's folder.
+def make(names: Iterable[str], into: Path, sources: Mapping[str, str]) -> list[Wheel]:
+    """Make the wheels of installed distributions, or of their ``sources``: a wheel or a project's
+    folder each.
 
-    Raises: ConfigError (AX742): it cannot be packed.
+    Raises: ConfigError (AX742): one cannot be packed.
     """
-    metadata = metadata_of(name)
-    place = Path(source) if source else _editable(metadata)
-    if place is not None and place.suffix == ".whl":
-        path = into / place.name
-        path.write_bytes(place.read_bytes())
-    elif place is not None:
-        path = _built(name, place, into)
-    else:
-        path = _packed(name, metadata, into)
-    return described(name, path)
+    places = {
+        name: Path(sources[name]) if name in sources else _editable(metadata_of(name))
+        for name in names
+    }
+    folders = {name: place for name, place in places.items() if place and place.suffix != ".whl"}
+    paths = built(folders, into)
+    for name, place in places.items():
+        if place is None:
+            paths[name] = _packed(name, metadata_of(name), into)
+        elif name not in folders:
+            paths[name] = into / place.name
+            paths[name].write_bytes(place.read_bytes())
+    return [described(name, paths[name]) for name in places]
 
 
 def described(name: str, path: Path) -> Wheel:
@@ -84,8 +89,17 @@ def _editable(metadata: Any) -> Path | None:
     )
 
 
-def _built(name: str, source: Path, into: Path) -> Path:
-    """Built by its own backend, which has to be in this environment: nothing is fetched."""
+def built(folders: Mapping[str, Path], into: Path) -> dict[str, Path]:
+    """Build the wheels of projects by their own backends, which have to be in this environment:
+    nothing is fetched.
+
+    One call of pip builds them all, for pip takes long to start; where it fails, each is built by
+    itself, so that the error has a name.
+
+    Raises: ConfigError (AX742): a project cannot be built.
+    """
+    if not folders:
+        return {}
     pip = [
         sys.executable,
         "-m",
@@ -99,18 +113,24 @@ def _built(name: str, source: Path, into: Path) -> Path:
     ]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": "315532800"}
     with tempfile.TemporaryDirectory() as folder:
-        command = [*pip, "--wheel-dir", folder, str(source)]
+        command = [*pip, "--wheel-dir", folder, *map(str, folders.values())]
         done = subprocess.run(
             command, capture_output=True, text=True, env=environment, timeout=600, check=False
         )
-        made = list(Path(folder).glob("*.whl"))
-        if done.returncode or not made:
-            report = (done.stderr.strip().splitlines() or ["its backend made no wheel"])[-1]
-            hint = f"Is its build backend installed here? Or name a wheel: [sources] {name} = …"
-            raise ConfigError(
-                Problem("AX742", name, f"its source {source} cannot be built: {report}", hint)
-            )
-        return _normal(made[0], into)
+        made = {
+            canonical_name(path.name.split("-")[0]): path for path in Path(folder).glob("*.whl")
+        }
+        if not done.returncode and made.keys() == folders.keys():
+            return {name: _normal(path, into) for name, path in made.items()}
+    if len(folders) > 1:
+        alone = [built({name: source}, into) for name, source in folders.items()]
+        return {name: path for each in alone for name, path in each.items()}
+    [(name, source)] = folders.items()
+    report = (done.stderr.strip().splitlines() or ["its backend made no wheel"])[-1]
+    hint = f"Is its build backend installed here? Or name a wheel: [sources] {name} = …"
+    raise ConfigError(
+        Problem("AX742", name, f"its source {source} cannot be built: {report}", hint)
+    )
 
 
 def _normal(wheel: Path, into: Path) -> Path:

@@ -61,7 +61,7 @@ def until(seconds: float) -> str:
     )
 
 
-def told_question(question: Question, now: float) -> Iterator[str]:
+def open_question_lines(question: Question, now: float) -> Iterator[str]:
     """Yield the lines of a question that a run waits for, with its id."""
     what = "a time" if question.kind == "timer" else "an answer to"
     when = (
@@ -70,14 +70,14 @@ def told_question(question: Question, now: float) -> Iterator[str]:
         else f", {until(question.due - now)} ({format_time(question.due)})"
     )
     yield f"waits for {what} {question.id}{when}"
-    yield from (f"    {line}" for line in asked(question))
+    yield from (f"    {line}" for line in question_lines(question))
     if question.due is not None:
         yield f"    then: {'it fails' if question.default is None else said(question.default)}"
 
 
-def asked(question: Question) -> Iterator[str]:
-    """Return the facts for answering a question: of a tool its arguments and what it changes, of
-    a breakpoint what the node is given, else the whole text.
+def question_lines(question: Question) -> Iterator[str]:
+    """Yield the lines by which a question is answered: of a tool its arguments and its changes, of
+    a breakpoint the node's input, else the whole text.
     """
     data: Mapping[str, Any] = plain(question.data)
     if question.kind == "tool_approval" and "tool" in data:
@@ -110,7 +110,7 @@ def _fields(values: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"    {' ' * (len(name) + 2)}{line}" for line in more)
 
 
-def told_run(
+def run_lines(
     info: RunInfo, now: float, changed: Sequence[str], differences: Sequence[str] = ()
 ) -> Iterator[str]:
     """Yield a few lines about a run.
@@ -128,7 +128,7 @@ def told_run(
         yield from (f"    {line}" for line in differences)
 
 
-def told_outline(drawn: Outline) -> Iterator[str]:
+def outline_lines(drawn: Outline) -> Iterator[str]:
     """Yield a run's nodes as a tree: how often each ended, when, and what it used; input and
     output.
     """
@@ -192,7 +192,7 @@ def spent(tokens: Mapping[str, float], cost: float) -> list[str]:
     return [*([f"{kinds} tokens"] if kinds else []), *([f"cost {cost:.4f}"] if cost else [])]
 
 
-def told_step(step: RunStep) -> Iterator[str]:
+def step_lines(step: RunStep) -> Iterator[str]:
     """Yield the lines of a step: its number, time, node and result."""
     who = " ".join(
         part
@@ -242,8 +242,8 @@ def _reply(reply: Mapping[str, Any]) -> str:
     return " ".join(part for part in (text, *(f"⚙ {each}" for each in lines)) if part)
 
 
-def told_difference(each: Difference) -> Iterator[str]:
-    """Return the results of one activation in two runs."""
+def difference_lines(each: Difference) -> Iterator[str]:
+    """Yield the results of one activation in two runs, a line for each."""
     yield f"{each.activation}: {each.kind}"
     for sign, value in (("-", each.first), ("+", each.second)):
         if value is None:

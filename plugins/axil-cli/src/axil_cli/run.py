@@ -52,7 +52,7 @@ from axil_cli.findings import check_input, not_taken
 from axil_cli.folder import RunFolder, placed
 from axil_cli.launch import Launch, prepared
 from axil_cli.page import Page, Paragraph
-from axil_cli.picture import asked as asked_lines
+from axil_cli.picture import question_lines
 from axil_cli.plain import as_json, plain, refused, summary
 from axil_cli.progress import Progress
 from axil_cli.source import TARGET, as_data, check_breaks, settings, stopping, workflow_of
@@ -525,7 +525,7 @@ def _print(
 def _ask(questions: Iterable[Question], session: Session) -> None:
     for question in questions:
         due = [f"due at {format_time(question.due)}"] if question.due is not None else []
-        lines = "".join(f"\n    {line}" for line in (*asked_lines(question), *due))
+        lines = "".join(f"\n    {line}" for line in (*question_lines(question), *due))
         session.tell(f"{question.node} asks:{lines}")
     session.tell("The run is paused: answer on a terminal, or with --answers FILE.")
 

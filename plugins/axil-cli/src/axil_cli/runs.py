@@ -34,12 +34,12 @@ from axil_cli.command import Exit, Session, allowing, equipped, misuse, read_tex
 from axil_cli.folder import placed
 from axil_cli.launch import Launch, prepared
 from axil_cli.picture import (
+    difference_lines,
     listed,
-    told_difference,
-    told_outline,
-    told_question,
-    told_run,
-    told_step,
+    open_question_lines,
+    outline_lines,
+    run_lines,
+    step_lines,
 )
 from axil_cli.plain import as_json, plain
 from axil_cli.run import (
@@ -248,17 +248,17 @@ class Runs:
             return Exit.DONE
         kept = _origin(entries)
         files = record.changed(kept)
-        for line in told_run(
+        for line in run_lines(
             info, time.time(), files, self._apart(kept, options, session) if files else ()
         ):
             session.say(line)
-        for line in told_outline(outline(entries)):
+        for line in outline_lines(outline(entries)):
             session.say(line)
         for step in steps(entries) if options.steps else ():
-            for line in told_step(step):
+            for line in step_lines(step):
                 session.say(line)
         for question in waiting:
-            for line in told_question(question, time.time()):
+            for line in open_question_lines(question, time.time()):
                 session.say(line)
         return Exit.DONE
 
@@ -315,7 +315,7 @@ class Runs:
             session.say(as_json([plain(each) for each in apart]))
         else:
             for each in apart:
-                for line in told_difference(each):
+                for line in difference_lines(each):
                     session.say(line)
             if not apart:
                 session.tell("Every node came to the same.")

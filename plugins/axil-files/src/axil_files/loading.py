@@ -216,7 +216,7 @@ def include(
         )
     inner = replace(
         base,
-        grants=outer.get("grants") or base.grants,
+        grants=outer.get("grants") or base.grants or Grants(),  # a file is always confined
         outer=outer.get("vars", {}),
         registry=registry or base.registry,
         folder=os.path.dirname(real),

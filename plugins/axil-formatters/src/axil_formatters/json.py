@@ -146,7 +146,7 @@ def _widest(text: str) -> str:
 
 
 def _candidates(text: str) -> Iterator[str]:
-    """Return the texts that may be the object, likeliest first."""
+    """Yield the texts that may be the object, likeliest first."""
     yield text
     yield from fenced(text)
     if widest := _widest(text):

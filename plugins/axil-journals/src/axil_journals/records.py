@@ -339,7 +339,7 @@ def encode_round(fact: RecordRound) -> Entry:
 def rounds_retold(cycle: CycleBody, schema: Schema, entries: Sequence[Entry]) -> list[Round]:
     """Return the rounds of a cycle that a journal recorded."""
     edges = cycle.graph.edges
-    ids = {edges[i].name: i for member in cycle.members for i in cycle.graph.touching[member]}
+    ids = {edge.name: edge.id for edge in cycle.edges}
 
     def exits(recorded: Sequence[Any]) -> list[Exit]:
         return [

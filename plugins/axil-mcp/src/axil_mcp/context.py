@@ -136,7 +136,7 @@ class MCPContext:
         return replace(block, score=min(score, 0.99))
 
     def permit(self, ctx: Any) -> None:
-        """Return whether the server may be used by this firing; servers from Python code may."""
+        """Refuse a firing that may not use the server; a server from Python code may be used."""
 
     async def close(self) -> None:
         """Close the connection of the running event loop; using it opens it again."""

@@ -39,7 +39,7 @@ def headers_of(server: MCPServer) -> dict[str, str]:
 async def http(
     server: MCPServer, headers: dict[str, str], refused: Callable[[int], None]
 ) -> AsyncGenerator[Any]:
-    """Return the streams of messages from and to the server.
+    """Open the streams of messages from and to the server.
 
     ``refused`` receives the status of each answer that is an error.
     """

@@ -154,7 +154,7 @@ class MCPTools:
         return content
 
     def permit(self, ctx: Any) -> None:
-        """Return whether the server may be used by this firing; servers from Python code may."""
+        """Refuse a firing that may not use the server; a server from Python code may be used."""
 
     async def close(self) -> None:
         """Close the connection of the running event loop; using it opens it again."""
@@ -171,7 +171,7 @@ class MCPTools:
 
 
 def _elsewhere() -> None:
-    """Return a remote tool as a local one."""
+    """Stand for the code of a remote tool."""
 
 
 def _offered(tool: Any) -> Offered:

@@ -125,7 +125,7 @@ def picture() -> list[str | Image]:
 
 @server.tool()
 def environment() -> dict[str, str]:
-    """What it sees."""
+    """Return what it sees."""
     return dict(os.environ)
 
 
@@ -161,7 +161,7 @@ def ask_roots() -> ListRoots:
 
 @server.tool()
 def where(roots: Annotated[ListRootsResult, Resolve(ask_roots)]) -> list[str]:
-    """Where it may work."""
+    """Return the folders that it may use."""
     return [str(root.uri) for root in roots.roots]
 
 

@@ -457,7 +457,7 @@ def _modules(registry: Registry, distribution: str) -> Iterator[tuple[Component,
 
 
 def imported(component: Component, module: str, attributes: str) -> Iterator[Finding]:
-    """Return the effects of importing one component, observed in a separate process."""
+    """Yield the effects of importing one component, observed in a separate process."""
     name, word = component.distribution, f"{component.kind}:{component.name}"
     try:
         command = [sys.executable, "-c", _IMPORT, module, attributes]

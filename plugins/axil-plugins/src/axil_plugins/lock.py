@@ -425,7 +425,7 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
 
 
 def _differences(was: Any, now: Any, name: str = "") -> Iterator[str]:
-    """Return the differences between two pieces of plain data, each by its path."""
+    """Yield the differences between two pieces of plain data, each by its path."""
     if not isinstance(was, Mapping) or not isinstance(now, Mapping):
         short = all(
             not isinstance(each, (list, Mapping)) and len(str(each)) <= 40 for each in (was, now)

@@ -114,7 +114,7 @@ def examples_of(found: Any, schema: Mapping[str, Any] | None) -> list[dict[str, 
 
 
 def references(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Return the references in the fields of a config."""
+    """Yield the references in the fields of a config."""
     for pointer, shape in fields(schema):
         stated = shape.get("x-axil-ref")
         if isinstance(stated, Mapping):
@@ -124,7 +124,7 @@ def references(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def secrets(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Return where a config holds secrets."""
+    """Yield the places at which a config holds secrets."""
     for pointer, shape in fields(schema):
         branches = [shape, *cast("list[Any]", shape.get("anyOf", []))]
         if any(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from axil import AxilError
 from axil.driver import Compactor, Entry, RunInfo, claimed_error
@@ -22,6 +22,8 @@ from axil_sqlite.writer import Waiter, Writer, insert
 
 class Settings(BaseModel):
     """The settings of the journal."""
+
+    model_config = ConfigDict(extra="forbid")
 
     folder: Path = Field(
         default=Path(".axil"),

@@ -1,8 +1,8 @@
-"""Writes a golden database of the schema version of today: ``python make.py``.
+"""A golden database of today's schema version: ``python make.py``.
 
 What is written is committed, and never changed again.
 
-A version that users may have is opened, migrated and gone on with by every later one; see
+A version that users may have is opened, migrated and continued by every later one; see
 ``test_golden.py``.
 """
 
@@ -56,8 +56,8 @@ def letters() -> RootGraph:
 
 
 async def lives(journal: SqliteJournal) -> None:
-    """A run of each kind: done in two parts, of a thread; paused; failed; forked and not gone on
-    with.
+    """Make a run of each kind: done in two parts, of a thread; paused; failed; forked and not gone
+    on with.
     """
     graph, code = letters(), frozenset({"code"})
     for run_id, thread in (("done", "t"), ("paused", "")):

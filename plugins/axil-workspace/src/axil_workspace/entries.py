@@ -66,7 +66,7 @@ def kind_of(found: os.stat_result) -> Kind:
 
 
 def listed(folder: Folder, depth: int, hidden: bool) -> Iterator[Entry]:
-    """Return the entries of an open folder, down to ``depth``; a folder that cannot be opened, or
+    """Yield the entries of an open folder, down to ``depth``; a folder that cannot be opened, or
     has gone, is shown and not entered.
     """
     for name in folder.listed():

@@ -156,7 +156,7 @@ async def run(
 
 @contextmanager
 def _pipe() -> Generator[tuple[int, int]]:
-    """Return the pipe by which the launcher reports the end, also if the program fills the disk.
+    """Open the pipe by which the launcher reports the end, also if the program fills the disk.
 
     To read, and to write.
     """

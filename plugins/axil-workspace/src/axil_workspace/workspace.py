@@ -126,7 +126,7 @@ class Workspace:
     def entries(
         self, path: str | PurePath = ".", *, depth: int = 1, hidden: bool = False
     ) -> Iterator[Entry]:
-        """Return the entries of a folder by name; each folder is followed by its own entries.
+        """Yield the entries of a folder by name; each folder is followed by its own entries.
 
         Links are shown and not followed.
 

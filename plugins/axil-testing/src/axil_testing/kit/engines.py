@@ -61,7 +61,7 @@ class EngineKit(Kit):
 
     @asynccontextmanager
     async def opened(self, *workflows: Workflow, beside: Any = None) -> AsyncGenerator[Engine]:
-        """Return an engine at work, closed in the end."""
+        """Open an engine; close it at the end."""
         engine = self.make(workflows, beside)
         if hasattr(engine, "__aenter__"):
             await engine.__aenter__()

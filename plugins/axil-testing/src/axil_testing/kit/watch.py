@@ -103,7 +103,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 @contextmanager
 def watched() -> Generator[Watch]:
-    """Return the effects within the ``with``. Threads that are started count as an effect, too."""
+    """Record the effects within the ``with``; a thread that is started is one, too."""
     global _is_hooked
     if not _is_hooked:
         sys.addaudithook(_hook)

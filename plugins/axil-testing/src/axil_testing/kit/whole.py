@@ -404,7 +404,7 @@ def _plain(report: Report) -> dict[str, Any]:
 
 
 def lines(reports: Sequence[Report]) -> Iterator[str]:
-    """Return the report for people: one line for each component, and every law that does not
+    """Yield the report for people: one line for each component, and every law that does not
     hold.
     """
     for report in reports:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from axil.errors import ComponentBlocked, ConfigError
-from axil.registry.policy import Policy
-from axil.registry.registry import Registry
+from axil import ConfigError
+from axil.plugin import ComponentBlocked, Policy, Registry
 
 
 @pytest.fixture
@@ -128,3 +127,34 @@ def test_a_policy_survives_the_way_into_another_process():
     )
     assert Policy.in_force(policy.as_environment()) == policy
     assert Policy.in_force(Policy().as_environment()) == Policy()
+
+
+def test_policy_is_read_from_the_environment():
+    policy = Policy.from_environment(
+        {
+            "AXIL_PLUGINS": "axil-control, Acme_Flow",
+            "AXIL_BLOCK": "node:python",
+            "AXIL_PINS": "nodes:switch=Axil_Control",
+            "AXIL_ONLY": "",
+        }
+    )
+    assert policy == Policy(
+        mode="listed",
+        allow=frozenset({"axil-control", "acme-flow"}),
+        block=frozenset({"nodes:python"}),
+        pins={"nodes:switch": "axil-control"},
+        only=frozenset(),
+    )
+    assert Policy.from_environment({}) == Policy()
+    assert (
+        Policy.from_environment({"AXIL_PLUGINS_MODE": "auto", "AXIL_PLUGINS": "x"}).mode == "auto"
+    )
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"AXIL_PLUGINS_MODE": "lax"}, {"AXIL_PINS": "switch=x"}, {"AXIL_PINS": "nodes:switch"}],
+)
+def test_a_policy_without_meaning_is_refused(environment):
+    with pytest.raises(ConfigError, match="AX135"):
+        Policy.from_environment(environment)

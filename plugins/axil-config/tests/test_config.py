@@ -10,9 +10,15 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field, SecretStr, field_validator
 
-from axil.errors import ConfigError
-from axil.registry.config import Secret, decode_config, make_component, resolve_secret
-from axil.spec.graph import FromEnvironment, Place
+from axil import ConfigError
+from axil.plugin import (
+    FromEnvironment,
+    Place,
+    Secret,
+    decode_config,
+    make_component,
+    resolve_secret,
+)
 
 
 class Inner(BaseModel):
@@ -128,44 +134,9 @@ class Configured:
         self.config = config
 
 
-class Plain:
-    def __init__(self, a: int, *, b: int = 2) -> None:
-        self.a, self.b = a, b
-
-
-def test_a_component_is_made_with_its_config_or_with_arguments():
+def test_a_component_is_made_with_its_config():
     assert make_component(Configured, {"n": 3}).config.n == 3
     assert make_component(Configured).config.n == 1
-    assert make_component(Plain, {"a": 1}).b == 2
-
-
-def test_a_plain_function_is_its_own_instance():
-    def function(seen: Any) -> bool:
-        return True
-
-    assert make_component(function) is make_component(function, {}) is function
-    with pytest.raises(ConfigError, match="function takes no config, found a"):
-        make_component(function, {"a": 1})
-
-
-def test_arguments_that_do_not_fit_are_named():
-    with pytest.raises(ConfigError) as caught:
-        make_component(Plain, {"bb": 1}, "w")
-    assert (
-        str(caught.value)
-        == 'AX130 w.bb: unknown key "bb". Did you mean "b"?\nAX132 w: the key "a" is missing.'
-    )
-    with pytest.raises(ConfigError, match="AX133"):
-        make_component(Plain, ["a"])
-
-
-def test_a_type_error_of_the_constructor_itself_is_not_a_config_error():
-    class Broken:
-        def __init__(self) -> None:
-            len(3)  # type: ignore[arg-type]  # the point of the test
-
-    with pytest.raises(TypeError, match="has no len"):
-        make_component(Broken)
 
 
 def test_a_secret_is_a_reference_until_it_is_needed():
@@ -203,7 +174,7 @@ def test_text_from_the_environment_behaves_like_text_and_hides_itself():
 
 def test_config_is_imported_without_pydantic():
     code = """
-import sys, axil.registry.config, axil.registry.registry
+import sys, axil_config.decoding, axil_config.policy
 assert not {'pydantic', 'importlib_metadata', 'yaml'} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

@@ -1,0 +1,83 @@
+"""Components made from settings, the first step of their lifecycle.
+
+A component class may have a ``Config``, a pydantic model, which axil-config decodes; then it is
+made with one. Without it, it is made with the settings as arguments. Making a component has no
+effects: it connects to nothing and reads nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar, cast
+
+from axil._door import provided
+from axil.errors import ConfigError, Problem, did_you_mean, format_names
+from axil.registry.excerpts import format_value
+from axil.registry.grants import current_grants, noted
+from axil.spec.graph import Place
+
+T = TypeVar("T")
+
+
+def make_component(
+    component: Callable[..., T],
+    config: Any = None,
+    where: str | Place = "",
+    *,
+    lenient: bool = False,
+) -> T:
+    """Return an instance of a component class, with its config decoded.
+
+    A plain function is its own instance and takes no config. Raises: ConfigError; NotInstalled
+    (AX306): the class has a ``Config``, and axil-config is not installed; and what the constructor
+    raises.
+    """
+    name = getattr(component, "__name__", type(component).__name__)
+    model = getattr(component, "Config", None)
+    if model is not None:
+        wanted = f"the Config of {name}"
+        decode_config = provided("axil_config.decoding", "decode_config", wanted=wanted)
+        return _noted(component(decode_config(model, config, where, lenient=lenient)), where)
+    if config is not None and not isinstance(config, Mapping):
+        message = f"expected a mapping, found {format_value(config)}."
+        raise ConfigError(Problem("AX133", str(where), message))
+    arguments = dict(cast("Mapping[str, Any]", config or {}))
+    if not isinstance(component, type):
+        if arguments:
+            message = f"{name} takes no config, found {format_names(sorted(map(str, arguments)))}."
+            raise ConfigError(Problem("AX130", str(where), message, "Remove it."))
+        return _noted(cast("T", component), where)
+    problems = list(_misfits(component, arguments, where))
+    if problems:
+        raise ConfigError(problems)
+    return _noted(component(**arguments), where)
+
+
+def _noted(made: T, where: str | Place) -> T:
+    """Return a component; note what it will ask its run for."""
+    if (grants := current_grants()) is not None and noted() is not None:
+        grants.note_later(made, str(where))
+    return made
+
+
+def _misfits(
+    component: type, arguments: Mapping[str, Any], where: str | Place
+) -> Iterator[Problem]:
+    """Yield the arguments that the constructor does not take, and those that it lacks."""
+    try:
+        parameters = inspect.signature(component).parameters.values()
+    except (ValueError, TypeError):
+        # a class written in C says nothing; it will refuse what it does not take
+        return
+    named = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for key in [key for key in arguments if key not in named]:
+            hint = did_you_mean(key, named) or (
+                f"Known here: {format_names(sorted(named))}." if named else "It takes none."
+            )
+            at = where.at(key) if isinstance(where, Place) else f"{where}.{key}".lstrip(".")
+            yield Problem("AX130", str(at), f'unknown key "{key}".', hint)
+    for name, parameter in named.items():
+        if parameter.default is parameter.empty and name not in arguments:
+            yield Problem("AX132", str(where), f'the key "{name}" is missing.')

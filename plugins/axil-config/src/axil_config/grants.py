@@ -1,0 +1,214 @@
+"""Grants: what a workflow file may do beyond working on its input.
+
+A file is data. What it names (paths, environment variables, hosts, programs, import paths) is
+confined to what its user has granted. What Python code names has the leave of that code.
+
+A specification that was read from a file carries its grants (``GraphSpec.extras["grants"]``). The
+compiler puts them in force while it makes the file's components (``granted``); what is made then
+asks for them (``current_grants``). Where none are in force nothing is refused. Settings are checked
+where they are decoded (``decode_config``): fields say what they are by ``reads_path``,
+``writes_path``, ``sends_to`` and the type ``Secret``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, cast
+
+from axil import ConfigError, Problem
+from axil.plugin import Want, did_you_mean, is_granted, note_want, one_line
+
+Act = Literal["read", "write"]
+
+WORDS: Final = ("code", "env", "import", "mcp", "network", "program", "read", "write")
+"""What may be granted as a whole."""
+_NARROW: Final = ("env", "import", "mcp", "net", "program", "read", "write")
+OWN_FOLDER: Final = ".axil"
+"""The folder beside a workflow file that the file may write to."""
+_REFUSED: Final = os.path.join(OWN_FOLDER, "not-granted")
+"""Stands for a path that is refused, where the refusal comes later (``noting_wants``)."""
+_HOST: Final = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_DOES: Final = {
+    "code": "run code",
+    "env": "read variables of the environment",
+    "import": "import {}",
+    "mcp": "start the MCP server {}",
+    "net": "use the network: {}",
+    "network": "use the network",
+    "program": "start the program {}",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grants:
+    """The actions that a workflow file may take.
+
+    >>> given = Grants(words=frozenset({"env:API_KEY", "network"}))
+    >>> given.allows("env:API_KEY"), given.allows("env:HOME"), given.allows("net:example.org")
+    (True, False, True)
+    """
+
+    words: frozenset[str] = frozenset()
+    """``code``, ``network`` …, or narrower: ``env:API_KEY``, ``read:PATH`` with a whole path."""
+    folder: str = ""
+    """The workflow's own folder, where relative paths begin; empty: the working folder."""
+
+    @staticmethod
+    def of(given: Iterable[str], folder: str = "") -> Grants:
+        """Return the grants that a user wrote; paths begin in the working folder.
+
+        Raises: ConfigError (AX136): a word is unknown.
+        """
+        return Grants(words=frozenset(_word(each) for each in given), folder=folder)
+
+    def at(self, folder: str) -> Grants:
+        """Return the same grants for a file in another folder."""
+        return replace(self, folder=folder)
+
+    def allows(self, what: str, /) -> bool:
+        """Return whether a word is granted, itself or by a wider one. For paths see ``path``."""
+        return is_granted(self.words, what)
+
+    def path(self, given: str, act: Act, where: str = "") -> str:
+        """Return the real path of what a file names, without links.
+
+        A file reads below its own folder and writes below ``.axil`` in it; elsewhere it needs a
+        grant. Raises: ConfigError (AX137): it is elsewhere.
+        """
+        if "\0" in given:
+            message = "a path cannot hold the character NUL."
+            raise ConfigError(Problem("AX137", where, message, "Correct the path."))
+        root = os.path.realpath(self.folder or ".")
+        try:
+            real = os.path.realpath(os.path.join(root, given))
+            real.encode("utf-8")
+        except (OSError, ValueError) as error:
+            message = f"the path {given!r} cannot be followed: {error}."
+            raise ConfigError(Problem("AX137", where, message, "Correct the path.")) from error
+        own = root if act == "read" else os.path.join(root, OWN_FOLDER)
+        word = f"{act}:{one_line(real)}"
+        if _is_below(real, own):
+            note_want(Want(word=word, where=where, status="own"))
+            return real
+        prefix = f"{act}:"
+        granted = (each[len(prefix) :] for each in self.words if each.startswith(prefix))
+        if act in self.words or any(_is_below(real, each) for each in granted):
+            note_want(Want(word=word, where=where))
+            return real
+        place = "its folder" if act == "read" else f"the folder {OWN_FOLDER} beside it"
+        message = f"the file would {act} {one_line(given)}, which is outside of {place}."
+        hint = f"Allow it if you trust the workflow: --allow {word}"
+        problem = Problem("AX137", where, message, hint)
+        if note_want(Want(word=word, where=where, status="missing", problem=problem)):
+            return os.path.join(root, _REFUSED)
+        raise ConfigError(problem)
+
+    def need(self, what: str, reason: str = "", where: str = "", *, later: bool = False) -> bool:
+        """Return whether a word is granted; refuse it where it is not.
+
+        Args:
+            reason: what the file would do, as a sentence.
+            later: the refusal may come later, from those who note wants (``noting_wants``).
+        Raises: ConfigError (AX138): it is not granted.
+        """
+        wanted = self.wanted(what, reason, where)
+        is_noted = note_want(wanted)
+        if wanted.problem is not None and not (later and is_noted):
+            raise ConfigError(wanted.problem)
+        return wanted.problem is None
+
+    def wanted(
+        self, what: str, reason: str = "", where: str = "", *, is_late: bool = False
+    ) -> Want:
+        """Return what a file wants, with the refusal where it is not granted."""
+        if self.allows(what):
+            return Want(word=what, where=where, is_late=is_late)
+        hint = f"Allow it if you trust the workflow: --allow {one_line(what)}"
+        problem = Problem("AX138", where, reason or f"the file would {_doing(what)}.", hint)
+        return Want(word=what, where=where, status="missing", problem=problem, is_late=is_late)
+
+    def note_later(self, made: object, where: str = "") -> None:
+        """Note what a component asks its run for later: its attribute ``wants``."""
+        words: Any = getattr(made, "wants", ())
+        for word in cast("Iterable[Any]", words) if isinstance(words, (tuple, list)) else ():
+            note_want(self.wanted(str(word), where=where, is_late=True))
+
+
+def reads_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Say of a field of a ``Config`` that it names files or folders that are read: for
+    ``Field(json_schema_extra=reads_path())``. ``more``: what else is said of it.
+    """
+    return {**(more or {}), "x-axil-path": "read"}
+
+
+def writes_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Say of a field of a ``Config`` that it names files or folders that are written; see
+    ``reads_path``.
+    """
+    return {**(more or {}), "x-axil-path": "write"}
+
+
+def sends_to(more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Say of a field of a ``Config`` that it is the URL, or the host, of a server that a file may
+    choose without leave; see ``reads_path``.
+    """
+    return {**(more or {}), "x-axil-host": True}
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL, or of ``HOST`` and ``HOST:PORT``, in lower case; empty: it has
+    none.
+    """
+    from urllib.parse import urlsplit
+
+    try:
+        return (urlsplit(url if "//" in url else f"//{url}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def _doing(what: str) -> str:
+    kind, _, name = what.partition(":")
+    return _DOES.get(kind, f"{kind} {{}}").format(one_line(name) or "of any kind")
+
+
+def _is_below(path: str, root: str) -> bool:
+    try:
+        return os.path.commonpath([path, root]) == root
+    except ValueError:  # on another drive
+        return False
+
+
+def _host(given: str) -> str:
+    """Return a host as it is granted; empty: it is none."""
+    bare = given.lower().rstrip(".")
+    try:
+        return str(ipaddress.ip_address(bare.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        return bare if _HOST.fullmatch(bare) else ""
+
+
+def _word(given: str) -> str:
+    kind, _, name = given.partition(":")
+    if not name and given in WORDS:
+        return given
+    if not name or kind not in _NARROW:
+        hint = did_you_mean(kind, {*WORDS, *_NARROW}) or (
+            f"There are {', '.join(WORDS)}, and {', '.join(f'{each}:NAME' for each in _NARROW)}."
+        )
+        raise ConfigError(
+            Problem("AX136", "allow", f'"{one_line(given)}" cannot be allowed.', hint)
+        )
+    if kind in ("read", "write"):
+        return f"{kind}:{os.path.realpath(os.path.expanduser(name))}"
+    if kind == "net":
+        if not (host := _host(name)):
+            message = f"{one_line(name)!r} is no host."
+            hint = "Write net:HOST, or net:*.HOST for what is below it, without scheme and port."
+            raise ConfigError(Problem("AX136", "allow", message, hint))
+        return f"net:{host}"
+    return given

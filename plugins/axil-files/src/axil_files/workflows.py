@@ -1,0 +1,43 @@
+"""Workflows in files, ready to run."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from axil import Workflow
+from axil.plugin import CompileOptions, Grants, Registry, default_registry
+from axil_files.loading import load as load_spec
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    registry: Registry | None = None,
+    hooks: Any = None,
+    functions: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Workflow:
+    """Return the workflow in a file, ready to run: ``axil.load("flow.yaml").invoke("topic")``.
+
+    It is not yet compiled.
+
+    Args:
+        functions: a folder whose Python files hold tools, conditions and processors of one's own;
+            they are executed.
+        options: those of ``axil.plugin.load_spec``, which raises SpecError.
+    Raises: ConfigError: AX700, AX884 the functions cannot be had.
+    """
+    if functions is not None:
+        from axil_files.functions import with_functions
+
+        registry = with_functions(registry or default_registry(), functions)
+    spec = load_spec(path, registry=registry, **options)
+    shared = {name: options[name] for name in ("environment", "allow_code") if name in options}
+    allow = frozenset(options.get("allow", ()))
+    given = Grants.of(allow | {"code"} if shared.get("allow_code") else allow)
+    if given.allows("code"):
+        shared["allow_code"] = True
+    folder = os.path.dirname(os.path.realpath(path))
+    shared["grants"] = given.at(folder)
+    return Workflow(spec, CompileOptions(registry=registry, hooks=hooks, folder=folder, **shared))
