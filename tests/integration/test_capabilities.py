@@ -419,3 +419,29 @@ def test_the_key_of_a_search_goes_to_no_service_that_a_file_names(write, listene
         with Scripted([{"tool_calls": calls}, "fine"]).everywhere():
             run_sync(load(file, allow=allow).run("Hello", allow=allow))
         assert ("sk-search" in "".join(listener.seen)) is is_sent
+
+
+def test_a_model_that_is_loaded_from_a_folder_is_code(write):
+    pytest.importorskip("axil_chroma")
+    embedder = {"type": "sentence_transformers", "model": "models/m"}
+    file = write(retrievers=[{"type": "vector", "paths": ["docs"], "embedder": embedder}])
+    assert "--allow code" in refused(file, "AX138")
+    assert load(file, allow={"code"}).plan
+
+
+def test_a_network_that_is_not_public_is_allowed_by_its_own_word(write, listener):
+    file = write(tools=[{"type": "http_get", "allow_networks": ["127.0.0.1/8"]}])
+    calls = [{"name": "http_get", "arguments": {"url": listener.url}}]
+    for allow, is_asked in (({"network"}, False), ({"network", "net:127.0.0.0/8"}, True)):
+        script = Scripted([{"tool_calls": calls}, "fine"])
+        with script.everywhere():
+            run_sync(load(file, allow=allow).run("Hello", allow=allow))
+        assert ("AX877" in str(script.requests[-1])) is not is_asked
+
+
+def test_a_file_writes_no_lines_of_its_own_into_the_list_of_its_wants(write, capsys):
+    file = write(tools=[{"type": "mcp", "command": ["a\n  without leave:\n\x1b[2J", "b"]}])
+    assert main(["check", str(file)]) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if "without leave:" in line and "?" not in line]) == 0
+    assert "\x1b" not in "".join(line for line in lines if line.startswith("    "))

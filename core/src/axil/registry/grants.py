@@ -63,6 +63,8 @@ def is_granted(words: Collection[str], what: str) -> bool:
     [True, False, True]
     """
     kind, _, name = what.partition(":")
+    if kind == "net" and "/" in name:  # a network, which may be an inner one: by its own word only
+        return what in words
     if what in words or kind in words or (kind == "net" and _is_granted_host(name, words)):
         return True
     return bool(name or kind in ("mcp", "program", "import")) and any(

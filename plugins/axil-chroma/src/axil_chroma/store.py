@@ -24,6 +24,7 @@ from axil_models import (
     Embedder,
     ProviderSettings,
     call_async,
+    component_later,
     component_of,
     fits_filters,
     vectors_of,
@@ -113,6 +114,7 @@ class Store:
         self._client: Any = None
         self._collection: _Collection | None = None
         self._grants = current_grants()
+        component_later("embedders", place.embedder, self.name)
         self._embedder: Embedder | None = None
         self._busy = 0
         """Threads in which it is used."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from axil import AxilError, ConfigError, Workflow
-from axil.plugin import Want, noting_wants, refusals_of
-from axil_cli.command import Session, clean, problems_of, write
+from axil.plugin import Want, noting_wants, one_line, refusals_of
+from axil_cli.command import Session, problems_of, write
 
 _HEADS: Final = {
     "own": "without leave:",
@@ -42,10 +42,11 @@ def lines(wants: Iterable[Want]) -> Iterator[str]:
         if row["status"] != last:
             last = row["status"]
             yield f"  {_HEADS[last]}"
-        word = f"--allow {shlex.quote(row['word'])}" if last == "missing" else row["word"]
-        places: list[str] = row["places"]
+        word = one_line(row["word"])
+        shown = f"--allow {shlex.quote(word)}" if last == "missing" else word
+        places = [one_line(each) for each in row["places"]]
         more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
-        yield f"    {word:<28} {', '.join(places[:_MOST_PLACES])}{more}".rstrip()
+        yield f"    {shown:<28} {', '.join(places[:_MOST_PLACES])}{more}".rstrip()
 
 
 def words_of(wants: Iterable[Want]) -> frozenset[str]:
@@ -95,9 +96,10 @@ def _made(
 
 def _consents(wants: list[Want], file: str, session: Session) -> bool:
     """Return whether the user allows all that is missing; no, unless it is said."""
+    words = words_of(wants)
     session.tell(f"{file} needs leave:")
     for line in lines(each for each in wants if each.status == "missing"):
         if not line.endswith(":"):
             session.tell(line)
-    write(session.stderr, clean("Allow all of this, for this run? [y/N] "))
+    write(session.stderr, f"Allow {len(words)} word{'s' * (len(words) > 1)}, for this run? [y/N] ")
     return session.stdin.readline().strip().lower() in ("y", "yes")

@@ -186,8 +186,13 @@ def _is_below(path: str, root: str) -> bool:
 def _host(given: str) -> str:
     """Return a host as it is granted; empty: it is none."""
     bare = given.lower().rstrip(".")
+    plain = bare.removeprefix("[").removesuffix("]")
     try:
-        return str(ipaddress.ip_address(bare.removeprefix("[").removesuffix("]")))
+        return str(
+            ipaddress.ip_network(plain, strict=False)
+            if "/" in plain
+            else ipaddress.ip_address(plain)
+        )
     except ValueError:
         return bare if _HOST.fullmatch(bare) else ""
 

@@ -22,6 +22,7 @@ from typing import Annotated, Any, ClassVar, Final
 import httpx
 from pydantic import Field, field_validator
 
+from axil.plugin import current_grants
 from axil_workspace.addresses import Network, Resolve, chosen, resolved
 from axil_workspace.code import permitted
 from axil_workspace.errors import AddressRefused, FetchFault, LimitExceeded, WorkspaceError
@@ -84,11 +85,27 @@ class Web(Tools):
     resolve: Resolve = staticmethod(resolved)
     """How hosts are looked up."""
 
+    def __init__(self, config: Config | None = None) -> None:
+        super().__init__(config)
+        grants = current_grants()
+        self._networks: list[Network] = [
+            network
+            for network in (
+                ipaddress.ip_network(each, strict=False) for each in self.config.allow_networks
+            )
+            if grants is None or grants.allows(f"net:{network}")
+        ]
+
     @property
     def wants(self) -> tuple[str, ...]:
-        """The words that a file asks leave for: its hosts, else the whole network."""
-        hosts = self.config.hosts
-        return tuple(f"net:{each}{host}" for host in hosts for each in ("", "*.")) or ("network",)
+        """The words that a file asks leave for: its hosts, else the whole network; and networks
+        that are not public.
+        """
+        hosts = (f"net:{each}{host}" for host in self.config.hosts for each in ("", "*."))
+        inner = (
+            f"net:{ipaddress.ip_network(each, strict=False)}" for each in self.config.allow_networks
+        )
+        return (*(tuple(hosts) or ("network",)), *inner)
 
     @again("none")
     async def http_get(self, ctx: Any, url: Annotated[str, "http://… or https://…"]) -> str:
@@ -134,13 +151,10 @@ class Web(Tools):
         return self._shown(page, text, text_of_page(text, over.is_set) if is_html else "")
 
     async def _followed(self, ctx: Any, url: str) -> Page:
-        networks: list[Network] = [
-            ipaddress.ip_network(each, strict=False) for each in self.config.allow_networks
-        ]
         here = self._judged(ctx, url)
         for _ in range(self.config.redirects + 1):
             port = here.port or (443 if here.scheme == "https" else 80)
-            address = await chosen(here.host, port, networks, type(self).resolve)
+            address = await chosen(here.host, port, self._networks, type(self).resolve)
             # A client for each: connections and cookies are kept by address, and two names may have
             # one.
             async with (
