@@ -270,18 +270,19 @@ class Compiler:
 
     def attempt(self, where: str, make_it: Callable[[], Any]) -> Any:
         """Return the result of ``make_it``; record its errors as problems and return None."""
-        before = len(self.wants)
+        before, found = len(self.wants), list[Problem]()
         try:
             return make_it()
         except SpecError as error:
-            self.problems.extend(error.problems)
+            found = list(error.problems)
         except AxilError as error:
             own = getattr(error, "problems", None) or (getattr(error, "problem", None),)
-            self.problems.extend(
-                p if p.where else replace(p, where=where) for p in own if p is not None
-            )
+            found = [p if p.where else replace(p, where=where) for p in own if p is not None]
         finally:
-            self.wants[before:] = [each.at(where) for each in self.wants[before:]]
+            wants = self.wants[before:]
+            self.wants[before:] = [each.at(where) for each in wants]
+            placed = {each.problem: each.at(where).problem for each in wants}
+            self.problems.extend(placed.get(problem) or problem for problem in found)
         return None
 
 

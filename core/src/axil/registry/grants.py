@@ -48,9 +48,11 @@ class Want:
     """Whether it is asked for when it is used, rather than when the plan is made."""
 
     def at(self, where: str) -> Want:
-        """Return the same want at a place, if it has none."""
-        if self.where:
+        """Return the same want at a place of a file, if it has none in that file."""
+        file = where.partition(" ")[0].rpartition(":")[0]
+        if self.where and (not file or self.where.startswith(file)):
             return self
+        where = f"{where} ({self.where})" if self.where else where
         problem = None if self.problem is None else replace(self.problem, where=where)
         return replace(self, where=where, problem=problem)
 
