@@ -14,7 +14,7 @@ from axil_agent.nodes import AgentConfig
 from axil_agent.prompt import Wiring
 from axil_agent.replay import Recorder, Replay
 from axil_agent.scripted import Scripted
-from axil_agent.single import SingleAgent
+from axil_agent.single import SingleAgent, ask
 from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim
 from axil_agent.thinking import Reflection, Thinking, considered
@@ -74,6 +74,7 @@ __all__ = [
     "Usage",
     "Verbatim",
     "Wiring",
+    "ask",
     "audio",
     "considered",
     "file",

@@ -26,7 +26,7 @@ from axil_agent.context import (
     passive_context,
     query_text,
 )
-from axil_agent.converse import Answer, Manner, think
+from axil_agent.converse import Answer, Manner, OnReply, think
 from axil_agent.errors import PromptError, WiringError
 from axil_agent.formatters import pair_of
 from axil_agent.history import is_chat_memory
@@ -102,6 +102,7 @@ class Agent:
         thinking: Any = None,
         max_turns: int = 10,
         max_repairs: int = 2,
+        on_reply: OnReply | None = None,
         name: str = "",
     ) -> None:
         """Describe the agent; no connection is made.
@@ -127,6 +128,8 @@ class Agent:
                 several.
             max_turns: how often the model may ask for tools.
             max_repairs: how often a reply that cannot be read is shown its fault and asked again.
+            on_reply: called with each reply of the model, those that ask for tools included, and
+                the messages that it answers; a reply that it returns takes its place.
         """
         self.name = name
         self.role_name = role_name
@@ -139,7 +142,7 @@ class Agent:
         )
         self.model_settings = checked_settings(model_settings)
         self.output_type, self.policy = output_type, context or ContextPolicy()
-        self.max_turns, self.max_repairs = max_turns, max_repairs
+        self.max_turns, self.max_repairs, self.on_reply = max_turns, max_repairs, on_reply
         self.approve, self.approval = tuple(approve), approval
         self.thinking: list[Any] = listed_or_one(thinking)
         self._model = Chosen(model)
@@ -173,6 +176,11 @@ class Agent:
     def tools(self) -> list[Any]:
         """The tools as they were given; those given by name are made by ``build``."""
         return self._tools
+
+    @property
+    def gives(self) -> list[str] | None:
+        """The fields of its output, where they are declared."""
+        return None if self.output_type is None else list(self.output_type.model_fields)
 
     def add_memory(self, memory: Any) -> None:
         """Add a memory; before the graph is built."""
@@ -476,6 +484,7 @@ class Agent:
             max_turns=self.max_turns,
             max_repairs=self.max_repairs,
             where=f'node "{wiring.node}"' if wiring.node else "",
+            on_reply=self.on_reply,
         )
 
     async def _all_tools(self, ctx: Any) -> list[Tool]:

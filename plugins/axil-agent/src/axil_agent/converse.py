@@ -13,9 +13,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Annotated, Any, Protocol, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from axil import LimitReached
 from axil.driver import Pause
@@ -57,6 +58,12 @@ class Stage(Protocol):
     ) -> Hold: ...
 
 
+OnReply = Callable[[Reply, Sequence[Message]], Reply | None]
+"""Called with each reply of a model and the messages it answers; a reply that it returns takes its
+place, and what it raises fails the node.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
     """The settings of a conversation."""
@@ -74,6 +81,7 @@ class Manner:
     max_turns: int = 10
     max_repairs: int = 2
     where: str = ""
+    on_reply: OnReply | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +95,74 @@ class Answer:
     """The calls of tools before it, with their results."""
 
 
-async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
+class _Shown:
+    """What was shown of one reply: chunks counted, and of a structured one its fields as far as
+    they are whole and fit.
+    """
+
+    def __init__(self, emit: Callable[[Any], None], output: type[BaseModel] | None) -> None:
+        self._emit, self._output = emit, output
+        self._text = ""
+        self._fields: dict[str, Any] = {}
+        self.count = 0
+
+    def __call__(self, chunk: Any, /) -> None:
+        """Show a chunk, and the fields that it completes."""
+        self._emit(chunk)
+        self.count += 1
+        given: Mapping[str, Any] = (
+            cast("Mapping[str, Any]", chunk) if isinstance(chunk, Mapping) else {}
+        )
+        if given.get("kind") == "reset":
+            self._text, self._fields, self.count = "", {}, 0
+        elif self._output is not None and given.get("kind") == "text":
+            self._text += str(given.get("text"))
+            found = partial_fields(self._text, self._output)
+            if found != self._fields:
+                self._fields = found
+                self._emit({"kind": "output", "fields": found})
+                self.count += 1
+
+    def take_back(self) -> None:
+        """Say that what was shown does not count."""
+        if self.count:
+            self._emit({"kind": "reset", "chunks": self.count})
+
+
+def partial_fields(text: str, output: type[BaseModel]) -> dict[str, Any]:
+    """Return the fields of a reply that has not ended yet: those that are there and fit.
+
+    >>> from pydantic import create_model
+    >>> kind = create_model("M", n=(int, ...), words=(list[str], ...))
+    >>> partial_fields('{"n": 3, "words": ["a", "b', kind)
+    {'n': 3, 'words': ['a']}
+    """
+    start = text.find("{")
+    if start < 0:
+        return {}
+    try:
+        given = from_json(text[start:], allow_partial=True)
+    except ValueError:
+        return {}
+    found: dict[str, Any] = {}
+    there: Mapping[str, Any] = (
+        cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
+    )
+    for name, info in output.model_fields.items():
+        if name in there:
+            try:
+                annotated: Any = Annotated[cast("Any", info.annotation), info]
+                kind = TypeAdapter[Any](annotated)
+                value = kind.validate_python(there[name])
+                found[name] = kind.dump_python(value, mode="json")
+            except ValidationError:
+                continue
+    return found
+
+
+async def think(
+    model: Model, request: Request, ctx: Stage, name: str, emit: Callable[[Any], None] | None = None
+) -> Reply:
     """Return one model call: recorded as the step ``name``; what it may use is reserved before,
     what it used counted after.
 
@@ -106,7 +181,7 @@ async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
             output_tokens=longest(request),
         ) as hold:
             with on_clock(getattr(ctx, "clock", None)), asked_by(ctx, name):
-                reply: Any = await model.reply(asked, ctx.emit)
+                reply: Any = await model.reply(asked, emit or ctx.emit)
             if not isinstance(reply, Reply):
                 raise ModelContract(
                     "AX654", f"the model gave a {type(reply).__name__}, not a Reply."
@@ -195,7 +270,11 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
         request = Request(
             messages=list(texts), tools=specs, settings=dict(settings), output=manner.structure
         )
-        reply = await think(manner.model, request, ctx, f"model:{calls}")
+        shown = _Shown(ctx.emit, manner.output)
+        reply = await think(manner.model, request, ctx, f"model:{calls}", shown)
+        on_reply = manner.on_reply
+        if on_reply is not None:
+            reply = on_reply(reply, request.messages) or reply
         if reply.tool_calls:
             turns += 1
             if turns > manner.max_turns:
@@ -240,6 +319,7 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
                     manner.where,
                 ) from error
             repairs += 1
+            shown.take_back()
             texts += [
                 reply.message(),
                 {

@@ -46,7 +46,7 @@ class Place(ProviderSettings):
         "", description="Or a server (chroma run), for many.", json_schema_extra=sends_to()
     )
     port: int = Field(8000, ge=1, le=65535, description="The server's.")
-    ssl: bool = Field(False, description="Speak to the server by TLS.")
+    ssl: bool = Field(False, description="Connect to the server by TLS.")
     token: Secret | None = Field(
         None, description="What the server asks for, as a bearer token: {env: NAME} or ${NAME}."
     )

@@ -44,7 +44,7 @@ class MCPServer(_Settings):
     cwd: str = Field("", description="The folder it starts in; empty: the current one.")
     url: str = Field(
         "",
-        description="The address of a server that speaks streamable HTTP.",
+        description="The address of a server over streamable HTTP.",
         json_schema_extra=sends_to(),
     )
     headers: dict[str, Secret] = Field(
@@ -104,7 +104,7 @@ class MCPServer(_Settings):
         strangers = ("args", "env", "cwd") if self.url else ("headers", "token")
         if any(getattr(self, name) for name in strangers):
             raise ValueError(
-                f"{', '.join(strangers)} mean nothing "
+                f"{', '.join(strangers)} have no effect "
                 f"{'with a url' if self.url else 'with a command'}"
             )
         return self

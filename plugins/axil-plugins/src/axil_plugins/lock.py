@@ -59,7 +59,7 @@ class Lock:
         """Add the arguments."""
         parser.add_argument("files", nargs="+", metavar="WORKFLOW")
         parser.add_argument(
-            "--check", action="store_true", help="write nothing; say what has changed since"
+            "--check", action="store_true", help="write nothing; print what has changed since"
         )
         allowing = (
             "what the files are granted, which the lock records; mcp starts the servers whose "
