@@ -62,7 +62,7 @@ class Run:
         """
         self.plan, self.options = plan, options or Options()
         self.id = self.options.run_id or os.urandom(8).hex()
-        checked = plan.graph.schema.check(values or {}, whole=True)
+        checked = plan.graph.schema.check(values, whole=True) if values else {}
         self.recorder = recorder = _recorder(self.id, plan, inputs, checked, self.options)
         """What records the run; None: it has no journal. For engines."""
         self._inputs, state = (

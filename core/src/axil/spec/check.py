@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from axil.errors import Problem, did_you_mean, format_names
-from axil.kernel.cycles import components, is_cyclic
 from axil.kernel.tokens import ENTRY, EXIT
+from axil.spec.components import components, is_cyclic
 from axil.spec.graph import EdgeSpec, GraphSpec, Place
 
 
@@ -95,7 +95,7 @@ def _duplicates(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
         if key in seen:
             yield Problem(
                 "AX106",
-                _at(edge.place, f'graph "{spec.id}"'),
+                str(edge.place or spec.where),
                 f"a second edge {edge.source}->{edge.target} says the same as the first.",
                 "Remove one, or tell them apart by group, condition or processor.",
             )
@@ -178,7 +178,7 @@ def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
                 reached.add(target)
                 stack.append(target)
     for node in spec.nodes:
-        where = _at(node.place, f'node "{node.id}"')
+        where = node.where
         if node.id not in touched:
             yield Problem(
                 "AX112", where, "no edge leads to it or from it.", "Connect it, or remove it."
