@@ -47,7 +47,7 @@ class TestEncrypted(JournalKit):
 
 
 def letters() -> RootGraph:
-    """Return a graph with a step, a short and a long output, a question, all with the planted text in them."""
+    """Return a graph with a step, outputs and a question that all hold the planted text."""
 
     async def write(inputs: Any, ctx: Any) -> dict[str, Any]:
         async def read() -> str:
