@@ -90,7 +90,7 @@ load("flow.yaml", functons="f")  # slip
 
 @pytest.fixture(scope="module")
 def found(root, tmp_path_factory) -> dict[str, Any]:
-    """What the type checker says of the kernel and of programs that use it, in one run."""
+    """The report of the type checker on the kernel and on programs that use it, from one run."""
     started = pyright(root, "--version", timeout_seconds=15)
     if started.returncode != 0:
         pytest.skip("pyright cannot start here")
@@ -103,7 +103,7 @@ def found(root, tmp_path_factory) -> dict[str, Any]:
 
 
 def problems(report: dict[str, Any], of: str = "") -> list[str]:
-    """The errors in files of a name; in all but the programs, without one."""
+    """Return the errors in files of a name; without a name, those in the kernel."""
     return [
         f"{Path(each['file']).name}:{each['range']['start']['line'] + 1} {each['message']}"
         for each in report["generalDiagnostics"]

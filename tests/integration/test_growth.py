@@ -1,4 +1,4 @@
-"""What long conversations cost: bytes that grow with the turns, not with their square."""
+"""Costs of long conversations: bytes that grow with the turns, not with their square."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def agent(graph: Any) -> Any:
 
 
 def rounds(journal: SqliteJournal, turns: int) -> None:
-    """One run whose loop has ``turns`` rounds."""
+    """Run a loop of ``turns`` rounds."""
     graph = RootGraph("rounds")
     loop = graph.create_node(Loop, name="loop", max_iterations=turns)
     node = agent(loop)

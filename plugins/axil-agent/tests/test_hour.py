@@ -71,7 +71,7 @@ OUTPUT = {
 
 
 def typed(folder: Any, *replies: str, output: Any = OUTPUT, **more: Any) -> Any:
-    """A workflow file with one agent, whose output has types."""
+    """Load a workflow file with one agent, whose output has types."""
     script = {"type": "scripted", "config": {"rules": [{"replies": list(replies)}]}}
     node = {"id": "a", "type": "agent", "config": {"model": script, "output": output}}
     path = folder / "flow.json"

@@ -422,7 +422,7 @@ def test_the_text_form_of_a_model_shows_no_part_of_its_url_but_the_host():
 
 @contextlib.contextmanager
 def serving(status: int, kind: str, body: str) -> Iterator[str]:
-    """A server that answers everything with the same; its address."""
+    """Open a server that answers every request alike; yield its address."""
 
     class Same(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

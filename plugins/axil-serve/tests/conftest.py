@@ -18,7 +18,7 @@ ADA, BEN, EVE, ALL = "ada-" * 8, "ben-" * 8, "eve-" * 8, "all-" * 8
 
 
 def greeting() -> Workflow:
-    """A greeting in two steps, the second of which shows its words."""
+    """Return a greeting in two steps, the second of which shows its words."""
     graph = RootGraph("greeting")
 
     def look_up(inputs: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def greeting() -> Workflow:
 
 
 def refund() -> Workflow:
-    """A refund that a person has to approve."""
+    """Return a refund that a person has to approve."""
     graph = RootGraph("refund")
 
     async def decide(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:

@@ -29,7 +29,7 @@ HOSTILE = (
 
 
 def hostile():
-    """A graph whose every text is markup."""
+    """Return a graph whose every text is markup."""
     graph = RootGraph("hostile", attributes={"field": HOSTILE})
     graph.create_node(lambda inputs: {HOSTILE: HOSTILE}, name="bad")
     graph.edge_from_entry("bad", {"name": HOSTILE})

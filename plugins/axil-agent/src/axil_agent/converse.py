@@ -98,8 +98,8 @@ class Answer:
 
 
 class _Shown:
-    """What was shown of one reply: chunks counted, and of a structured one its fields as far as
-    they are whole and fit.
+    """The shown part of one reply: the number of chunks, and of a structured one the fields that
+    are whole and fit.
     """
 
     def __init__(self, emit: Callable[[Any], None], output: type[BaseModel] | None) -> None:

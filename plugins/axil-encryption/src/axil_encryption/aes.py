@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from axil.plugin import JournalError
 
@@ -29,6 +29,8 @@ _MAKE: Final = "openssl rand -base64 32"
 
 class Settings(BaseModel):
     """The settings of the cipher."""
+
+    model_config = ConfigDict(extra="forbid")
 
     variable: str = Field(
         default="AXIL_JOURNAL_KEY",
