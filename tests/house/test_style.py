@@ -12,10 +12,10 @@ BUDGETS = {
     "kernel": (4350, 14),
     "spec": (700, 4),
     "compiler": (2070, 12),  # one rule of positions, conversations, fields that are declared
-    "contract": (1900, 12),
+    "contract": (1850, 11),
     "runtime": (2300, 10),
-    "builder": (1500, 5),  # signatures that type checkers and editors read
-    "registry": (2050, 8),  # grants: what files may do is decided where settings are decoded
+    "builder": (1380, 4),  # signatures that type checkers and editors read
+    "registry": (1100, 7),
 }
 """Lines and modules that a package of core may have.
 
