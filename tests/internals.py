@@ -13,7 +13,7 @@ PLACES = {
     # differential: the short way into the next round, switched off
     "CycleRun": "axil.kernel.scopes:CycleRun",
     # differential: faults are planted in it, and its short ways switched off
-    "cycles": "axil.kernel.cycles",
+    "folding": "axil.compiler.folding",
     "machine_type": "axil.kernel.scopes:machine_type",  # differential: the same
     "joins": "axil.kernel.joins",  # differential: faults
     "journal": "axil_journals.replay",  # differential: faults
@@ -27,6 +27,8 @@ PLACES = {
     "RunServices": "axil.runtime.services:RunServices",
     "pool": "axil.runtime.pool",  # benchmarks: after what time a run gives way, SLICE
     "loop": "axil.runtime.loop",  # benchmarks: the same
+    "PROVIDED_BY": "axil._door:PROVIDED_BY",  # house: what doors give from other distributions
+    "table_of": "axil._door:table_of",  # house: the same
     "file_models": "axil_files.models",  # integration: every key of a file is on its page
 }
 

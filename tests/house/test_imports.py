@@ -11,7 +11,9 @@ import sys
 
 import pytest
 from tests.house.checkout import tree_of
+from tests.internals import internal
 
+DOORS = ("axil", "axil.plugin", "axil.driver")
 LOADED = """
 import sys
 before = set(sys.modules)
@@ -83,13 +85,50 @@ def test_every_import_is_declared(member):
     assert imported - declared - provided - sys.stdlib_module_names == set()
 
 
+def test_what_doors_give_from_elsewhere_is_required(member, members):
+    """A name of a door, or a class with a ``Config``, works only beside its distribution."""
+    needed = {
+        distribution
+        for file in sorted((member.folder / "src").rglob("*.py"))
+        for distribution in given_by_doors(ast.parse(file.read_text("utf-8")))
+    }
+    assert needed - {member.name} <= required_by(member, {each.name: each for each in members})
+
+
+def given_by_doors(tree: ast.Module) -> set[str]:
+    """Return the distributions that a module needs for what doors give it when it is imported."""
+    found, provided_by = set[str](), internal("PROVIDED_BY")
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module in DOORS:
+            table = internal("table_of")(importlib.import_module(node.module)._SUBJECTS)
+            packages = {table[alias.name][0].partition(".")[0] for alias in node.names}
+            found |= {provided_by[each] for each in packages & provided_by.keys()}
+        elif isinstance(node, ast.ClassDef):
+            inside = {each.name for each in node.body if isinstance(each, ast.ClassDef)}
+            targets = [each.targets[0] for each in node.body if isinstance(each, ast.Assign)]
+            inside |= {each.id for each in targets if isinstance(each, ast.Name)}
+            found |= {"axil-config"} if "Config" in inside else set()
+    return found
+
+
+def required_by(member, members) -> set[str]:
+    """Return the distributions that are installed with a member, itself left out."""
+    found, waiting = set[str](), [member.name]
+    while waiting:
+        project = members[waiting.pop()].project
+        names = {re.match(r"[\w.-]+", each)[0] for each in project.get("dependencies", [])}
+        waiting += [name for name in names - found if name in members]
+        found |= names
+    return found
+
+
 def packages_named_by_doors() -> set[str]:
     """Return the packages of other distributions whose names the doors have.
 
     Doors import them for type checkers alone. The use of such a name without the distribution is an
     error that says what to install.
     """
-    doors = [importlib.import_module(name) for name in ("axil", "axil.plugin", "axil.driver")]
+    doors = [importlib.import_module(name) for name in DOORS]
     modules = {name for door in doors for subject in door._SUBJECTS.values() for name in subject}
     return {name.partition(".")[0] for name in modules if name.startswith("axil_")}
 

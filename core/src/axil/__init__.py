@@ -39,7 +39,7 @@ _SUBJECTS = {
         "axil_typed.schema": "generate_state_schema schema_of",
         "kernel.state": "Reducer Schema State",
         "kernel.values": "MISSING",
-        "contract.views": "safe_get_attr",
+        "axil_typed.views": "safe_get_attr",
     },
     "Runs": {
         "axil_journals.journal": "MemoryJournal",
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from axil.contract.context import Context as Context, Question as Question
     from axil.contract.hooks import hookimpl as hookimpl
     from axil.contract.node import Edge as Edge, Node as Node
-    from axil.contract.views import safe_get_attr as safe_get_attr
     from axil.errors import (
         AxilError as AxilError,
         ConfigError as ConfigError,
@@ -99,5 +98,6 @@ if TYPE_CHECKING:
         generate_state_schema as generate_state_schema,
         schema_of as schema_of,
     )
+    from axil_typed.views import safe_get_attr as safe_get_attr
 else:
     __getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS)

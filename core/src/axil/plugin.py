@@ -129,7 +129,7 @@ _SUBJECTS = {
         "registry.excerpts": "format_value",
     },
     "Compilation": {
-        "kernel.cycles": "CycleBody",
+        "kernel.scopes": "CycleBody",
         "kernel.plan": "BACK OUTSIDE Plan PlanEdge PlanNode ResolvedNode",
         "compiler.planner": "CompileOptions Compiler compile_spec",
     },
@@ -235,7 +235,6 @@ if TYPE_CHECKING:
         did_you_mean as did_you_mean,
         format_names as format_names,
     )
-    from axil.kernel.cycles import CycleBody as CycleBody
     from axil.kernel.joins import Join as Join
     from axil.kernel.machine import entry_tokens as entry_tokens
     from axil.kernel.plan import (
@@ -249,6 +248,7 @@ if TYPE_CHECKING:
         ResolvedNode as ResolvedNode,
     )
     from axil.kernel.scopes import (
+        CycleBody as CycleBody,
         SubgraphBody as SubgraphBody,
         combine_deltas as combine_deltas,
     )

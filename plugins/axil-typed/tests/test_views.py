@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, computed_field
 
+from axil import MISSING
 from axil.plugin import without_views
 from axil_typed import schema_of
-from axil_typed.views import ModelView
+from axil_typed.views import ModelView, safe_get_attr
 
 
 class Inner(BaseModel):
@@ -162,7 +163,8 @@ def test_model_views_compare_as_the_models_they_stand_for(view, state):
 
 def test_a_copied_or_pickled_model_view_is_a_model(view):
     # our own bytes
-    for own in (copy.copy(view), copy.deepcopy(view), pickle.loads(pickle.dumps(view))):  # noqa: S301
+    thawed = pickle.loads(pickle.dumps(view))  # noqa: S301
+    for own in (copy.copy(view), copy.deepcopy(view), thawed):
         assert type(own) is Brief
         assert own.notes == ["a"]
 
@@ -191,3 +193,28 @@ def test_without_views_a_model_is_in_the_place_of_its_view(view):
     assert type(found) is Brief
     assert type(found) is not ModelView
     assert (found.topic, found.notes, found.model_fields_set) == ("mine", ["a"], {"topic"})
+
+
+class Thing:
+    name = "attribute"
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ({"name": "key"}, "key"),
+        (Thing(), "attribute"),
+        ({"name": None}, None),
+        ({}, MISSING),
+        ([], MISSING),
+        (None, MISSING),
+    ],
+)
+def test_an_attribute_is_read_from_mappings_objects_and_nothing(data, found):
+    assert safe_get_attr(data, "name") == found
+    if found is MISSING:
+        assert safe_get_attr(data, "name", 3) == 3
+
+
+def test_a_method_of_a_mapping_is_not_one_of_its_keys():
+    assert safe_get_attr({}, "items") is MISSING

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -84,41 +85,32 @@ def _listeners(
     hooks: pluggy.PluginManager | None, name: str, run_id: str
 ) -> Iterable[tuple[Callable[..., Any], tuple[str, ...], str, Any]]:
     if hooks is not None:
+        known = PARAMETERS[name]
         for implementation in reversed(getattr(hooks.hook, name).get_hookimpls()):
             call, names = implementation.function, implementation.argnames
-            if "run_id" in names and "run_id" not in PARAMETERS[name]:
-                names = tuple(each for each in names if each != "run_id")
-                call = _of_run(call, names, run_id)
-            yield call, names, implementation.plugin_name, implementation.plugin
-
-
-def _of_run(call: Callable[..., Any], names: tuple[str, ...], run_id: str) -> Callable[..., Any]:
-    """Return a listener that takes no run id as one that takes it."""
-
-    def listener(*values: Any, **named: Any) -> Any:
-        return call(run_id=run_id, **dict(zip(names, values, strict=False)), **named)
-
-    return listener
+            if "run_id" in names and "run_id" not in known:
+                call = partial(call, run_id=run_id)
+            taken = tuple(each for each in names if each in known)
+            yield call, taken, implementation.plugin_name, implementation.plugin
 
 
 def _heard(
     call: Callable[..., Any], taken: tuple[str, ...], parameters: tuple[str, ...]
 ) -> Callable[..., Any]:
-    """``call``, which takes some of a hook's parameters, as a function of all of them."""
+    """Return ``call``, which takes some of a hook's parameters, as a function of all of them."""
+    signature = inspect.signature(call).parameters.values()
+    positional = [each.name for each in signature if each.kind is not each.KEYWORD_ONLY]
+    positions = tuple(parameters.index(name) for name in taken)
+    if tuple(positional[: len(taken)]) != taken:
+        return lambda *values: call(
+            **{name: values[at] for name, at in zip(taken, positions, strict=True)}
+        )
     if taken == parameters:
         return call
-    positions = tuple(parameters.index(name) for name in taken)
-    signature = inspect.signature(call).parameters
-    if (
-        len(taken) == 1
-        and next(iter(signature)) in taken
-        and signature[taken[0]].kind is not inspect.Parameter.KEYWORD_ONLY
-    ):
-        (at,) = positions
-        return lambda *values: call(values[at])
-    return lambda *values: call(
-        **{name: values[at] for name, at in zip(taken, positions, strict=True)}
-    )
+    if len(positions) == 1:  # the usual case, in one call less
+        (position,) = positions
+        return lambda *values: call(values[position])
+    return lambda *values: call(*[values[at] for at in positions])
 
 
 def _guarded(
@@ -129,36 +121,23 @@ def _guarded(
     plugin: Any,
     dropped: set[int],
 ) -> Callable[..., None]:
-    """``call``, whatever it raises: then it is logged, and its plugin is dropped.
-
-    Every hook has two parameters or three.
-    """
+    """Return ``call``, whatever it raises: then it is logged, and its plugin is dropped."""
     listen = _heard(call, taken, parameters)
 
-    def failed() -> None:
-        dropped.add(id(plugin))
-        import logging
-
-        logging.getLogger("axil.hooks").exception(
-            "observer %s failed and is dropped for the rest of the run", who
-        )
-
-    def of_two(one: Any, two: Any) -> None:
+    def heard(*values: Any) -> None:
         if not dropped or id(plugin) not in dropped:
             try:
-                listen(one, two)
-            except Exception:  # noqa: BLE001
+                listen(*values)
+            except Exception:
                 # an observer may raise anything: it is logged, and the run goes on
-                failed()
+                dropped.add(id(plugin))
+                import logging
 
-    def of_three(one: Any, two: Any, three: Any) -> None:
-        if not dropped or id(plugin) not in dropped:
-            try:
-                listen(one, two, three)
-            except Exception:  # noqa: BLE001  # as above
-                failed()
+                logging.getLogger("axil.hooks").exception(
+                    "observer %s failed and is dropped for the rest of the run", who
+                )
 
-    return of_two if len(parameters) == 2 else of_three
+    return heard
 
 
 def _one(calls: list[Callable[..., None]]) -> Callable[..., None] | None:

@@ -420,15 +420,3 @@ def values_of(given: Any, *, written: bool = False) -> Mapping[str, Any] | None:
         for name, value in held.items()
         if not written or name in model.model_fields_set
     }
-
-
-def safe_get_attr(data: Any, name: str, default: Any = MISSING) -> Any:
-    """Return the key ``name`` of a mapping or the attribute ``name`` of an object; ``default`` if
-    there is none, or no object.
-    """
-    if data is None:
-        return default
-    if isinstance(data, Mapping):
-        fields = cast("Mapping[str, Any]", data)
-        return fields.get(name, default)
-    return getattr(data, name, default)

@@ -41,6 +41,7 @@ def digest_of(spec: GraphSpec) -> str:
 _MODULES = {
     "axil.compiler.nodes": "axil.nodes",
     "axil.kernel.state": "axil.fields",
+    "axil_config.secrets": "axil.registry.config",
     "axil_control.loop_graph": "axil.nodes",
     "axil_models.functions": "axil_agent.tools",
     "axil_typed.checks": "axil.typed",

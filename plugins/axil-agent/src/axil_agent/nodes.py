@@ -127,7 +127,7 @@ class AgentConfig(_Modelled):
     )
     approve_within: float | str | None = Field(
         None,
-        description="How long there is for it: "
+        description="The time for an answer: "
         'seconds, or "15m", "2h 30m", "3 days"; without it for ever.',
     )
     approve_late: Literal["allow", "deny", "fail"] = Field(
@@ -146,13 +146,13 @@ class AgentConfig(_Modelled):
     )
     model_settings: dict[str, Any] = Field(
         default_factory=dict[str, Any],
-        description="Handed to the model: temperature, max_tokens, …; "
+        description="Passed to the model: temperature, max_tokens, …; "
         "those with known ranges are checked.",
     )
     params: dict[str, Any] = Field(
         default_factory=dict[str, Any], description="The same, as DevAll files write it."
     )
-    role_name: str = Field("", description="Who the agent is; without it its node's name.")
+    role_name: str = Field("", description="The agent's role; without it, its node's name.")
     hide_unused_fields: bool = Field(
         False, description="Leave fields without a place in the template out of the prompt."
     )
@@ -540,7 +540,7 @@ class HumanFormConfig(_Settings):
     )
     within: float | str | None = Field(
         None,
-        description='How long there is for each question: seconds, or "15m", "2h 30m", "3 days"; '
+        description='The time to answer each question: seconds, or "15m", "2h 30m", "3 days"; '
         "without it for ever.",
     )
     defaults: dict[str, Any] = Field(

@@ -606,7 +606,7 @@ class Reader:
             sources = [name for name in names if name not in targets]
             hint = f"Write start: [{format_names(sources or list(names), 3)}]."
             self._problem(
-                "AX114", keys, "no start: nothing says which nodes receive the input.", hint
+                "AX114", keys, "no start: it is not given which nodes receive the input.", hint
             )
         entries = [
             EdgeSpec(source=ENTRY, target=name, place=self._document.place(*where))

@@ -8,9 +8,9 @@ not tell what the body wrote from what it was given.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, cast
 
 from axil import MISSING, State
 from axil.plugin import InstanceView, Log, did_you_mean, isolate, read_only
@@ -227,3 +227,15 @@ def _forwarded(name: str) -> Any:
 
 def _is_model_view(value: Any) -> bool:
     return issubclass(type(value), ModelView)
+
+
+def safe_get_attr(data: Any, name: str, default: Any = MISSING) -> Any:
+    """Return the key ``name`` of a mapping or the attribute ``name`` of an object; ``default`` if
+    there is none, or no object.
+    """
+    if data is None:
+        return default
+    if isinstance(data, Mapping):
+        fields = cast("Mapping[str, Any]", data)
+        return fields.get(name, default)
+    return getattr(data, name, default)
