@@ -173,6 +173,12 @@ class Runs:
         comparing.add_argument("other", metavar="OTHER")
         exporting = one("export", "the whole record of a run, one JSON object a line", format=())
         exporting.add_argument("run", metavar="RUN")
+        exporting.add_argument(
+            "--html",
+            action="store_true",
+            help="as one page for a browser, which needs no server; with axil-serve",
+        )
+        allowing(exporting)
         pruning = one("prune", "forget runs that have ended")
         pruning.add_argument(
             "--older-than",
@@ -321,6 +327,8 @@ class Runs:
         return Exit.FAILED if apart else Exit.DONE
 
     def _export(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        if options.html:
+            return self._export_page(journal, options, session)
         for number, entry in enumerate(journal.entries(found(journal, options.run)), 1):
             who = {"frame": list(entry.frame), "node": entry.node, "ordinal": list(entry.ordinal)}
             session.say(
@@ -329,6 +337,16 @@ class Runs:
                     indent=None,
                 )
             )
+        return Exit.DONE
+
+    def _export_page(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        run_id = found(journal, options.run)
+        view = session.registry.resolve("commands", "view", "--html")()
+        kept = _origin(journal.entries(run_id))
+        # without leave to run code the page shows the record alone
+        functions = kept.get("functions") if "code" in options.allow else None
+        with equipped(options, session, functions) as here:
+            session.say(view.export(journal, run_id, here, frozenset(options.allow)))
         return Exit.DONE
 
     # ------------------------------------------------------------------ going on
