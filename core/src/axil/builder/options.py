@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from axil.kernel.plan import CycleLimit
     from axil.kernel.tokens import Effects
     from axil.registry.registry import Registry
+    from axil.runtime.result import Journal
     from axil.spec.graph import Limits, Use
-    from axil_journals.journal import Journal
 
 
 class GraphOptions(TypedDict, total=False):

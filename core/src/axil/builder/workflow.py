@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from axil.builder.options import FileOptions, ResumeOptions, RunOptions
     from axil.kernel.plan import Plan
+    from axil.runtime.result import Journal
     from axil.runtime.run import Run
     from axil.spec.graph import GraphSpec
     from axil_config.grants import Grants
-    from axil_journals.journal import Journal
 
     S = TypeVar("S", default=Any)
 else:

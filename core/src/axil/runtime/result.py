@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar
 
-    from axil_journals.journal import Journal
+    from axil_journals.journal import Journal as Journal
 
     S = TypeVar("S", default=Any)
 else:
