@@ -1,5 +1,5 @@
-"""What edges carry: each edge compiled into one function (condition, keys, processor and filter),
-and the payload kinds, which put together what edges brought.
+"""Edges compiled into one function each: condition, keys, processor and filter; and the payload
+kinds, which put together what edges brought.
 
 Conditions are asked about text: of each message where a list of messages is carried (those that
 fail stay behind, none left: the edge is dead), of the whole payload otherwise.
