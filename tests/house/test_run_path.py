@@ -13,7 +13,7 @@ from axil import CustomNode, RootGraph, Workflow
 
 MODULES = 18
 """Modules of core that a run of two inline nodes in memory passes through."""
-CHANGES = 82
+CHANGES = 83
 """How often it passes from one of them to another, calls and returns alike."""
 
 

@@ -24,10 +24,16 @@ class Barrier:
     def __init__(self, levels: Sequence[tuple[int, int]]) -> None:
         """``levels``: ``Plan.barriers``."""
         self._levels = levels
-        self._could_leave = [nodes for _, nodes in levels]
+        self._full = [nodes for _, nodes in levels]
+        self._could_leave = self._full.copy()
         self._at = 0
         self.held: list[tuple[int, *Due]] = []
         """By level, node and ordinal: a heap."""
+
+    def restart(self) -> None:
+        """Begin another round, with empty slots."""
+        self._could_leave = self._full.copy()
+        self._at = 0
 
     def holds(self, level: int) -> bool:
         """Return whether what is due on ``level`` has to wait."""

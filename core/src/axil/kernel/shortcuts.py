@@ -13,11 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from axil.kernel.barriers import Barrier
 from axil.kernel.machine import Machine
 from axil.kernel.outcomes import Transition, blame, sent
 from axil.kernel.plan import BACK, PlanEdge, Port
-from axil.kernel.state import History
 from axil.kernel.tokens import Carried, Changes, Frame, Out, Task, Token, new_tuple
 
 
@@ -70,13 +68,13 @@ class QuickMachine(Machine):
         entry = plan.entry
         assert entry is not None
         self.frame, self.root, self.recorder = frame, state, None
-        self.history = History(state.schema, keeps=True)
+        self.history.restart()
         self._waits, self._opens = [*plan.waits], [*plan.opens]
         if self._arrivals:
             self._arrivals.clear()
             self.unneeded.clear()
-        if plan.barriers:
-            self._barrier = Barrier(plan.barriers)
+        if self._barrier is not None:
+            self._barrier.restart()
         unit = plan.nodes[entry].unit
         self._opens[unit] += 1
         self.fired = bytearray(len(plan.nodes))
