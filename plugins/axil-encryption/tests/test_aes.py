@@ -47,7 +47,7 @@ class TestEncrypted(JournalKit):
 
 
 def letters() -> RootGraph:
-    """A step, a short and a long output, a question, all with the planted text in them."""
+    """Return a graph of a step, two outputs and a question, with the planted text in all of them."""
 
     async def write(inputs: Any, ctx: Any) -> dict[str, Any]:
         async def read() -> str:
@@ -67,7 +67,7 @@ def letters() -> RootGraph:
 
 
 def written(folder: Path) -> SqliteJournal:
-    """A paused run, and one that is done."""
+    """Return a journal with a paused run, and one that is done."""
     journal, graph = SqliteJournal(folder, cipher=Aes()), letters()
 
     async def go() -> None:

@@ -25,7 +25,7 @@ needs_it = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "it works")
 
 
 def options(command: list[str]) -> list[tuple[str, ...]]:
-    """The options of bwrap, each with its values."""
+    """Return the options of bwrap, each with its values."""
     found: list[tuple[str, ...]] = []
     for word in command[1 : command.index("--")]:
         if word.startswith("--"):
