@@ -128,7 +128,7 @@ def doomed(case: Case, folder: Path, hung: int, woken: int) -> dict[str, Any]:
 
 def heir(case: Case, folder: Path, jump: float) -> dict[str, Any]:
     """Go on with what was left, to the end, and say what was wrong with it."""
-    axil_sqlite.writer.time = SimpleNamespace(time=lambda: time.time() + jump, time_ns=time.time_ns)  # type: ignore[assignment]
+    axil_sqlite.writer.time = SimpleNamespace(time=lambda: time.time() + jump, time_ns=time.time_ns)
     world = World(folder / "told", "heir")
     journal = SqliteJournal(folder / "j", sync=case.sync)
     left = list(journal.entries(RUN))

@@ -93,7 +93,7 @@ def watch(points: Points, safe: Callable[[int], None]) -> None:
             return given
 
     connect = sqlite3.connect
-    sqlite3.connect = lambda *values, **more: connect(*values, factory=Connection, **more)  # type: ignore[assignment]
+    sqlite3.connect = lambda *values, **more: connect(*values, factory=Connection, **more)
     around(
         axil_sqlite.journal.SqliteBook,
         "append",

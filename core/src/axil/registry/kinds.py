@@ -32,6 +32,7 @@ COMPONENT_KINDS: Final[Mapping[str, str]] = {
     "hooks": "hook plugin",
     "commands": "command",
     "options": "option",
+    "protocols": "protocol",
 }
 """Kinds of components, each with the words for one of them.
 
