@@ -47,7 +47,7 @@ class TestEncrypted(JournalKit):
 
 
 def letters() -> RootGraph:
-    """Return a graph of a step, two outputs and a question, with the planted text in all of them."""
+    """Return a graph of a step, outputs and a question, with the planted text in all of them."""
 
     async def write(inputs: Any, ctx: Any) -> dict[str, Any]:
         async def read() -> str:
