@@ -50,6 +50,7 @@ from axil_cli.run import (
     ways_of_watching,
 )
 from axil_cli.source import as_data, check_breaks, settings, stopping
+from axil_cli.wants import opened
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 """How ids of questions look: the activation, and which of its questions it is."""
@@ -411,7 +412,14 @@ class Runs:
             prepared(launch, session.options)
             here = replace(session, registry=launch.registry)
             is_current = options.current or options.migrate
-            workflow = record.reopened(kept, here, allow=allow, current=is_current, hooks=hooks)
+            workflow, _ = opened(
+                lambda words: record.reopened(
+                    kept, here, allow=words, current=is_current, hooks=hooks
+                ),
+                allow,
+                launch.file,
+                session,
+            )
             check_breaks(options.breaks, workflow)
             if options.migrate:
                 launch.running.update(

@@ -87,6 +87,8 @@ class Python:
             "an error where it does not; off: none.",
         )
 
+    wants = ("code",)
+
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
 

@@ -60,6 +60,8 @@ class SaveAndRun:
             "an error where it does not; off: none.",
         )
 
+    wants = ("code",)
+
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
 
