@@ -1,4 +1,4 @@
-"""Costs of long conversations: bytes that grow with the turns, not with their square."""
+"""The cost of long conversations: bytes that grow with the turns, not with their square."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def agent(graph: Any) -> Any:
 
 
 def rounds(journal: SqliteJournal, turns: int) -> None:
-    """Run a loop of ``turns`` rounds."""
+    """Run one run whose loop has ``turns`` rounds."""
     graph = RootGraph("rounds")
     loop = graph.create_node(Loop, name="loop", max_iterations=turns)
     node = agent(loop)
@@ -45,7 +45,7 @@ def rounds(journal: SqliteJournal, turns: int) -> None:
 
 
 def thread(journal: SqliteJournal, turns: int) -> None:
-    """``turns`` runs of one thread."""
+    """Run ``turns`` runs of one thread."""
     graph = RootGraph("thread")
     node = agent(graph)
     graph.edge_from_entry(node, keys={"message": ""})

@@ -47,7 +47,7 @@ class TestEncrypted(JournalKit):
 
 
 def letters() -> RootGraph:
-    """Return a graph with a step, outputs and a question that all hold the planted text."""
+    """Return a graph of a step, outputs and a question, with the planted text in all of them."""
 
     async def write(inputs: Any, ctx: Any) -> dict[str, Any]:
         async def read() -> str:

@@ -141,7 +141,7 @@ class _Ctx:
         self.workspace = workspace
 
     def allows(self, what: str) -> bool:
-        return what == "code"
+        return what.partition(":")[0] in ("code", "program")
 
 
 @needs_it

@@ -23,7 +23,7 @@ _log = logging.getLogger("axil.sandbox")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The parts of the machine that a program in a sandbox may use, beside system programs."""
+    """The part of the machine that a program in a sandbox may use, beside the system's own."""
 
     folder: Path
     """Read and written; the program starts there."""
