@@ -13,7 +13,7 @@ PLACES = {
     # differential: the short way into the next round, switched off
     "CycleRun": "axil.kernel.scopes:CycleRun",
     # differential: faults are planted in it, and its short ways switched off
-    "cycles": "axil.kernel.cycles",
+    "folding": "axil.compiler.folding",
     "machine_type": "axil.kernel.scopes:machine_type",  # differential: the same
     "joins": "axil.kernel.joins",  # differential: faults
     "journal": "axil_journals.replay",  # differential: faults

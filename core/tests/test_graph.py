@@ -685,9 +685,9 @@ def test_a_loop_needs_no_declared_fields_for_its_counters():
     class Bare(TypedDict):
         n: int
 
-    def built(state: Any, **more: Any) -> RootGraph:
+    def built(state: Any, push: Any = None) -> RootGraph:
         g = RootGraph("g", state=state)
-        loop = g.create_node(Loop, name="loop", max_iterations=3, push_keys={"n": "", **more})
+        loop = g.create_node(Loop, name="loop", max_iterations=3, push_keys=push)
 
         def step(attributes: Any) -> dict[str, Any]:
             return {"n": attributes["n"] + attributes["current_iteration"]}
@@ -701,9 +701,8 @@ def test_a_loop_needs_no_declared_fields_for_its_counters():
 
     assert built(schema_of(Bare)).invoke({"n": 1})[1] == {"n": 7}
     assert built(schema_of(Told)).invoke({"n": 1})[1] == {"n": 7, "current_iteration": 3}
-    # who names it wants it to be there
     with pytest.raises(NodeFailed, match='AX201 "max_iterations"'):
-        built(schema_of(Bare), max_iterations="").invoke({"n": 1})
+        built(schema_of(Bare), {"n": "", "max_iterations": ""}).invoke({"n": 1})
 
 
 def test_a_loop_told_to_push_nothing_pushes_nothing():

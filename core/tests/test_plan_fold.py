@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
+from axil.compiler.folding import fold
 from axil.compiler.planner import compile_spec
-from axil.kernel.cycles import CycleBody, cycle_name, fold
 from axil.kernel.joins import EACH, GATE
 from axil.kernel.plan import BACK, OUTSIDE, Plan
-
-from .tools import edge, graph, node
+from axil.kernel.scopes import CycleBody, cycle_name
+from axil_testing.specs import edge, graph, node
 
 
 def plan_of(nodes, edges, **more) -> Plan:

@@ -6,8 +6,8 @@ import itertools
 
 from hypothesis import given, settings, strategies as st
 
-from axil.kernel.cycles import components, is_cyclic, levels
 from axil.spec.check import shortest_path
+from axil.spec.components import components, is_cyclic, levels
 
 
 @st.composite

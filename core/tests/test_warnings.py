@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from axil import CustomNode, GraphWarning, RootGraph
+from axil import CustomNode, GraphWarning, RootGraph, Use
+from axil.plugin import EdgeInput
 
 
 def lonely() -> RootGraph:
@@ -29,3 +30,36 @@ def test_a_warning_made_an_error_leaves_the_graph_open():
         g.build()
     g.edge_from_entry("b", ["x"])
     assert g.build().invoke({"x": 1})[0] == {"x": [1, 1]}
+
+
+class Sorts:
+    """A node that declares its output."""
+
+    strict = True
+    gives = ("category",)
+
+    def run(self) -> dict[str, str]:
+        return {"category": "spam"}
+
+
+class Reads:
+    """A condition that says what it reads."""
+
+    def __init__(self, name: str) -> None:
+        self.reads = {("message", name)}
+
+    def __call__(self, seen: EdgeInput) -> bool:
+        return True
+
+
+def test_a_condition_on_a_field_that_is_not_declared_is_warned_of():
+    def sorted_by(field: str) -> RootGraph:
+        g = RootGraph("g")
+        g.create_node(Sorts(), name="sort")
+        g.edge_from_entry("sort", {})
+        g.create_edge("sort", "exit", ["category"], when=Use.of(Reads(field)))
+        return g
+
+    with pytest.warns(GraphWarning, match=r'AX158.*categroy.*Did you mean "category"'):
+        sorted_by("categroy").build()
+    assert sorted_by("category").build().invoke({})[0] == {"category": "spam"}

@@ -699,3 +699,99 @@ def test_an_edited_subgraph_file_is_read_again_for_the_next_plan(tmp_path):
 
 
 # --------------------------------------------------------------------------------------------------
+
+
+# --------------------------------------------------------------------------------------------------
+
+
+def test_a_kept_message_stays_kept_behind_a_node_that_passes_it_on(tmp_path):
+    edges = [
+        ("S->P", {"keep_message": True}),
+        "P->W",
+        "W->R",
+        ("R->W", {"condition": LACKS["GO"]}),
+        ("R->Z", {"condition": HAS["GO"]}),
+    ]
+    replies = {"AGENT-W": ["d1", "d2"], "AGENT-R": ["no", "GO"]}
+    made = flow(
+        tmp_path,
+        "S",
+        "Z",
+        edges,
+        S=literal("keep"),
+        P=PASS,
+        W=agent("AGENT-W"),
+        R=agent("AGENT-R"),
+        Z=PASS,
+        replies=replies,
+    )
+    assert [got for got, _ in made.notes("W")] == [["keep"], ["keep", "no"]]
+
+
+def nested(*nodes: dict[str, Any], edges: Any = ()) -> dict[str, Any]:
+    names = [node["id"] for node in nodes]
+    inner = {"id": "sub", "start": names[:1], "end": names[-1:], "nodes": list(nodes)}
+    return {"type": "subgraph", "config": {"type": "config", "config": {**inner, "edges": edges}}}
+
+
+def test_a_subgraph_whose_end_says_nothing_gives_an_empty_message(tmp_path):
+    silent = nested({"id": "I", **counter(9)})
+    made = flow(tmp_path, "A", "Z", ["A->S", "S->Z"], A=literal("a"), S=silent, Z=ALL)
+    assert made.notes("Z") == [([""], [""])]
+
+
+def test_a_subgraph_that_is_only_triggered_begins_with_an_empty_message(tmp_path):
+    edges = [("A->S", {"carry_data": False}), "S->Z"]
+    inner = nested({"id": "I", **literal("inner")})
+    made = flow(tmp_path, "A", "Z", edges, A=literal("a"), S=inner, Z=ALL)
+    assert made.notes("Z") == [(["inner"], ["inner"])]
+
+
+def test_a_subgraph_in_a_loop_counts_anew_each_time(tmp_path):
+    edges = [
+        "A->S",
+        "S->Q",
+        ("Q->A", {"condition": LACKS["GO"]}),
+        ("Q->Z", {"condition": HAS["GO"]}),
+    ]
+    made = flow(
+        tmp_path,
+        "A",
+        "Z",
+        edges,
+        A=literal("a"),
+        S=nested({"id": "I", **PASS}, {"id": "J", **counter(2)}, edges=[{"from": "I", "to": "J"}]),
+        Q=agent("AGENT-Q"),
+        Z=PASS,
+        replies={"AGENT-Q": ["no", "no", "GO"]},
+    )
+    assert [name for name in made.fired if name in "ASQZ"] == ["A", "S", "Q"] * 3 + ["Z"]
+
+
+def test_a_counter_may_count_as_far_as_the_limit_of_its_cycle(tmp_path):
+    edges = ["A->L", "L->A", "L->Z", "A->B", "B->A"]
+    made = flow(tmp_path, "A", "Z", edges, A=literal("a"), L=counter(100), B=PASS, Z=PASS)
+    assert made.notes("Z") == [(["END"], ["END"])]
+    assert Counter(made.fired)["A"] == 100
+
+
+def test_a_message_that_goes_back_into_an_inner_cycle_that_is_left_is_dropped(tmp_path):
+    edges = [
+        "P->W",
+        "W->V",
+        ("V->P", {"condition": HAS["STOP"]}),
+        ("V->W", {"condition": HAS["STOP"]}),
+        ("V->Z", {"condition": HAS["GO"]}),
+    ]
+    made = flow(
+        tmp_path,
+        "P",
+        "Z",
+        edges,
+        P=literal("plan"),
+        W=ALL,
+        V=agent("AGENT-V"),
+        Z=PASS,
+        replies={"AGENT-V": ["STOP", "GO"]},
+    )
+    assert [got for got, _ in made.notes("W")] == [["plan"], ["plan"]]

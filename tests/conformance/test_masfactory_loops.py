@@ -263,17 +263,23 @@ def test_a_switch_of_the_body_that_only_breaks_leaves_the_other_rounds_alone():
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_loop_writes_out_its_counters_and_what_it_is_told_to():
-    g, loop = outer("n", max_iterations=2, attributes={"a": 0, "b": 0}, push_keys={"a": ""})
-    step = custom(loop, "step", lambda inputs: {"n": inputs["n"] + 1, "a": 5, "b": 6})
-    loop.edge_from_controller(step, ["n"])
-    loop.edge_to_controller(step, ["n"])
-    assert g.build().invoke({"n": 0})[1] == {
-        "a": 5,
-        "b": 0,
-        "current_iteration": 2,
-        "max_iterations": 2,
-    }
+def test_a_loop_that_names_what_it_writes_writes_that_and_no_counters():
+    def written(**push: str) -> Any:
+        g, loop = outer("n", max_iterations=2, attributes={"a": 0, "b": 0}, push_keys=push)
+        step = custom(loop, "step", lambda inputs: {"n": inputs["n"] + 1, "a": 5, "b": 6})
+        loop.edge_from_controller(step, ["n"])
+        loop.edge_to_controller(step, ["n"])
+        return g.build().invoke({"n": 0})[1]
+
+    assert written(a="") == {"a": 5, "b": 0}
+    assert written(a="", current_iteration="") == {"a": 5, "b": 0, "current_iteration": 2}
+
+
+def test_a_condition_that_holds_at_the_limit_leaves_the_count_at_the_limit():
+    g, _ = counting_loop(
+        max_iterations=2, terminate_condition_function=lambda inputs: inputs["count"] >= 2
+    )
+    assert g.invoke({"count": 0})[1] == {"current_iteration": 2, "max_iterations": 2}
 
 
 def test_a_loop_that_pushes_nothing_writes_nothing():

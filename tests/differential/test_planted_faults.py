@@ -18,11 +18,11 @@ from tests.internals import internal
 from . import ways
 from .generation import random_graph
 
-barriers, cycles, joins, journal, machine, planner, scopes, state, subgraphs = map(
+barriers, folding, joins, journal, machine, planner, scopes, state, subgraphs = map(
     internal,
     (
         "barriers",
-        "cycles",
+        "folding",
         "joins",
         "journal",
         "machine",
@@ -77,13 +77,13 @@ def graphs_until_found(fault: Fault) -> int:
 
 
 def _ports_that_join(patch: Patch, others: Mapping[str, str]) -> None:
-    port, known = cycles.Port, joins.JOINS
+    port, known = folding.Port, joins.JOINS
 
     def made(node: int, group: str, join: Any, *more: Any) -> Any:
         name = others.get(join.name)
         return port(node, group, join if name is None else known[name], *more)
 
-    patch.setattr(cycles, "Port", made)
+    patch.setattr(folding, "Port", made)
 
 
 @fault()

@@ -655,7 +655,7 @@ def long_ways(chance: random.Random) -> Iterator[None]:
         return PLAN_NODE(**given)
 
     with ExitStack() as stack:
-        stack.enter_context(patch.object(CYCLES, "PlanNode", node))
+        stack.enter_context(patch.object(FOLDING, "PlanNode", node))
         if off("turn"):
             stack.enter_context(patch.object(CYCLE_RUNS, "turns", _no_turn))
         if off("follow"):
@@ -663,10 +663,10 @@ def long_ways(chance: random.Random) -> Iterator[None]:
         yield
 
 
-CYCLES = internal("cycles")
+FOLDING = internal("folding")
 CYCLE_RUNS = internal("CycleRun")
 QUICK = internal("machine_type")
-PLAN_NODE = CYCLES.PlanNode
+PLAN_NODE = FOLDING.PlanNode
 
 
 def _no_turn(visit: Any, step: Any) -> bool:

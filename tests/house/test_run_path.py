@@ -11,9 +11,9 @@ from typing import Any
 
 from axil import CustomNode, RootGraph, Workflow
 
-MODULES = 22
+MODULES = 18
 """Modules of core that a run of two inline nodes in memory passes through."""
-CHANGES = 106
+CHANGES = 82
 """How often it passes from one of them to another, calls and returns alike."""
 
 

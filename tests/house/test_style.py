@@ -9,12 +9,12 @@ from pathlib import Path
 from tests.house.checkout import faults, text_of, tree_of
 
 BUDGETS = {
-    "kernel": (4350, 14),
-    "spec": (700, 4),
-    "compiler": (2050, 12),  # one rule of positions, and conversations
-    "contract": (1850, 11),
-    "runtime": (2300, 10),
-    "builder": (1150, 3),
+    "kernel": (3750, 13),
+    "spec": (810, 5),
+    "compiler": (2450, 8),  # folding is here, too; fields that are declared
+    "contract": (1900, 12),
+    "runtime": (2300, 9),
+    "builder": (1500, 5),  # signatures that type checkers and editors read
     "registry": (1100, 7),
 }
 """Lines and modules that a package of core may have.
@@ -130,6 +130,16 @@ def test_no_handler_catches_without_naming(sources):
 
 def test_library_code_is_finished(sources):
     assert faults(sources, lambda file: found(UNFINISHED, file)) == {}
+
+
+def test_no_line_of_code_has_more_than_100_columns(texts):
+    """The linter passes over lines that end with a mark for it."""
+
+    def long(file: Path) -> list[int]:
+        lines = text_of(file).splitlines() if file.suffix == ".py" else []
+        return [number for number, line in enumerate(lines, 1) if len(line) > 100]
+
+    assert faults(texts, long) == {}
 
 
 def test_no_text_holds_a_path_of_one_machine(texts, root):

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from axil import Options
+from axil.plugin import RunOptions
+
 
 def pyright(
     root: Path, *arguments: str, timeout_seconds: float
@@ -36,19 +39,95 @@ def pyright(
     return subprocess.CompletedProcess(child.args, child.returncode, told, complained)
 
 
-def test_the_kernel_is_strictly_typed(root):
+CORRECT = """# pyright: standard
+from typing import TypedDict
+from axil import Limits, Loop, MemoryJournal, RootGraph, load
+from axil_agent import Agent
+
+class Told(TypedDict):
+    category: str
+
+def upper(inputs: dict[str, str]) -> dict[str, str]:
+    return {"text": inputs["text"].upper()}
+
+graph = RootGraph("g", state=Told, limits=Limits(firings=9))
+agent = graph.create_node(Agent, name="a", model="scripted", wrappers=["retry"])
+agent.add_memory(None)
+graph.create_node(upper, name="u", inline=True)
+name: str = graph.create_node("literal", name="n", content="x")
+loop = graph.create_node(Loop, name="l", max_iterations=3)
+loop.edge_from_controller("x", ["text"], trigger=False)
+graph.create_edge(agent, "u", {"text": "what to raise"}, when=lambda payload: True)
+graph.edge_to_exit("u", ["text"])
+result = graph.build().invoke({"category": "x"}, limits=Limits(firings=3), journal=MemoryJournal())
+category: str = result.state["category"]
+output, attributes = result
+text = load("flow.yaml", functions="functions", allow=["code"]).invoke("hello").output
+plain = RootGraph("p", attributes={"a": 1}).invoke({"a": 1}).output["a"]
+"""
+SLIPS = """# pyright: standard
+from typing import TypedDict
+from axil import MemoryJournal, RootGraph, load
+from axil_agent import Agent
+
+class Told(TypedDict):
+    category: str
+
+graph = RootGraph("g", state=Told)
+agent = graph.create_node(Agent, name="a")
+RootGraph("h", atributes={"a": 1})  # slip
+agent.add_memroy(None)  # slip
+graph.create_edge(agent, "b", wehn=None)  # slip
+graph.edge_from_entry(agent, trigger="no")  # slip
+graph.create_node(Agent, name="c", instrctions="Be brief.")  # slip, and the one that is not found
+graph.invoke({"category": "x"}, limits={"firings": 3})  # slip
+graph.resume("r", journal=MemoryJournal(), answers=["allow"])  # slip
+graph.invoke({"category": "x"}).ouput  # slip
+graph.invoke({"category": "x"}).state["categroy"]  # slip
+load("flow.yaml", functons="f")  # slip
+"""
+
+
+@pytest.fixture(scope="module")
+def found(root, tmp_path_factory) -> dict[str, Any]:
+    """What the type checker says of the kernel and of programs that use it, in one run."""
     started = pyright(root, "--version", timeout_seconds=15)
     if started.returncode != 0:
         pytest.skip("pyright cannot start here")
-    done = pyright(
-        root, "--outputjson", "--pythonpath", sys.executable, "core/src", timeout_seconds=45
-    )
-    report = json.loads(done.stdout)
-    problems = [
-        f"{Path(each['file']).relative_to(root)}:{each['range']['start']['line'] + 1} "
-        f"{each['message']}"
+    folder = tmp_path_factory.mktemp("programs")
+    for name, text in (("correct.py", CORRECT), ("slips.py", SLIPS)):
+        (folder / name).write_text(text)
+    paths = ("core/src", str(folder / "correct.py"), str(folder / "slips.py"))
+    done = pyright(root, "--outputjson", "--pythonpath", sys.executable, *paths, timeout_seconds=45)
+    return json.loads(done.stdout)
+
+
+def problems(report: dict[str, Any], of: str = "") -> list[str]:
+    """The errors in files of a name; in all but the programs, without one."""
+    return [
+        f"{Path(each['file']).name}:{each['range']['start']['line'] + 1} {each['message']}"
         for each in report["generalDiagnostics"]
         if each["severity"] == "error"
+        and (Path(each["file"]).name == of if of else "core" in Path(each["file"]).parts)
     ]
-    assert report["summary"]["filesAnalyzed"] > 0
-    assert problems == []
+
+
+def test_the_kernel_is_strictly_typed(found):
+    assert found["summary"]["filesAnalyzed"] > 0
+    assert problems(found) == []
+
+
+def test_correct_use_is_clean_for_a_type_checker(found):
+    assert problems(found, "correct.py") == []
+
+
+def test_a_type_checker_finds_nine_of_ten_slips(found):
+    planted = {n for n, line in enumerate(SLIPS.splitlines(), 1) if "# slip" in line}
+    seen = {int(each.split(":")[1].split()[0]) for each in problems(found, "slips.py")}
+    assert seen <= planted
+    assert len(planted) == 10
+    assert len(planted & seen) >= 9
+
+
+def test_the_options_of_runs_are_those_that_runs_take():
+    assert set(RunOptions.__annotations__) == set(Options.__dataclass_fields__)

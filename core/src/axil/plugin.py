@@ -27,6 +27,9 @@ _SUBJECTS = {
         "kernel.plan": "Body Mode",
         "compiler.nodes": "FunctionNode",
         "builder.graph": "EdgeHandle",
+        "builder.options": """
+            EdgeOptions FileOptions GraphOptions NodeOptions ReadingOptions RunOptions
+        """,
         "compiler.planner": "NodeInfo",
         "kernel.tokens": "Changes ENTRY EXIT Effects Task",
         "spec.graph": "kept_field local_field",
@@ -126,7 +129,7 @@ _SUBJECTS = {
         "registry.excerpts": "format_value",
     },
     "Compilation": {
-        "kernel.cycles": "CycleBody",
+        "kernel.scopes": "CycleBody",
         "kernel.plan": "BACK OUTSIDE Plan PlanEdge PlanNode ResolvedNode",
         "compiler.planner": "CompileOptions Compiler compile_spec",
     },
@@ -134,6 +137,14 @@ _SUBJECTS = {
 
 if TYPE_CHECKING:
     from axil.builder.graph import EdgeHandle as EdgeHandle
+    from axil.builder.options import (
+        EdgeOptions as EdgeOptions,
+        FileOptions as FileOptions,
+        GraphOptions as GraphOptions,
+        NodeOptions as NodeOptions,
+        ReadingOptions as ReadingOptions,
+        RunOptions as RunOptions,
+    )
     from axil.compiler.bodies import (
         STAR as STAR,
         Attributes as Attributes,
@@ -224,7 +235,6 @@ if TYPE_CHECKING:
         did_you_mean as did_you_mean,
         format_names as format_names,
     )
-    from axil.kernel.cycles import CycleBody as CycleBody
     from axil.kernel.joins import Join as Join
     from axil.kernel.machine import entry_tokens as entry_tokens
     from axil.kernel.plan import (
@@ -238,6 +248,7 @@ if TYPE_CHECKING:
         ResolvedNode as ResolvedNode,
     )
     from axil.kernel.scopes import (
+        CycleBody as CycleBody,
         SubgraphBody as SubgraphBody,
         combine_deltas as combine_deltas,
     )

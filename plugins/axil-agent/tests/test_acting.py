@@ -313,7 +313,7 @@ def test_context_has_a_budget_and_is_asked_what_the_task_says():
         .observe({"z": 1, "question": "why?"})
         .user
     )
-    assert user.endswith(f"CONTEXT:\n[Context]\n(Long) {'a' * 40}\n(Long) {'c' * 40}")
+    assert user.endswith(f"Context:\n[Context]\n(Long) {'a' * 40}\n(Long) {'c' * 40}")
     assert (long.queries[0].query_text, long.queries[0].node_name) == ("why?", "n")
 
 

@@ -43,8 +43,8 @@ def test_observing_needs_no_model_and_no_graph():
     )
     system, user, messages = agent.observe({"topic": "axils"})
     assert system == "Be brief.\nYou are Ann."
-    assert user.startswith("MESSAGE TO YOU:\nAbout axils.\nrole_name:\nAnn\nRESPONSE FORMAT")
-    assert user.endswith("DESCRIPTIONS:\n{}")
+    assert user.startswith("Message:\nAbout axils.\nrole_name:\nAnn\nResponse format")
+    assert user.endswith("Response fields:\n{}")
     assert messages == [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
 
@@ -103,7 +103,7 @@ def test_inputs_win_over_attributes_and_the_model_is_told_what_they_are(script):
     g.edge_to_exit(w, ["o"])
     g.build().invoke({"b": "input"})
     assert last(model).startswith(
-        "MESSAGE TO YOU:\nattribute input\nWHAT THE FIELDS ARE:\na: the a\nRESPONSE"
+        "Message:\nattribute input\nAbout the fields:\na: the a\nResponse"
     )
     assert "hidden" not in last(model)
 
@@ -113,10 +113,10 @@ def test_unused_fields_are_in_order_of_their_names_and_may_be_hidden():
         {"c": 3, "b": 2, "a": {"y": 1, "x": 2}}
     )
     assert user.startswith(
-        'MESSAGE TO YOU:\n2\na:\n{\n  "x": 2,\n  "y": 1\n}\nc:\n3\nrole_name:\nn\nRESPONSE'
+        'Message:\n2\na:\n{\n  "x": 2,\n  "y": 1\n}\nc:\n3\nrole_name:\nn\nResponse'
     )
     _, user, _ = Agent(prompt_template="{b}", hide_unused_fields=True).observe({"c": 3, "b": 2})
-    assert user.startswith("MESSAGE TO YOU:\n2\nRESPONSE")
+    assert user.startswith("Message:\n2\nResponse")
 
 
 def test_instructions_are_sent_as_they_are():
@@ -151,7 +151,7 @@ def test_braces_that_are_no_places_stay():
 
 def test_values_that_are_no_text_are_indented_as_their_place():
     user = Agent(prompt_template="see: {n}", hide_unused_fields=True).observe({"n": [1]}).user
-    assert user.startswith("MESSAGE TO YOU:\nsee: [\n       1\n     ]\n")
+    assert user.startswith("Message:\nsee: [\n       1\n     ]\n")
 
 
 def test_a_template_may_have_parts():
@@ -160,7 +160,7 @@ def test_a_template_may_have_parts():
         .observe({"x": 1})
         .user
     )
-    assert user.startswith("MESSAGE TO YOU:\nTASK: do 1\nHINT: slowly\n")
+    assert user.startswith("Message:\nTASK: do 1\nHINT: slowly\n")
 
 
 def test_an_unknown_place_is_an_error_that_names_node_edge_and_field(script):
@@ -205,9 +205,7 @@ def test_foreign_formatters_work():
         Scripted(["hey"]), formatters=Shout(), prompt_template="x", hide_unused_fields=True
     )
     assert agent.invoke({}) == {"o": "HEY"}
-    assert agent.observe({}).user.startswith(
-        "{'MESSAGE TO YOU': 'x', 'RESPONSE FORMAT REQUIREMENTS': 'SHOUT'"
-    )
+    assert agent.observe({}).user.startswith("{'Message': 'x', 'Response format': 'SHOUT'")
 
 
 @pytest.mark.parametrize("formatters", [[], ["json", "json", "json"], 3])
@@ -508,3 +506,12 @@ def test_nothing_of_an_sdk_is_imported():
         text=True,
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_default_prompt_is_short():
+    agent = Agent(prompt_template="About {topic}.", role_name="Ann")
+    user = agent.observe({"topic": "axils"}).user
+    assert user == (
+        "Message:\nAbout axils.\nrole_name:\nAnn\nResponse format:\nAnswer with a single JSON "
+        "object: no code fence, no other text.\nResponse fields:\n{}"
+    )

@@ -12,19 +12,35 @@ import pytest
 from axil import Loop, NodeFailed, RootGraph
 from axil_agent import Agent, AgentSwitch, HistoryMemory
 from axil_agent.errors import ReplyError
+from axil_agent.formatters import formatter_of
 from axil_models import ContextBlock
 
-REQUIREMENTS = (
-    "RESPONSE FORMAT REQUIREMENTS:\n\n        !IMPORTANT!:Your response must strictly and only "
+INTRODUCER = (
+    "\n        !IMPORTANT!:Your response must strictly and only "
     "contain a single JSON object that conforms "
     "to the description below. Do not add any extra explanations, comments, or any non-JSON text "
     "before or after the JSON code block.\n"
     "        Your response must be strictly valid JSON. Do not include any Markdown code block "
     "markers (e.g., ```json ... ```) or any "
     "explanatory text. Ensure all brackets and braces are correctly balanced and matched.\n      "
-    "  \n"
-    "REQUIRED OUTPUT FIELDS AND THEIR DESCRIPTIONS:\n"
+    "  "
 )
+TITLES = {
+    "message": "MESSAGE TO YOU",
+    "format": "RESPONSE FORMAT REQUIREMENTS",
+    "fields": "REQUIRED OUTPUT FIELDS AND THEIR DESCRIPTIONS",
+}
+REQUIREMENTS = f"{TITLES['format']}:\n{INTRODUCER}\n{TITLES['fields']}:\n"
+
+
+class Worded:
+    """JSON, asked for in MASFactory's words."""
+
+    introduction = INTRODUCER
+
+    def __init__(self) -> None:
+        json = formatter_of("json")
+        self.dump, self.parse = json.dump, json.parse
 
 
 def graph(*nodes: Any, entry: Any = ("q",), exit: Any = ("o",), **settings: Any) -> RootGraph:
@@ -42,11 +58,13 @@ def told(model: Any) -> list[list[dict[str, Any]]]:
 
 def test_two_agents_in_a_line(script):
     model = script('{"query":"Q2","analysis":"AN"}', '{"answer":"ANS"}')
+    words: dict[str, Any] = {"formatters": ["paragraph", Worded()], "titles": TITLES}
     g = RootGraph("qa_two_stage")
     analyze = g.create_node(
         Agent,
         name="analyze",
         model=model,
+        **words,
         instructions="You are a problem analysis expert.",
         prompt_template="User question: {query}",
     )
@@ -54,6 +72,7 @@ def test_two_agents_in_a_line(script):
         Agent,
         name="answer",
         model=model,
+        **words,
         instructions="You are a solution expert.",
         prompt_template="Question: {query}\nAnalysis: {analysis}",
     )
@@ -101,7 +120,7 @@ def test_tools_are_run_and_their_results_told_in_order(script):
     assert g.invoke({"q": "1+2, 5+5"}) == ({"sum": 13}, {})
     (tool,) = model.requests[0].tools
     # MASFactory also sends what the schema says of the arguments
-    assert (tool.name, tool.description) == ("add", "Add numbers.")
+    assert (tool.name, tool.description) == ("add", "Add numbers.\n\nReturns int.")
     assert tool.parameters == {
         "type": "object",
         "properties": {
@@ -176,7 +195,7 @@ def test_context_is_injected_last_in_order_and_once(script):
     g = graph({"model": model, "memories": [memory], "retrievers": [retriever]})
     assert g.invoke({"q": "x"})[0] == {"o": 1}
     tail = "[Context]\n(MEM) m2\n(MEM) m1\n(MEM) m3\n(MEM) dup\n(RAG) r1"
-    assert told(model)[0][-1]["content"].endswith(f"\nCONTEXT:\n{tail}")
+    assert told(model)[0][-1]["content"].endswith(f"\nContext:\n{tail}")
 
 
 class SimpleKeywordRetriever:

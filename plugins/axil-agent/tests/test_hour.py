@@ -59,3 +59,66 @@ def test_an_agent_of_a_file_with_a_template_and_no_output_answers_in_text(tmp_pa
     )
     flow = load(path)
     assert flow.invoke("axils")[0] in ("A plain reply.", {"message": "A plain reply."})
+
+
+OUTPUT = {
+    "text": "What to say.",
+    "mood": {"enum": ["good", "bad"], "description": "How it sounds."},
+    "score": {"type": "integer", "minimum": 1, "maximum": 5},
+    "places": {"type": "array", "items": {"properties": {"name": "Its name."}}},
+    "note": {"type": "string", "optional": True},
+}
+
+
+def typed(folder: Any, *replies: str, output: Any = OUTPUT, **more: Any) -> Any:
+    """A workflow file with one agent, whose output has types."""
+    script = {"type": "scripted", "config": {"rules": [{"replies": list(replies)}]}}
+    node = {"id": "a", "type": "agent", "config": {"model": script, "output": output}}
+    path = folder / "flow.json"
+    graph = {"id": "g", "nodes": [node], "edges": [], "start": ["a"]}
+    path.write_text(json.dumps({"version": 1, "graph": graph}))
+    return load(path, **more)
+
+
+GOOD = {"text": "Hi.", "mood": "good", "score": 3, "places": [{"name": "Rome"}], "note": None}
+
+
+def test_the_output_of_an_agent_in_a_file_may_have_types(tmp_path: Any):
+    wrong = json.dumps({**GOOD, "mood": "fair", "score": 9})
+    flow = typed(tmp_path, wrong, json.dumps({**GOOD, "score": "3"}))
+    result = flow.invoke("hello")
+    assert json.loads(result.output) == GOOD
+    assert result.usage.firings == 1
+
+
+def test_an_output_may_be_a_pydantic_model_where_imports_are_allowed(tmp_path: Any):
+    path = "axil_agent.outputs:OutputField"
+    flow = typed(tmp_path, '{"type": "x"}', '{"type": "integer"}', output=path, allow=["code"])
+    assert json.loads(flow.invoke("hello").output)["type"] == "integer"
+    with pytest.raises(SpecError, match=r"AX148.*is an import path"):
+        typed(tmp_path, '{"n": 2}', output="pydantic:BaseModel").plan  # noqa: B018
+    with pytest.raises(SpecError, match="is no pydantic model"):
+        typed(tmp_path, "{}", output="json:loads", allow=["code"]).plan  # noqa: B018
+
+
+def test_a_typed_output_is_shown_as_fields_that_fit_and_a_repaired_reply_is_taken_back(
+    tmp_path: Any,
+):
+    flow = typed(tmp_path, '{"n": "no"}', '{"n": 12, "words": ["a", "b"]}', output=WORDS)
+    chunks: list[Any] = []
+
+    class Watch:
+        def chunk(self, activation: Any, chunk: Any) -> None:
+            chunks.append(chunk)
+
+    flow.invoke("hello", observers=[Watch()])
+    resets = [n for n, chunk in enumerate(chunks) if chunk["kind"] == "reset"]
+    assert len(resets) == 1
+    assert chunks[resets[0]]["chunks"] == resets[0]  # all that was shown before
+    shown = [chunk["fields"] for chunk in chunks if chunk["kind"] == "output"]
+    assert shown[-1] == {"n": 12, "words": ["a", "b"]}
+    assert all(set(fields) <= {"n", "words"} for fields in shown)
+    assert len(shown) > 1
+
+
+WORDS = {"n": {"type": "integer"}, "words": {"type": "array", "items": {"type": "string"}}}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from axil import MemoryJournal, NodeFailed, RootGraph, run_sync
-from axil_agent import Agent, Reflection, Scripted
+from axil_agent import Agent, Reflection, Reply, Scripted, ask, models_through
 from axil_models import Message, Tool
 
 
@@ -116,3 +118,55 @@ def test_a_tool_that_is_not_recorded_is_called_again_by_a_resumed_body():
         "text": "done"
     }
     assert called == ["switch", "work", "switch"]
+
+
+def test_models_are_asked_outside_an_agent():
+    one, two = Scripted(["a"]), Scripted(["b"])
+
+    async def both() -> list[str]:
+        replies = await asyncio.gather(
+            ask(one, "why?"),
+            ask(
+                two, [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "x"}]
+            ),
+        )
+        return [reply.text for reply in replies]
+
+    assert asyncio.run(both()) == ["a", "b"]
+    assert said(one, 0) == [("user", "why?")]
+    assert said(two, 0) == [("system", "Be brief."), ("user", "x")]
+    with models_through(lambda meant, written: Scripted([f"instead of {written}"])):
+        assert asyncio.run(ask("openai", "why?")).text == "instead of openai"
+
+
+def test_a_model_that_a_body_asks_is_a_step_of_its_run():
+    model, journal = Scripted(["a", "b"]), MemoryJournal()
+
+    async def body(ctx: Any) -> dict[str, str]:
+        return {"text": (await ask(model, "x", ctx=ctx)).text}
+
+    g = RootGraph("g")
+    g.create_node(body, name="b")
+    g.edge_from_entry("b", {})
+    g.edge_to_exit("b", ["text"])
+    g.build()
+    assert run_sync(g.run({}, journal=journal, run_id="r")).output == {"text": "a"}
+    assert run_sync(g.run({}, journal=journal, run_id="r")).output == {"text": "a"}
+    assert len(model.requests) == 1
+
+
+def test_each_reply_can_be_looked_at_and_replaced():
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    seen: list[tuple[int, int]] = []
+
+    def on_reply(reply: Reply, messages: Sequence[Message]) -> Reply | None:
+        seen.append((len(reply.tool_calls), len(messages)))
+        return None if reply.tool_calls else replace(reply, text=reply.text.upper())
+
+    model = Scripted([{"tool_calls": [{"name": "look", "arguments": {}}]}, "text"])
+    graph = writer(model, tools=[look], on_reply=on_reply)
+    assert graph.invoke({"topic": "x"})[0] == {"text": "TEXT"}
+    assert seen == [(1, 2), (0, 4)]

@@ -28,6 +28,29 @@ def test_warnings_are_no_errors(axil, flow):
     assert "1 warning; 3 nodes" in done.out
 
 
+def test_a_misspelt_field_in_a_condition_on_declared_fields_is_a_warning(axil, flow):
+    agent = {
+        "id": "a",
+        "type": "agent",
+        "config": {"output": {"category": "spam or ham"}, "model": {"type": "scripted"}},
+    }
+    routes = {"c": 'message.catgory == "spam"', "d": 'message.category == "ham"'}
+    switch = {"id": "b", "type": "switch", "config": {"routes": routes}}
+    done = axil(
+        "check",
+        flow(
+            [agent, switch, "c echo", "d echo"],
+            ["a b", "b c", "b d"],
+            start="a",
+            end="c",
+            version=1,
+        ),
+    )
+    assert "AX158" in done.out
+    assert 'message.catgory is read, and there are category. Did you mean "category"?' in done.out
+    assert "1 warning" in done.out
+
+
 def test_cycles_are_shown_with_members_entry_and_limit(axil, flow):
     edges = ["a b", "b a", "b b", "b c"]
     done = axil(

@@ -192,7 +192,7 @@ def test_inner_brackets_that_were_forgotten_are_closed():
     assert Json().parse('{"a": [1, {"b": 2}') == {"a": [1, {"b": 2}]}
 
 
-@pytest.mark.parametrize("text", ["", "bad", '{"a": "one', "{'a': 1}", '{"a": NaN}', '{"a" 1}'])
+@pytest.mark.parametrize("text", ["", "bad", '{"a": "one', "{'a': x}", '{"a": NaN}', '{"a" 1}'])
 def test_what_has_no_one_meaning_is_refused(text):
     with pytest.raises(FormatError, match="AX690"):
         Json().parse(text)
@@ -313,3 +313,25 @@ def test_every_kind_of_value_has_a_text():
 def test_thoughts_are_not_spoken():
     assert spoken("<think>never ends") == ""
     assert fenced("````\n```\na\n```\n````") == ["```\na\n```\n"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'a': 'it is', 'b': [1, True, None]}",
+        '{a: "it is", b: [1, true, null]}',
+        '{"a": "it is", // said\n "b": [1, true, null] /* all */}',
+        '{"a": "it is"\n "b": [1, true, null]}',
+        "{“a”: “it is”, “b”: [1, true, null]}",
+        '{"a": "it is", "b": [1 True None],}',
+        "Here you are:\n```json\n{'a': 'it is', 'b': [1, True, None,]\n```",
+    ],
+)
+def test_json_that_is_slightly_wrong_is_read_where_it_has_one_meaning(text):
+    assert Json().parse(text) == {"a": "it is", "b": [1, True, None]}
+
+
+@pytest.mark.parametrize("text", ['{"a": "she said "no" twice"}', "{a: maybe}", "{'a': 'it"])
+def test_json_that_has_no_one_meaning_is_not_guessed(text):
+    with pytest.raises(FormatError):
+        Json().parse(text)

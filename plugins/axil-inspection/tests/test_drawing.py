@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
+from typing import Any
+
 import pytest
 
-from axil import RootGraph
+from axil import Loop, RootGraph
 
 
 def made():
@@ -35,9 +38,39 @@ def test_a_graph_draws_itself_as_a_mermaid_flowchart():
     ]
 
 
+def same(inputs: Any) -> Any:
+    return inputs
+
+
+def test_a_graph_draws_itself_as_an_image_with_a_box_for_each_loop():
+    graph = RootGraph("review")
+    loop = graph.create_node(Loop, name="again", max_iterations=2)
+    loop.create_node(same, name="write")
+    loop.edge_from_controller("write", ["text"])
+    loop.edge_to_controller("write", ["text"])
+    graph.create_node(same, name="publish")
+    graph.edge_from_entry(loop, ["text"])
+    graph.create_edge(loop, "publish", {"text": 'a <b> & "c"'}, when=same)
+    graph.edge_to_exit("publish", ["text"])
+    image = ET.fromstring(graph.build().draw("svg"))
+    name = "{http://www.w3.org/2000/svg}"
+    words = ["".join(text.itertext()) for text in image.iter(f"{name}text")]
+    assert {"again", "controller", "write", "publish", "input", "output"} <= set(words)
+    assert any(text.startswith("cycle(controller,write)") for text in words)
+    assert len([p for p in image.iter(f"{name}path") if p.get("class") == "e"]) == 7
+    wide, high = (int(image.attrib[side]) for side in ("width", "height"))
+    boxes = [
+        [int(box.attrib[side]) for side in ("x", "y", "width", "height")]
+        for box in image.iter(f"{name}rect")
+        if "class" in box.attrib
+    ]
+    assert all(x >= 0 and x + w <= wide and y + h <= high for x, y, w, h in boxes)
+    assert graph.draw("svg") == graph.draw("svg")
+
+
 def test_a_format_that_is_none_is_an_error():
     with pytest.raises(ValueError, match="expected one of text, mermaid"):
-        made().build().draw("svg")
+        made().build().draw("png")
 
 
 def test_a_notebook_is_given_the_picture_by_media_type():
@@ -47,6 +80,7 @@ def test_a_notebook_is_given_the_picture_by_media_type():
         "text/plain": graph.draw(),
         "text/markdown": f"```mermaid\n{flowchart}\n```",
         "text/vnd.mermaid": flowchart,
+        "image/svg+xml": graph.draw("svg"),
     }
 
 

@@ -73,7 +73,7 @@ def properties(function: Any) -> dict[str, Any]:
 
 def test_every_kind_of_annotation_is_described():
     tool = tool_of(everything)
-    assert (tool.name, tool.description) == ("everything", "Do everything.")
+    assert (tool.name, tool.description) == ("everything", "Do everything.\n\nReturns: text")
     shown = tool.parameters["properties"]
     assert shown["a"] == {"type": "integer", "description": "the first, which goes on: here"}
     assert shown["color"]["description"] == "a colour"
@@ -135,11 +135,14 @@ def test_partials_methods_and_callable_objects_are_tools():
 
     assert list(properties(functools.partial(add, 1))) == ["b"]
     assert list(properties(functools.partial(add, b=1))) == ["a"]
-    assert tool_of(functools.partial(add, 1)).description == "Add."
+    assert tool_of(functools.partial(add, 1)).description.startswith("Add.")
     assert asyncio.run(tool_of(functools.partial(add, b=5))({"a": 1})) == "6"
     assert tool_of(Adder().much).name == "much"
     assert asyncio.run(tool_of(Adder().much)({"n": "1.5"})) == "1001.5"
-    assert (tool_of(Adder()).name, tool_of(Adder()).description) == ("Adder", "Adds much.")
+    assert (tool_of(Adder()).name, tool_of(Adder()).description) == (
+        "Adder",
+        "Adds much.\n\nReturns int.",
+    )
     assert asyncio.run(tool_of(Adder())({"n": 1})) == "2"
 
 
@@ -201,15 +204,20 @@ def test_results_are_text_or_json():
 @pytest.mark.parametrize(
     "text",
     [
-        "Sum.\n\nMore.\n\nArgs:\n    a (int): one\n    b: two: three\n      go on\n\nRaises:\n   "
-        " x: no",
+        "Sum.\n\nMore.\n\nArgs:\n    a (int): one\n    b: two: three\n      go on\n\nReturns:\n   "
+        " int: the sum\n\nRaises:\n    x: no",
         "Sum.\n\nMore.\n\nParameters\n----------\na : int\n    one\nb\n    two: three\n    go "
-        "on\n\nReturns\n-------\nint\n    no",
-        "Sum.\n\nMore.\n\n:param int a: one\n:param b: two: three\n    go on\n:returns: no",
+        "on\n\nReturns\n-------\nint:\n    the sum",
+        "Sum.\n\nMore.\n\n:param int a: one\n:param b: two: three\n    go "
+        "on\n:returns: int: the sum",
     ],
 )
 def test_three_ways_of_writing_docstrings_say_the_same(text):
-    assert docstring_of(text) == ("Sum.\n\nMore.", {"a": "one", "b": "two: three go on"})
+    assert docstring_of(text) == (
+        "Sum.\n\nMore.",
+        {"a": "one", "b": "two: three go on"},
+        "int: the sum",
+    )
 
 
 @law
@@ -222,7 +230,7 @@ def test_three_ways_of_writing_docstrings_say_the_same(text):
 def test_any_docstring_can_be_read(text):
     said = docstring_of(text)
     assert isinstance(said.text, str)
-    assert docstring_of(None) == ("", {})
+    assert docstring_of(None) == ("", {}, "")
 
 
 def test_what_begins_with_an_underscore_and_has_a_default_is_the_functions_own():
@@ -244,3 +252,29 @@ def test_a_tool_may_use_what_is_defined_after_it():
     assert tool_of(tool).spec.parameters["required"] == ["n"]
     later = 1
     assert tool(1) == 2
+
+
+def test_the_model_is_given_what_a_tool_returns():
+    def count(word: str) -> dict[str, int] | None:
+        """Count.
+
+        Args:
+            word: which one.
+
+        Returns:
+            how often it stands in each file
+        """
+
+    def add(a: int) -> Annotated[int, "a number"]:
+        """Add."""
+        return a
+
+    def say(text: str) -> str:
+        """Say."""
+        return text
+
+    assert tool_of(count).spec.description == (
+        "Count.\n\nReturns dict[str, int] | None: how often it stands in each file"
+    )
+    assert tool_of(add).description == "Add.\n\nReturns int."
+    assert tool_of(say).description == "Say."

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -410,6 +415,80 @@ def test_the_text_form_of_a_model_shows_no_part_of_its_url_but_the_host():
         repr(OpenAIModel("m", "sk-1", "https://user:word@host.example/v1?key=2"))
         == "OpenAIModel('m', host='host.example')"
     )
+
+
+# -- what is wrong with the address or the key
+
+
+@contextlib.contextmanager
+def serving(status: int, kind: str, body: str) -> Iterator[str]:
+    """A server that answers everything with the same; its address."""
+
+    class Same(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Same)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize("kind", [OpenAIModel, OpenAIResponsesModel])
+def test_a_web_page_in_place_of_a_reply_is_told_at_once(kind):
+    page = "<!doctype html><p>Hello"
+    with (
+        serving(200, "text/html; charset=utf-8", page) as address,
+        pytest.raises(ModelError) as told,
+    ):
+        ask(kind("m", "k", f"{address.replace('//', '//user:word@')}/?key=2"))
+    port = address.rpartition(":")[2]
+    assert f"127.0.0.1:{port} sent a web page, and no reply of a model." in str(told.value)
+    assert f"Check base_url (http://127.0.0.1:{port}/). It is the" in str(told.value)
+    assert not told.value.transient
+
+
+def test_a_key_that_is_refused_is_named_by_its_setting(monkeypatch):
+    body = '{"error": {"message": "the next key is wrong"}}'
+    with serving(401, "application/json", body) as address:
+        monkeypatch.setenv("MY_KEY", "x")
+        with pytest.raises(ModelError) as told:
+            ask(OpenAIModel("m", {"env": "MY_KEY"}, address))
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
+        with pytest.raises(ModelError, match="Check the key: the variable OPENAI_API_KEY, or"):
+            ask(OpenAIModel("m", base_url=address))
+    assert "answered 401: the next key is wrong" in str(told.value)  # the key is no part of it
+    assert "Check the key: api_key ({env: MY_KEY})." in str(told.value)
+
+
+def test_a_wrong_address_is_told_with_what_was_asked_for():
+    page = "<html><body>Not Found</body></html>"
+    with serving(404, "text/html", page) as address, pytest.raises(ModelError) as told:
+        ask(OpenAIModel("small", "k", f"{address}/v2"))
+    assert "answered 404: a web page" in str(told.value)
+    assert f'Check name ("small") and base_url ({address}/v2).' in str(told.value)
+
+
+def test_a_refused_connection_is_told_with_its_port():
+    with socket.socket() as taken:  # bound and not listening: whoever connects is refused
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        model = OpenAIModel("m", "k", f"http://127.0.0.1:{port}/v1", retry={"max_tries": 1})
+        with pytest.raises(ModelError, match=f"to 127.0.0.1:{port} failed: .*Is the service runn"):
+            ask(model)
 
 
 # -- embeddings

@@ -22,6 +22,13 @@ from axil_workspace.process import environment
 from axil_workspace.python_env import PythonEnv
 from axil_workspace.video import Video
 
+
+@pytest.fixture(autouse=True)
+def without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These are about programs as they run without one; axil-sandbox has tests of its own."""
+    monkeypatch.setattr("axil_subprocess.sandbox.find_sandbox", lambda: (None, "none is wanted"))
+
+
 pytestmark = pytest.mark.skipif(
     os.name != "posix", reason="programs run only where limits can be enforced"
 )

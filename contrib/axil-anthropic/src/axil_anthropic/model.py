@@ -109,6 +109,7 @@ class AnthropicModel(Remote):
                 sdk_arguments(self._held(request, asked), parameters_of_sdk(create)),
             )
             async with await create(stream=True, **held) as stream:
+                self.service.checked(stream.response.headers)
                 async for event in stream:
                     heard.hear(event)
             return heard.reply(self.config.prices)

@@ -11,10 +11,11 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, overload
 
 from axil._door import provided
-from axil.builder.workflow import Workflow
+from axil.builder.workflow import S, Workflow
 from axil.compiler.bodies import is_async, parameters_of
 from axil.compiler.nodes import FunctionNode
 from axil.compiler.planner import CompileOptions
@@ -43,6 +44,14 @@ from axil.spec.graph import (
     Use,
     with_usual_wrappers,
 )
+
+if TYPE_CHECKING:
+    from axil.builder.options import EdgeOptions, NodeOptions, RootOptions
+
+N = TypeVar("N")
+M = TypeVar("M")
+Keys = Mapping[str, str] | Sequence[str] | None
+"""The fields that an edge carries, with descriptions or without."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
@@ -140,6 +149,46 @@ class Graph:
 
     # -- making
 
+    @overload
+    def create_node(
+        self,
+        kind: type[N],
+        *args: Any,
+        name: str = ...,
+        pull_keys: Mapping[str, str] | None = ...,
+        push_keys: Mapping[str, str] | None = ...,
+        attributes: Mapping[str, Any] | None = ...,
+        join: str | Use | Join | Mapping[str, Any] | None = ...,
+        merge: Any = ...,
+        lane: str | None = ...,
+        effects: Effects | None = ...,
+        inline: bool = ...,
+        wrappers: Sequence[Any] = ...,
+        **settings: Any,
+    ) -> N: ...
+    @overload
+    def create_node(
+        self,
+        kind: str,
+        *,
+        name: str,
+        pull_keys: Mapping[str, str] | None = ...,
+        push_keys: Mapping[str, str] | None = ...,
+        attributes: Mapping[str, Any] | None = ...,
+        join: str | Use | Join | Mapping[str, Any] | None = ...,
+        merge: Any = ...,
+        lane: str | None = ...,
+        effects: Effects | None = ...,
+        inline: bool = ...,
+        wrappers: Sequence[Any] = ...,
+        **settings: Any,
+    ) -> str: ...
+    @overload
+    def create_node(
+        self, kind: FunctionType | MethodType, **options: Unpack[NodeOptions]
+    ) -> FunctionNode: ...
+    @overload
+    def create_node(self, kind: N, **options: Unpack[NodeOptions]) -> N: ...
     def create_node(
         self,
         kind: Any,
@@ -186,7 +235,7 @@ class Graph:
             raise self.error("AX101", f'a node "{name}" exists already.', "Choose another name.")
         if component is not None and id(component) in self._names:
             message = f'the same object is the node "{self._names[id(component)]}" already.'
-            raise self.error("AX167", message, "Make one object per node.")
+            raise self.error("AX167", message, "Create a new object for each node.")
         if isinstance(component, Graph):
             component.name, component.is_in_loop = name, self.counts_rounds
             component.pull_keys = component.pull_keys if pull_keys is _UNSET else pull_keys
@@ -287,7 +336,7 @@ class Graph:
         self,
         sender: Any,
         receiver: Any,
-        keys: Mapping[str, str] | Sequence[str] | None = None,
+        keys: Keys = None,
         *,
         when: Any = None,
         trigger: bool = True,
@@ -320,7 +369,7 @@ class Graph:
             message = (
                 f"the edge {source}->{target} has more than one of process, formatter, parser."
             )
-            raise self.error("AX169", message, "Let one of them do it all.")
+            raise self.error("AX169", message, "Keep one of them.")
         if carry is not None and any(
             x is not None for x in (keys, when, process, formatter, parser)
         ):
@@ -376,10 +425,8 @@ class Graph:
         self.check_open()
         source = self.end(sender, "sender")
         if is_async(ask):
-            message = f'the router of "{source}" is async; what an edge asks answers at once.'
-            raise self.error(
-                "AX166", message, "Let a node do what waits, and the router ask for its result."
-            )
+            message = f'the router of "{source}" is async; functions of edges must be synchronous.'
+            raise self.error("AX166", message, "Await in a node, and route by its output.")
         ends = [
             EXIT if target == "end" and "end" not in self._specs else self.end(target, "target")
             for target in targets
@@ -401,20 +448,24 @@ class Graph:
             for end, target in zip(ends, targets, strict=True)
         ]
 
-    def edge_from_entry(self, receiver: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+    def edge_from_entry(
+        self, receiver: Any, keys: Keys = None, **more: Unpack[EdgeOptions]
+    ) -> EdgeHandle:
         """Add an edge from the graph's entry."""
         return self.create_edge(ENTRY, receiver, keys, **more)
 
-    def edge_to_exit(self, sender: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+    def edge_to_exit(
+        self, sender: Any, keys: Keys = None, **more: Unpack[EdgeOptions]
+    ) -> EdgeHandle:
         """Add an edge to the graph's exit."""
         return self.create_edge(sender, EXIT, keys, **more)
 
-    def set_cycle_limit(self, entry: Any, rounds: int | None, at_limit: str = "limited") -> None:
+    def set_cycle_limit(
+        self, entry: Any, rounds: int | None, at_limit: Literal["limited", "exit"] = "limited"
+    ) -> None:
         """Limit how often the cycle that is entered at ``entry`` may turn; see ``CycleLimit``."""
         self.check_open()
-        self._cycle_limits[self.end(entry, "entry")] = CycleLimit(
-            rounds=rounds, at_limit=cast("Any", at_limit)
-        )
+        self._cycle_limits[self.end(entry, "entry")] = CycleLimit(rounds=rounds, at_limit=at_limit)
 
     @property
     def nodes(self) -> Mapping[str, Any]:
@@ -588,7 +639,7 @@ class Graph:
                 self.create_edge(*edge)
 
 
-class RootGraph(Graph, Workflow):
+class RootGraph(Graph, Workflow[S]):
     """A graph that can be run.
 
     ``build`` it, then ``invoke``, ``run`` or ``stream`` it, as often and as concurrently as you
@@ -597,12 +648,33 @@ class RootGraph(Graph, Workflow):
 
     root_only = True
 
+    @overload
+    def __init__(
+        self: RootGraph[M], name: str, *, state: type[M], **options: Unpack[RootOptions]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: RootGraph[dict[str, Any]],
+        name: str,
+        *,
+        state: Literal["messages"] | None = ...,
+        **options: Unpack[RootOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: RootGraph[Any], name: str, *, state: Schema, **options: Unpack[RootOptions]
+    ) -> None: ...
     def __init__(self, name: str, **options: Any) -> None:
+        """``options``: as of ``Graph``.
+
+        ``hooks``: a pluggy manager. ``registry``: the components that there are; None: those that
+        are installed.
+        """
         hooks, registry = options.pop("hooks", None), options.pop("registry", None)
         Workflow.__init__(self, None, CompileOptions(hooks=hooks, registry=registry))
         Graph.__init__(self, name, **options)
 
-    def build(self) -> RootGraph:
+    def build(self) -> Self:
         """Compile the graph.
 
         What the check warns of is shown as ``GraphWarning``. Raises: SpecError: all that is wrong

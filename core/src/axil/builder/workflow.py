@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from axil._door import provided
 from axil.compiler.planner import CompileOptions, compile_spec
@@ -27,10 +27,18 @@ from axil.runtime.result import Event, Options, Result
 if TYPE_CHECKING:
     import asyncio
 
+    from typing_extensions import TypeVar, Unpack
+
+    from axil.builder.options import FileOptions, ResumeOptions, RunOptions
     from axil.kernel.plan import Plan
     from axil.runtime.run import Run
     from axil.spec.graph import GraphSpec
     from axil_config.grants import Grants
+    from axil_journals.journal import Journal
+
+    S = TypeVar("S", default=Any)
+else:
+    S = TypeVar("S")
 
 R = TypeVar("R", bound="Run")
 
@@ -42,8 +50,8 @@ an instance of its model.
 """
 
 
-class Workflow:
-    """A spec, compiled on first use."""
+class Workflow(Generic[S]):
+    """A spec, compiled on first use; of ``S`` are the states that its runs end with."""
 
     def __init__(
         self, spec: GraphSpec | None = None, setting: CompileOptions | None = None
@@ -58,7 +66,7 @@ class Workflow:
         self._services = LoopLocal(_Services)
 
     @staticmethod
-    def from_file(path: str | os.PathLike[str], **options: Any) -> Workflow:
+    def from_file(path: str | os.PathLike[str], **options: Unpack[FileOptions]) -> Workflow[Any]:
         """Return the workflow that a file describes, not yet compiled: see ``axil.load``."""
         return provided("axil_files.workflows", "load", wanted="axil.load")(path, **options)
 
@@ -94,7 +102,10 @@ class Workflow:
     # -- running
 
     def start(
-        self, input: RunInput = None, attributes: Mapping[str, Any] | None = None, **options: Any
+        self,
+        input: RunInput | S = None,
+        attributes: Mapping[str, Any] | None = None,
+        **options: Unpack[RunOptions],
     ) -> Run:
         """Return a run, not yet begun: ``await`` it, or ``cancel`` it from elsewhere.
 
@@ -107,7 +118,7 @@ class Workflow:
     def begun(
         self,
         kind: type[R],
-        input: RunInput,
+        input: Any,
         attributes: Mapping[str, Any] | None,
         options: Mapping[str, Any],
     ) -> R:
@@ -174,8 +185,11 @@ class Workflow:
         )
 
     async def run(
-        self, input: RunInput = None, attributes: Mapping[str, Any] | None = None, **options: Any
-    ) -> Result:
+        self,
+        input: RunInput | S = None,
+        attributes: Mapping[str, Any] | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Result[S]:
         """Run to the end.
 
         Args:
@@ -193,8 +207,11 @@ class Workflow:
         return result
 
     def invoke(
-        self, input: RunInput = None, attributes: Mapping[str, Any] | None = None, **options: Any
-    ) -> Result:
+        self,
+        input: RunInput | S = None,
+        attributes: Mapping[str, Any] | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Result[S]:
         """Run to the end and return the result, which unpacks as ``output, attributes``.
 
         The run has an event loop of its own; where one is running already, as in a notebook, also a
@@ -205,13 +222,13 @@ class Workflow:
         """
         from axil.runtime.run import run_blocking
 
-        result: Result = run_blocking(self.run(input, attributes, **options))
+        result: Result[S] = run_blocking(self.run(input, attributes, **options))
         if result.error is not None:
             raise result.error
         return result
 
-    def draw(self, format: Literal["text", "mermaid"] = "text") -> str:
-        """Return a picture of the graph: lines of text, or a mermaid flowchart.
+    def draw(self, format: Literal["text", "mermaid", "svg"] = "text") -> str:
+        """Return a picture of the graph: lines of text, a mermaid flowchart, or an SVG image.
 
         Raises: NotInstalled: axil-inspection, which draws, is not installed; SpecError: the graph
         has no plan.
@@ -227,8 +244,13 @@ class Workflow:
         return picture(self)
 
     async def resume(
-        self, run_id: str, *, journal: Any, answers: Mapping[str, Any] | None = None, **options: Any
-    ) -> Result:
+        self,
+        run_id: str,
+        *,
+        journal: Journal,
+        answers: Mapping[str, Any] | None = None,
+        **options: Unpack[ResumeOptions],
+    ) -> Result[S]:
         """Go on with a run that a journal knows: what is finished is not run again.
 
         Args:
@@ -242,11 +264,11 @@ class Workflow:
 
     async def stream(
         self,
-        input: RunInput = None,
+        input: RunInput | S = None,
         attributes: Mapping[str, Any] | None = None,
         *,
         buffer: int = 1000,
-        **options: Any,
+        **options: Unpack[RunOptions],
     ) -> AsyncIterator[Event]:
         """Yield the events of the same run in the order they happened; the last one is
         ``run_finished`` with the result.

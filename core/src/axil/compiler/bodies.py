@@ -95,18 +95,9 @@ class Plain:
         if len(supplies) == 1 and attributes not in supplies and first_of(call) in supplies:
             (supply,) = supplies.values()
             if mode != "async":
-                self.call = (
-                    _with_state(call, supply.view, read)
-                    if isinstance(supply, _View)
-                    else _with_one(call, supply, read)
-                )
+                self.call = _called_with_one(call, supply, read)
             elif inspect.iscoroutinefunction(call):
-                state = isinstance(supply, _View)
-                self.call = (
-                    _awaited_with_state(call, supply.view, read)
-                    if state
-                    else _awaited_with_one(call, supply, read)
-                )
+                self.call = _awaited_with_one(call, supply, read)
 
     def __call__(self, task: Task, ctx: Any, /) -> Any:
         return self.call(task, ctx)
@@ -143,28 +134,13 @@ class Plain:
         return self._read(result, task, ctx, self._written(given))
 
 
-def _with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
-    """Return the common case, a callable that asks for one thing, in two calls."""
+def _called_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
+    """Return the common case, a callable that asks for one thing, in as few calls as possible."""
+    view = supply.view if isinstance(supply, _View) else None
 
     def body(task: Task, ctx: Any) -> Any:
-        return read(call(supply(task, ctx)), task, ctx, None)
-
-    return body
-
-
-def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
-    """Return the same of a coroutine function."""
-
-    async def body(task: Task, ctx: Any) -> Out:
-        return read(await call(supply(task, ctx)), task, ctx, None)
-
-    return body
-
-
-def _with_state(call: Callable[[Any], Any], view: Callable[[State], Any], read: Read) -> Supply:
-    """Return the most common case, one that asks for the state, without a supply between."""
-
-    def body(task: Task, ctx: Any) -> Any:
+        if view is None:
+            return read(call(supply(task, ctx)), task, ctx, None)
         state = view(task.state)
         result = call(state)
         given = _assigned(state.writes) if type(state) is StateView and state.written else None
@@ -173,12 +149,13 @@ def _with_state(call: Callable[[Any], Any], view: Callable[[State], Any], read: 
     return body
 
 
-def _awaited_with_state(
-    call: Callable[[Any], Any], view: Callable[[State], Any], read: Read
-) -> Supply:
+def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
     """Return the same of a coroutine function."""
+    view = supply.view if isinstance(supply, _View) else None
 
     async def body(task: Task, ctx: Any) -> Out:
+        if view is None:
+            return read(await call(supply(task, ctx)), task, ctx, None)
         state = view(task.state)
         result = await call(state)
         given = _assigned(state.writes) if type(state) is StateView and state.written else None
@@ -301,7 +278,7 @@ def arranged(
     only a name can give; AX163 too many parameters.
     """
     wanted = parameters_of(call)
-    if not wanted and _takes_any(call):
+    if not wanted and any(p.kind is p.VAR_POSITIONAL for p in _described(call)):
         return {STAR: places[0]}
     required = [name for name, is_required in wanted.items() if is_required]
     named = {name: name for name in wanted if name in known}
@@ -339,15 +316,6 @@ def arranged(
 _ALSO = {"input": "inputs"}
 
 
-def _takes_any(call: Callable[..., Any]) -> bool:
-    """Return whether a function takes any arguments by position."""
-    try:
-        signature = inspect.signature(call)
-    except (TypeError, ValueError):
-        return False
-    return any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
-
-
 def _of_one(call: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of ``*args`` as one of one argument."""
 
@@ -371,24 +339,27 @@ def parameters_of(call: Callable[..., Any]) -> dict[str, bool]:
     """Return names of the parameters of ``call`` that can be given by name, and whether each is
     required.
     """
-    found: dict[str, bool] = {}
-    if (code := _code_of(call)) is not None:
-        function = cast("FunctionType", call)
-        given = code.co_argcount - len(function.__defaults__ or ())
-        for position, name in enumerate(code.co_varnames[: code.co_argcount]):
-            found[name] = position < given
-        for name in code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]:
-            found[name] = name not in (function.__kwdefaults__ or ())
-        return found
-    try:
-        signature = inspect.signature(call)
-    except (TypeError, ValueError):
-        return found
-    for parameter in signature.parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        found[parameter.name] = parameter.default is parameter.empty
+    if (code := _code_of(call)) is None:
+        return {
+            p.name: p.default is p.empty
+            for p in _described(call)
+            if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        }
+    function = cast("FunctionType", call)
+    many, by_name = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    given = many - len(function.__defaults__ or ())
+    found = {name: position < given for position, name in enumerate(code.co_varnames[:many])}
+    for name in code.co_varnames[many:by_name]:
+        found[name] = name not in (function.__kwdefaults__ or ())
     return found
+
+
+def _described(call: Callable[..., Any]) -> Collection[inspect.Parameter]:
+    """Return the parameters of a callable; none of one that does not say."""
+    try:
+        return inspect.signature(call).parameters.values()
+    except (TypeError, ValueError):
+        return ()
 
 
 def _code_of(call: Callable[..., Any]) -> CodeType | None:
@@ -407,7 +378,7 @@ def first_of(call: Callable[..., Any]) -> str:
     """Return the first parameter's name, if it can be given by position; else empty."""
     if (code := _code_of(call)) is not None:
         return code.co_varnames[0] if code.co_argcount else ""
-    first = next(iter(inspect.signature(call).parameters.values()), None)
+    first = next(iter(_described(call)), None)
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return first.name if first is not None and first.kind in by_position else ""
 

@@ -24,8 +24,9 @@ from axil.compiler.bodies import (
     is_async,
     is_coroutine_function,
 )
-from axil.compiler.collector import put_off
+from axil.compiler.declared import misread
 from axil.compiler.edges import KINDS, EdgeInput, EdgeParts, OfState, carry_of, filtered
+from axil.compiler.folding import fold
 from axil.compiler.subgraphs import Projection
 from axil.contract.node import NodeContract
 from axil.contract.views import StateView, values_of, without_views
@@ -39,7 +40,6 @@ from axil.errors import (
     did_you_mean,
     format_names,
 )
-from axil.kernel.cycles import fold
 from axil.kernel.joins import GATE, JOINS, Join
 from axil.kernel.plan import Body, Edge, Graph, Merge, Plan, ResolvedNode, Router
 from axil.kernel.scopes import SubgraphBody
@@ -167,7 +167,7 @@ class NodeInfo:
     @property
     def where(self) -> str:
         """Its place in a file, or its name: for messages."""
-        return _where(self.spec.place, f'node "{self.name}"')
+        return self.spec.where
 
     def single(self) -> Plan:
         """Return a plan with just this node, as it is below the wrapper, between ``@entry`` and
@@ -213,11 +213,7 @@ class Compiler:
         self.components: list[Any] = []
 
     def compile(self, spec: GraphSpec) -> Plan:
-        # all that is made here is kept: looking through it again and again finds nothing
-        with put_off():
-            return self._compile(spec)
-
-    def _compile(self, spec: GraphSpec) -> Plan:
+        """Return the plan of a graph and of all graphs inside it. Raises: SpecError."""
         order: list[tuple[_Draft, _Draft | None, str]] = []
         stack: list[tuple[GraphSpec, _Draft | None, str, SubgraphSpec | None]] = [
             (spec, None, "", None)
@@ -285,10 +281,7 @@ class _Draft:
         if spec.migrations:
             self.spec = replace(
                 spec,
-                migrations=planner.attempt(
-                    _where(spec.place, f'graph "{spec.id}"'), self._migrations
-                )
-                or {},
+                migrations=planner.attempt(spec.where, self._migrations) or {},
             )
         found = check(spec)
         if planner.setting.hooks is not None:
@@ -305,14 +298,20 @@ class _Draft:
         is_chat = messages is not None and messages.reducer.name == "append_messages"
         self.chat = "messages" if is_chat else ""
         self.start = planner.attempt(
-            _where(spec.place, f'graph "{spec.id}"'),
+            spec.where,
             lambda: self.schema.check(spec.attributes, whole=True),
         )
         for node in spec.nodes:
-            planner.attempt(
-                _where(node.place, f'node "{node.id}"'), lambda node=node: self._node(node)
-            )
+            planner.attempt(node.where, lambda node=node: self._node(node))
         self.edges = [self._edge(edge) for edge in spec.edges]
+        planner.problems.extend(
+            misread(
+                spec,
+                lambda name: self.kinds[name].component if name in self.kinds else None,
+                ((parts.spec, parts.condition) for parts in self.edges),
+                self.schema.fields if self.schema.closed else None,
+            )
+        )
 
     def _migrations(self) -> dict[int, Any]:
         """From versions to functions.
@@ -348,7 +347,7 @@ class _Draft:
     def _node(self, node: NodeSpec) -> None:
         component = node.body
         if node.use is not None:
-            component = self._component("nodes", node.use, _where(node.place, f'node "{node.id}"'))
+            component = self._component("nodes", node.use, node.where)
         elif not callable(component) and (
             hasattr(component, "provision") or hasattr(component, "close")
         ):
@@ -365,7 +364,7 @@ class _Draft:
 
     def _scope(self, node: NodeSpec, scope: Callable[[str, Any], Any]) -> SubgraphSpec:
         """Return the graph inside a node. What is wrong with the node is said of its place."""
-        where = _where(node.place, f'node "{node.id}"')
+        where = node.where
         for key in ("lane", "effects"):
             if getattr(node, key) is not None:
                 message = f'a graph has no "{key}"; its nodes have.'
@@ -402,7 +401,7 @@ class _Draft:
         made = use.made
         if made is None:
             found = self.planner.setting.resolve(
-                kind, use.type, _where(use.place, otherwise), requires=self.spec.requires
+                kind, use.type, str(use.place or otherwise), requires=self.spec.requires
             )
             where = otherwise if use.place is None else use.place.at("config")
             lenient = bool(self.spec.extras.get("lenient"))
@@ -436,7 +435,7 @@ class _Draft:
                 self.planner.problems.append(
                     Problem(
                         "AX157",
-                        _where(node.place, f'node "{node.id}"'),
+                        node.where,
                         f"{says} is taken by no edge and no field of the state.",
                         "Declare messages as a list with append_messages, or name the fields that "
                         "it writes in push_keys.",
@@ -445,12 +444,14 @@ class _Draft:
                 )
         if not kind.is_node:
             name = node.use.type if node.use else kind.type
-            message = f'"{name}" is no node: it has neither run nor adapted, nor can it be called.'
-            raise PluginContract(message, where=_where(node.place, f'node "{node.id}"'))
+            message = (
+                f'"{name}" is not a node: it has no run and no adapted, and it cannot be called.'
+            )
+            raise PluginContract(message, where=node.where)
         return body_of(kind, rules)
 
     def _wrapped(self, node: NodeSpec, vertex: ResolvedNode) -> ResolvedNode:
-        where = _where(node.place, f'node "{node.id}"')
+        where = node.where
         rules = self.rules.get(node.id) or BodyRules(node=node.id, payload=self.spec.payload)
         for use in reversed(node.wrappers):
             wrapper = self.planner.attempt(
@@ -505,11 +506,11 @@ class _Draft:
             return GATE
         if isinstance(given, str) and given in JOINS:
             return JOINS[given]
-        where = _where(node.place, f'node "{node.id}"')
+        where = node.where
         made = given
         if isinstance(given, (str, Use, Mapping)):
             use = Use.of(cast("Any", given))
-            where = _where(use.place, where)
+            where = str(use.place or where)
             made = self.planner.attempt(where, lambda: self._component("joins", use, where))
             if made is None:
                 return GATE
@@ -521,17 +522,17 @@ class _Draft:
     # -- edges
 
     def _edge(self, edge: EdgeSpec) -> EdgeParts:
-        where = _where(edge.place, f"edge {edge.source}->{edge.target}")
+        where = edge.where
         process = getattr(edge.process, "carry", edge.process)  # of an ``axil.Edge``
         for asked in (edge.condition, process, edge.filter):
             if callable(asked) and is_async(asked):
-                message = "a function on the edge is async; what an edge asks answers at once."
+                message = "a function on the edge is async; functions of edges must be synchronous."
                 self.planner.problems.append(
                     Problem(
                         "AX166",
                         where,
                         message,
-                        "Let a node do what waits, and the edge ask for its result.",
+                        "Await in a node, and test its output on the edge.",
                     )
                 )
 
@@ -595,10 +596,6 @@ class _Draft:
             cycle_limits=spec.cycle_limits,
             components=tuple(self.planner.components) if whole else (),
         )
-
-
-def _where(place: Any, otherwise: str) -> str:
-    return str(place) if place is not None else otherwise
 
 
 def _edge_function(component: Any) -> Any:

@@ -15,8 +15,8 @@ frame began, so that paths that meet can be joined: the union of their writes, e
 ``tokens`` and ``outcomes``: what edges carry, what fires, what a firing comes to. A token carries
 its state, so a node sees exactly what is upstream of it, whatever was fast.
 
-``spec``, ``check``, ``cycles`` and ``plan``: a graph as data, its structural rules, its cycles
-folded into nodes, and the result: integers, tuples and functions.
+``plan``: a graph as the kernel sees it, its cycles folded into nodes: integers, tuples and
+functions. The compiler makes it (``axil.compiler.folding``).
 
 ``joins``: when a node fires. Three are the kernel's own, further ones are plugins.
 

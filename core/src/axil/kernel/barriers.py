@@ -1,5 +1,5 @@
-"""What holds the firings of a machine back: the levels of a round, the waves of a flat cycle, the
-edges that have arrived for an early join.
+"""Barriers, which hold back the firings of a machine: the levels of a round, the waves of a flat
+cycle, the edges that have arrived for an early join.
 """
 
 from __future__ import annotations
@@ -24,16 +24,10 @@ class Barrier:
     def __init__(self, levels: Sequence[tuple[int, int]]) -> None:
         """``levels``: ``Plan.barriers``."""
         self._levels = levels
-        self._full = [nodes for _, nodes in levels]
-        self._could_leave = self._full.copy()
+        self._could_leave = [nodes for _, nodes in levels]
         self._at = 0
         self.held: list[tuple[int, *Due]] = []
         """By level, node and ordinal: a heap."""
-
-    def restart(self) -> None:
-        """Begin another round, with empty slots."""
-        self._could_leave = self._full.copy()
-        self._at = 0
 
     def holds(self, level: int) -> bool:
         """Return whether what is due on ``level`` has to wait."""
@@ -76,7 +70,7 @@ class Turns:
         limit = self._plan.turning.get(due[0])
         if limit is None or limit.rounds is None or limit.at_limit == "limited":
             return False
-        self._held.setdefault(self._plan.unit_of[due[0]], []).append(due)
+        self._held.setdefault(self._plan.nodes[due[0]].unit, []).append(due)
         return True
 
     def is_quiet(self, unit: int, opens: int) -> bool:

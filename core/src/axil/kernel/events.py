@@ -46,11 +46,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from axil.errors import AxilError, LimitReached
-from axil.kernel.cycles import CycleBody
 from axil.kernel.machine import Machine
 from axil.kernel.outcomes import FrameResult, Transition
 from axil.kernel.plan import Plan
-from axil.kernel.scopes import CycleRun, Round
+from axil.kernel.scopes import CycleBody, CycleRun, Round
 from axil.kernel.state import State
 from axil.kernel.tokens import Activation, Task
 

@@ -228,7 +228,8 @@ class Machine:
         """Put a firing's tokens on its out-edges and let everything follow that follows."""
         node = self.plan.nodes[task.node]
         unit = node.unit
-        alone = self._is_alone(len(step.sends))
+        # whether this task is the only path, before and after
+        alone = len(step.sends) == 1 and self._alive == 1 and not self._ended
         self.taken.discard(task)
         self._alive -= 1
         goes_on = False
@@ -265,10 +266,6 @@ class Machine:
                 self._settle()
         else:
             self._die()
-
-    def _is_alone(self, sends: int) -> bool:
-        """Return whether a task that sends so many tokens is the only path, before and after."""
-        return sends == 1 and self._alive == 1 and not self._ended
 
     def give_up_unneeded(self) -> list[Task]:
         """End the paths of firings under way that an early join fired without; return them."""
@@ -403,7 +400,7 @@ class Machine:
         if self._turns is None or not self._turns.hold(due):
             self._due(*due)
 
-    def _place(self, token: Token) -> tuple[bool, int, Ordinal]:
+    def _place(self, token: Token) -> tuple[bool, tuple[int, int], Ordinal]:
         """Return the place of a token at a join; one that waited since an earlier round is
         first.
         """
@@ -590,9 +587,9 @@ class Machine:
         """End a machine with no path alive: what has not fired is skipped, and no edge is asked."""
         opens, fired = self._opens, self.fired
         if 0 in fired:
-            for node, unit in enumerate(self.plan.unit_of):
-                if not fired[node] and opens[unit] >= 0:
-                    self.skips.append(node)
+            for index, node in enumerate(self.plan.nodes):
+                if not fired[index] and opens[node.unit] >= 0:
+                    self.skips.append(index)
         self._opens = [-1] * len(opens)
 
 

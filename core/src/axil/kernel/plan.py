@@ -245,8 +245,6 @@ class Plan:
     """Per unit: ports that are not decided, or edges of an ``each`` node that are open."""
     units: tuple[tuple[int, ...], ...]
     """Nodes of each unit."""
-    unit_of: tuple[int, ...]
-    """The unit of each node."""
     sources: tuple[int, ...]
     """Units that nothing inside leads to: dead from the start unless something comes from outside.
     """

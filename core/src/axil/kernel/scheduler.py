@@ -30,7 +30,6 @@ from operator import itemgetter
 from typing import Any, cast
 
 from axil.errors import AxilError, BodyError, KernelBug, LimitReached, NodeFailed, RunPaused
-from axil.kernel.cycles import CycleBody
 from axil.kernel.events import (
     Command,
     CycleTally,
@@ -48,12 +47,11 @@ from axil.kernel.events import (
 from axil.kernel.machine import Machine, entry_tokens
 from axil.kernel.outcomes import FrameResult, Transition
 from axil.kernel.scopes import (
-    CycleResult,
+    CycleBody,
     CycleRun,
     ScopeRun,
     SubgraphBody,
     SubgraphRun,
-    leaving,
     machine_type,
 )
 from axil.kernel.tokens import (
@@ -516,10 +514,10 @@ class Scheduler:
                 visit: ScopeRun = CycleRun(body, task, node.name, known=known, took=self._took)
                 if not visit.enters(task):
                     return self._record(task, Transition({}, task.state, ()))
-                if visit.is_over:
-                    left = visit.result()
-                    assert isinstance(left, CycleResult)
-                    return self._leave(task, left)
+                if visit.end:
+                    step = visit.result()
+                    assert isinstance(step, Transition)
+                    return self._leave(task, visit, step)
                 if self._known is None or not self._known.done:
                     turning = visit
             else:
@@ -578,8 +576,8 @@ class Scheduler:
         """Record how a round ended, and go on."""
         task, visit = running.task, running.visit
         assert task is not None
-        if self._records and isinstance(visit, CycleRun) and (fact := visit.fact()) is not None:
-            return self._pend(task, RecordRound(visit, fact), self._go_on, running)
+        if self._records and isinstance(visit, CycleRun) and visit.last is not None:
+            return self._pend(task, RecordRound(visit, visit.last), self._go_on, running)
         return self._go_on(running)
 
     def _go_on(self, running: RunningFrame) -> Command | None:
@@ -587,10 +585,8 @@ class Scheduler:
         task, visit = running.task, running.visit
         assert task is not None
         assert visit is not None
-        machine: Machine = task.owner
         try:
-            outcome = visit.result()
-            step = machine.prepare(task, outcome) if isinstance(outcome, Out) else None
+            after = visit.result()
         except LimitReached as limit:
             self.stop(limit)
             return None
@@ -598,22 +594,20 @@ class Scheduler:
             # what a scope hands back was refused: its node has failed
             self._fail(task, error)
             return None
-        if isinstance(outcome, Machine):
-            running.machine, running.over = outcome, False  # the next round
-            outcome.running = running
+        if isinstance(after, Machine):
+            running.machine, running.over = after, False  # the next round
+            after.running = running
             self._notice(running)
             return None
         del self._open[task]
         running.close()
-        if isinstance(outcome, CycleResult):
-            return self._leave(task, outcome)
-        return self._record(task, step or Transition({}, machine.advance(task, {}), ()))
+        return self._leave(task, visit, after)
 
-    def _leave(self, task: Task, left: CycleResult) -> Command | None:
-        machine: Machine = task.owner
-        path = path_of(task.frame, machine.plan.nodes[task.node].name)
-        self.cycles.setdefault(path, CycleTally()).count(left.reason, left.rounds)
-        return self._record(task, leaving(machine, task, left))
+    def _leave(self, task: Task, visit: ScopeRun, step: Transition) -> Command | None:
+        if isinstance(visit, CycleRun):
+            path = path_of(task.frame, visit.name)
+            self.cycles.setdefault(path, CycleTally()).count(visit.end, visit.rounds)
+        return self._record(task, step)
 
     # ------------------------------------------------------------- questions and failures
 

@@ -27,15 +27,13 @@ changes on return; its nodes' own fields go with it unless they are to be kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from axil.errors import CycleError, KernelBug, LimitReached, format_names
-from axil.kernel.cycles import CycleBody, waiting_field
 from axil.kernel.joins import GATE
 from axil.kernel.machine import Machine, Took, entry_tokens
 from axil.kernel.outcomes import Exit, FrameResult, Send, Transition, output_of
-from axil.kernel.plan import Mode, Plan
+from axil.kernel.plan import Edge, Graph, Mode, Plan
 from axil.kernel.state import History, Schema, State
 from axil.kernel.tokens import Changes, Frame, Out, Task, Token, inner_frame
 
@@ -46,17 +44,6 @@ except ImportError:  # that file can be deleted
     pass
 else:
     machine_type = QuickMachine
-
-
-@dataclass(frozen=True, slots=True)
-class CycleResult:
-    """The result of a cycle: its changes, and the tokens that left it."""
-
-    changes: Changes
-    exits: tuple[Exit, ...]
-    reason: str
-    """``exit``, ``natural`` or ``limit``."""
-    rounds: int
 
 
 class Round(NamedTuple):
@@ -77,6 +64,74 @@ class Round(NamedTuple):
 # ---------------------------------------------------------------------- cycles
 
 
+class CycleBody:
+    """A cycle as a node's body, with a plan for each node it can be entered at."""
+
+    mode: Mode = "scope"
+    kind = "cycle"
+
+    def __init__(
+        self,
+        graph: Graph,
+        members: Sequence[int],
+        edges: Sequence[Edge],
+        fold: Callable[[int], Plan],
+    ) -> None:
+        """
+        Args:
+            edges: those that touch one of ``members``, by id.
+            fold: makes the plan of a round from the vertex that it starts at.
+        """
+        self.graph, self.members, self.edges, self._fold = graph, tuple(members), edges, fold
+        self.inside = frozenset(members)
+        self.name = cycle_name([graph.vertices[m].name for m in members])
+        self._bodies: dict[int, Plan] = {}
+        self._waiting: dict[int, dict[int, str]] = {}
+
+    def body(self, entry: int) -> Plan:
+        """Return the plan of a round that starts at vertex ``entry``."""
+        plan = self._bodies.get(entry)
+        if plan is None:
+            plan = self._bodies[entry] = self._fold(entry)
+        return plan
+
+    def waiting(self, entry: int) -> Mapping[int, str]:
+        """Return the data edges whose payloads wait in the state for such a round, with their
+        fields.
+        """
+        waiting = self._waiting.get(entry)
+        if waiting is None:
+            node_of, nodes = self.body(entry).node_of, self.body(entry).nodes
+            waiting = self._waiting[entry] = {
+                e.id: waiting_field(e)
+                for e in self.edges
+                if not e.trigger
+                and e.target in self.inside
+                and not isinstance(nodes[node_of[e.target]].body, CycleBody)
+            }
+        return waiting
+
+    def entrances(self) -> list[Edge]:
+        """Return the edges that lead into the cycle from outside."""
+        return [e for e in self.edges if e.target in self.inside and e.source not in self.inside]
+
+    def __call__(self, task: Task, ctx: Any, /) -> Any:
+        raise KernelBug(f"the body of {self.name} was called; scopes are entered.")
+
+
+def waiting_field(edge: Edge) -> str:
+    """Return the state field in which payloads of a data edge wait until their target takes
+    them.
+    """
+    return f"@edge/{edge.name}"
+
+
+def cycle_name(names: Sequence[str]) -> str:
+    """``cycle(A,B,C)``, or ``cycle(A,B,+7)`` for many: different at each depth of nesting."""
+    shown = list(names) if len(names) <= 3 else [*names[:2], f"+{len(names) - 2}"]
+    return f"cycle({','.join(shown)})"
+
+
 class CycleRun:
     """A cycle, turning."""
 
@@ -90,8 +145,7 @@ class CycleRun:
         took: Took | None = None,
     ) -> None:
         """``known``: rounds that have been recorded. Raises: CycleError."""
-        self.took = took
-        self.cycle, self.name = cycle, name
+        self.cycle, self.task, self.name, self.took = cycle, task, name, took
         self.frame: Frame = inner_frame(task.frame, name, task.ordinal)
         self.ordinal, self.parent = task.ordinal, task.frame
         self.initial = self._initial_of(task)
@@ -102,17 +156,23 @@ class CycleRun:
         self.state = task.state.rooted()
         self.total = History(self.state.schema, keeps=True)
         self._entered = self.state
-        self._data_exits: list[Exit] = []
+        self.data_exits: list[Exit] = []
+        """The tokens that left on data edges in all rounds so far."""
         # whether payloads of data edges wait for this round, or waited for an earlier one
         self._has_data = False
         self.recorder: Any = None
         """Left to whatever records the rounds."""
         self._tokens = [Token(t.edge, t.payload, None, t.ordinal) for t in task.tokens]
-        self._ended: tuple[str, tuple[Exit, ...]] | None = None
-        self._last: Round | None = None
+        self.end = ""
+        """How it ended, as ``Round.end``; empty: it has not. A journal may have the last round and
+        not what followed.
+        """
+        self.last: Round | None = None
+        """The round that ended last, to be recorded before the visit goes on."""
+        self._exits: Sequence[Exit] = ()
         for each in known:
             self._go_on_from(each)
-        if not self.is_over:
+        if not self.end:
             self.machine = self._round()
 
     def _initial_of(self, task: Task) -> int:
@@ -128,11 +188,6 @@ class CycleRun:
             "a round starts at one node.",
             hint="Let one node gather what enters, or send only one of these edges at a time.",
         )
-
-    @property
-    def is_over(self) -> bool:
-        """True if its last round has ended, which a journal may have without the consequences."""
-        return self._ended is not None
 
     def enters(self, task: Task) -> bool:
         """Return whether the initial node's join is satisfied by the edges that entered."""
@@ -210,7 +265,7 @@ class CycleRun:
         else:
             end = "" if back else "natural"
         self._take(changes, state, ended.exits, () if end else ended.returns, end)
-        self._last = Round(self.rounds - 1, changes, ended.exits, () if end else ended.returns, end)
+        self.last = Round(self.rounds - 1, changes, ended.exits, () if end else ended.returns, end)
         if end == "limit" and self.limit.at_limit == "limited":
             raise LimitReached(
                 f"{self.name} turned {self.rounds} times, which is its limit, and had not ended.",
@@ -248,23 +303,26 @@ class CycleRun:
         self.total.note(changes)
         self.state = state
         if exits:
-            self._data_exits.extend(e for e in exits if not e.trigger)
+            self.data_exits.extend(e for e in exits if not e.trigger)
         self._tokens = [Token(r.edge, r.payload, None, r.ordinal) for r in returns if r.trigger]
-        if end:
-            self._ended = (end, (*[e for e in exits if e.trigger], *self._data_exits))
+        self.end, self._exits = end, [e for e in exits if e.trigger]
 
-    def result(self) -> Machine | CycleResult:
-        """Return the next machine to run, or what the visit comes to."""
-        if self._ended is None:
+    def result(self) -> Machine | Transition:
+        """Return the next machine to run, or what the cycle's end does in the scope around it: its
+        changes, and its tokens, edge by edge as they left.
+        """
+        if not self.end:
             self.machine = self._round()
             return self.machine
-        end, exits = self._ended
-        return CycleResult(
-            Changes(self.total.changes),
-            exits if end == "exit" else tuple(self._data_exits),
-            end,
-            self.rounds,
-        )
+        around: Machine = self.task.owner
+        changes = Changes(self.total.changes)
+        left = [*(self._exits if self.end == "exit" else ()), *self.data_exits]
+        arcs = {arc.id: arc for arc in around.plan.nodes[self.task.node].out}
+        sends = [
+            Send(arcs[exit.edge], exit.payload, exit.values)
+            for exit in sorted(left, key=lambda exit: exit.edge)
+        ]
+        return Transition(changes, around.advance(self.task, changes), sends)
 
     def so_far(self, ended: FrameResult | None) -> Changes:
         """Return what the visit has written so far, with what is not taken in of its machine."""
@@ -272,25 +330,13 @@ class CycleRun:
             self.total.note(ended.changes)
         return Changes(self.total.changes)
 
-    def fact(self) -> Round | None:
-        """Return what has to be recorded before the visit goes on."""
-        return self._last
-
-    @property
-    def data_exits(self) -> Sequence[Exit]:
-        """The tokens that left on data edges in all rounds so far."""
-        return self._data_exits
-
     def _go_on_from(self, known: Round) -> None:
         """Take in a round that has been recorded."""
         self.rounds = known.number + 1
         changes, exits = known.changes, known.exits
         if known.total is not None:
-            self.total, self.state, self._data_exits = (
-                History(self.state.schema, keeps=True),
-                self._entered,
-                [],
-            )
+            self.total = History(self.state.schema, keeps=True)
+            self.state, self.data_exits = self._entered, []
             changes, exits = known.total, [*known.kept, *(exit for exit in exits if exit.trigger)]
         self._take(changes, self.state.apply(changes), exits, known.returns, known.end)
 
@@ -339,15 +385,17 @@ class SubgraphRun:
         """See ``CycleRun``."""
         self._ended = ended
 
-    def result(self) -> Out | None:
-        """Return what the visit comes to; None: nothing left it, and nothing was written."""
+    def result(self) -> Transition:
+        """Return what the visit does in the scope around it: where nothing left it, its out-edges
+        are dead, and what its nodes wrote is written.
+        """
         assert self._ended is not None
-        output = output_of(self.body.plan.graph, self._ended)
-        changes = self.so_far(None)
-        # nothing left it: its out-edges are dead, and what its nodes wrote is written
-        if output is None:
-            return Out(None, changes, frozenset()) if changes else None
-        return Out(output, changes)
+        around: Machine = self.task.owner
+        output, changes = output_of(self.body.plan.graph, self._ended), self.so_far(None)
+        if output is None and not changes:
+            return Transition({}, around.advance(self.task, {}), ())
+        to = frozenset[str]() if output is None else None
+        return around.prepare(self.task, Out(output, changes, to))
 
     def so_far(self, ended: FrameResult | None) -> Changes:
         """See ``CycleRun``."""
@@ -367,11 +415,3 @@ def combine_deltas(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Change
     for part in parts:
         history.note(part)
     return Changes(history.changes)
-
-
-def leaving(machine: Machine, task: Task, left: CycleResult) -> Transition:
-    """Return what a cycle's end does in the scope around it, edge by edge as tokens left."""
-    arcs = {arc.id: arc for arc in machine.plan.nodes[task.node].out}
-    exits = sorted(left.exits, key=lambda exit: exit.edge)
-    sends = [Send(arcs[exit.edge], exit.payload, exit.values) for exit in exits]
-    return Transition(left.changes, machine.advance(task, left.changes), sends)

@@ -1,7 +1,7 @@
 """Short ways: they lead where the long ways lead, with fewer steps.
 
 This file can be deleted: then every machine is a plain ``Machine``, every result is the same, and
-runs are slower. ``scopes`` and ``cycles`` look for it, and nothing else knows of it.
+runs are slower. ``scopes`` and the compiler look for it, and nothing else knows of it.
 
 * A *chain*: a node's only edge leads where nothing else is waited for, so the next node is due.
 * A *direct* node: all its edges lead to joins of its scope, which are counted down in one go.
@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from axil.kernel.barriers import Barrier
 from axil.kernel.machine import Machine
 from axil.kernel.outcomes import Transition, blame, sent
 from axil.kernel.plan import BACK, PlanEdge, Port
+from axil.kernel.state import History
 from axil.kernel.tokens import Carried, Changes, Frame, Out, Task, Token, new_tuple
 
 
@@ -68,14 +70,14 @@ class QuickMachine(Machine):
         entry = plan.entry
         assert entry is not None
         self.frame, self.root, self.recorder = frame, state, None
-        self.history.restart()
+        self.history = History(state.schema, keeps=True)
         self._waits, self._opens = [*plan.waits], [*plan.opens]
         if self._arrivals:
             self._arrivals.clear()
             self.unneeded.clear()
-        if self._barrier is not None:
-            self._barrier.restart()
-        unit = plan.unit_of[entry]
+        if plan.barriers:
+            self._barrier = Barrier(plan.barriers)
+        unit = plan.nodes[entry].unit
         self._opens[unit] += 1
         self.fired = bytearray(len(plan.nodes))
         self.fired[entry] = 1

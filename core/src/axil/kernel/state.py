@@ -449,12 +449,6 @@ class History:
         self.writers: dict[str, int] = {}
         self.changes: dict[str, Any] = {}
 
-    def restart(self) -> None:
-        """Begin again: nothing was written."""
-        self.count, self.changes = 0, {}
-        if self.writers:
-            self.writers = {}
-
     def number(self, names: Iterable[str]) -> int:
         """Return number one write of these fields; gives its bit."""
         bit = 1 << self.count

@@ -62,7 +62,7 @@ class Log(Sequence[Any]):
     (Log([1, 2]), Log([1, 2, 3]), Log([1, 2, 4]), 4, 3, True)
     """
 
-    __slots__ = ("_buffer", "_depth", "_prefix", "_seen", "_size")
+    __slots__ = ("_buffer", "_depth", "_index", "_prefix", "_seen", "_size")
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
         self._buffer: list[Any] = list(items)
@@ -70,17 +70,30 @@ class Log(Sequence[Any]):
         self._prefix: Log | None = None
         self._depth = 0
         self._size = self._seen
+        # id -> position, made by `ids`, shared with the buffer
+        self._index: dict[object, int] | None = None
 
     def extended(self, items: Sequence[Any]) -> Log:
         """This log and ``items`` behind it. Cost: O(len(items)), amortised."""
         new = Log.__new__(Log)
-        if self._seen == len(self._buffer):  # this is the tip: the room behind it is unused
+        # this is the tip: the room behind it is unused
+        if self._seen == len(self._buffer):
             self._buffer.extend(items)
-            new._buffer, new._prefix, new._depth = self._buffer, self._prefix, self._depth
+            new._buffer, new._prefix, new._depth, new._index = (
+                self._buffer,
+                self._prefix,
+                self._depth,
+                self._index,
+            )
         elif self._depth < _DEEPEST_PREFIX:
-            new._buffer, new._prefix, new._depth = list(items), self, self._depth + 1
+            new._buffer, new._prefix, new._depth, new._index = (
+                list(items),
+                self,
+                self._depth + 1,
+                None,
+            )
         else:
-            new._buffer, new._prefix, new._depth = [*self.raw(), *items], None, 0
+            new._buffer, new._prefix, new._depth, new._index = [*self.raw(), *items], None, 0, None
         new._seen = len(new._buffer)
         new._size = self._size + len(items)
         return new
@@ -94,6 +107,21 @@ class Log(Sequence[Any]):
             part = part._prefix
         for part in reversed(parts):
             yield from part._buffer[: part._seen]
+
+    def has(self, key: object, key_of: Any) -> bool:
+        """Return whether an item with this key is here. Cost: O(1), amortised, by an index."""
+        part: Log | None = self
+        while part is not None:
+            if part._index is None:
+                part._index = {}
+            done = part._index.get(_INDEXED, 0)
+            for position in range(done, len(part._buffer)):
+                part._index.setdefault(key_of(part._buffer[position]), position)
+            part._index[_INDEXED] = len(part._buffer)
+            if part._index.get(key, part._seen) < part._seen:
+                return True
+            part = part._prefix
+        return False
 
     def _item(self, index: int) -> Any:
         part = self
@@ -141,6 +169,9 @@ class Log(Sequence[Any]):
 
     def __repr__(self) -> str:
         return f"Log({list(self.raw())!r})"
+
+
+_INDEXED = object()  # the key under which an index remembers how far it has read
 
 
 def isolate(value: Any) -> Any:

@@ -96,7 +96,7 @@ class RunLoop:
             self.scheduler.cycles.update(recorder.cycles)
         self._started = observers.firing_started
         executor: Executor = options.executor or LocalExecutor(options.threads, run_id)
-        self.pool = WorkerPool(self.limits, executor, recorder, self)
+        self.pool = WorkerPool(self.limits, executor, recorder, self.scheduler, self)
         self.pool.announce = None if self._started is None else self._announce
         clock: Clock = options.clock or REAL_CLOCK
         progress = Progress(clock, self.meter, self.scheduler.cycles)
@@ -264,17 +264,14 @@ class RunLoop:
     def _report(self) -> None:
         """Tell observers what has happened."""
         reports, heard = self.scheduler.reports, self._heard
-        finished = heard["finished"]
         for kind, activation, node, data in reports:
-            if kind == "finished":
-                # what an observer does to the payload is not seen elsewhere
-                if finished is not None:
-                    finished(activation, node, isolate(data))
-                continue
             call = heard[kind]
             if call is None:
                 continue
-            if kind == "failed":
+            if kind == "finished":
+                # what an observer does to the payload is not seen elsewhere
+                call(activation, node, isolate(data))
+            elif kind == "failed":
                 call(activation, node, data)
             else:
                 call(activation, node)
@@ -310,7 +307,7 @@ class RunLoop:
             self._started(Activation(work.task.frame, work.node.name, work.task.ordinal), "node")
 
     def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
-        """See ``PoolOwner``."""
+        """Take in the outcome or the error of a body, and do what follows from it."""
         scheduler, task = self.scheduler, work.task
         if error is not None:
             self._hear_error(work, error)
@@ -360,14 +357,6 @@ class RunLoop:
             out = Out(outcome.output, outcome.writes)
         self._do(scheduler.finish(task, out))
 
-    def is_dropped(self, task: Task) -> bool:
-        """See ``PoolOwner``."""
-        return self.scheduler.is_dropped(task)
-
-    def depth(self, task: Task) -> int:
-        """See ``PoolOwner``."""
-        return self.scheduler.depth(task)
-
     # ------------------------------------------------------------------ sub-runs of bodies
 
     async def enter(self, task: Task, sub: SubRun) -> SubRunResult:
@@ -409,7 +398,9 @@ class RunLoop:
         self.services.at_home(self.wake)
 
     def wake(self) -> None:
-        """See ``PoolOwner``."""
+        """See to what no worker does: one has broken, no body is at work any more, or there may be
+        room for those that wait for it.
+        """
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 

@@ -22,10 +22,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from axil.contract.context import Context, Executor
-from axil.errors import RunCancelled
 from axil.kernel.plan import Body, PlanNode
 from axil.kernel.tokens import Task
 from axil.runtime.recorder import Recorder
@@ -33,7 +32,9 @@ from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
     from axil.contract.decisions import Outcome
+    from axil.kernel.scheduler import Scheduler
     from axil.runtime.gate import Gate
+    from axil.runtime.loop import RunLoop
 
 log = logging.getLogger("axil")
 
@@ -117,49 +118,8 @@ class Work:
         """The worker that does it; None: none yet."""
 
 
-class PoolOwner(Protocol):
-    """The callbacks of a pool: what it asks of the run that it belongs to."""
-
-    def begin(self, work: Work) -> Awaitable[Any]:
-        """Begin a body."""
-        ...
-
-    def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
-        """Take in its outcome or error, and put what follows from it."""
-        ...
-
-    def is_dropped(self, task: Task) -> bool:
-        """Return whether nothing waits any more for the frame of a task."""
-        ...
-
-    def depth(self, task: Task) -> int:
-        """Return how many frames are around that of a task."""
-        ...
-
-    def wake(self) -> None:
-        """See to what no worker does: one has broken, no body is at work any more, or there may be
-        room for those who wait for it.
-        """
-        ...
-
-
-class _NoOwner:
-    """The owner of a pool whose run has ended: threads that could not be stopped may still call."""
-
-    def begin(self, work: Work) -> Awaitable[Any]:
-        raise RunCancelled("the run has ended")
-
-    def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
-        pass
-
-    def is_dropped(self, task: Task) -> bool:
-        return False
-
-    def depth(self, task: Task) -> int:
-        return 0
-
-    def wake(self) -> None:
-        pass
+def _ignored(*_: Any) -> Any:
+    """Do nothing: the run has ended, and a thread that could not be stopped still calls."""
 
 
 def _is_at_work(task: asyncio.Task[None]) -> bool:
@@ -174,19 +134,25 @@ class WorkerPool:
     """The bodies of one run: those that wait for room, those that are due, and those at work."""
 
     __slots__ = (
-        "_context", "_due", "_idle", "_inside", "_is_roomy", "_is_securing", "_lanes", "_many",
-        "_next", "_recorder", "announce", "broken", "executor", "gate",
-        "is_closed_to_new", "limits", "owner", "refused", "returning",
-        "waiting", "working",
+        "_begin", "_context", "_due", "_hear", "_idle", "_inside", "_is_roomy", "_is_securing",
+        "_lanes", "_many", "_next", "_recorder", "_scheduler", "_wake", "announce", "broken",
+        "executor", "gate", "is_closed_to_new", "limits", "refused", "returning", "waiting",
+        "working",
     )  # fmt: skip
 
     def __init__(
-        self, limits: Limits, executor: Executor, recorder: Recorder | None, owner: PoolOwner
+        self,
+        limits: Limits,
+        executor: Executor,
+        recorder: Recorder | None,
+        scheduler: Scheduler,
+        owner: RunLoop,
     ) -> None:
         """
         Args:
             executor: where bodies run; it is closed with the pool.
             recorder: what it records before a body is due is safe before the body begins.
+            owner: begins bodies, and takes in how they ended.
         """
         self.limits, self.executor = limits, executor
         self.announce: Callable[[Work], None] | None = None
@@ -195,7 +161,8 @@ class WorkerPool:
         """Nothing more is begun."""
         self.broken: BaseException | None = None
         """The error of a worker that is no outcome of a body."""
-        self.owner, self._recorder = owner, recorder
+        self._begin, self._hear, self._wake = owner.begin, owner.hear, owner.wake
+        self._scheduler, self._recorder = scheduler, recorder
         self.gate: Gate | None = None
         """What decides which bodies start, and when; None: room alone."""
         self.refused: deque[tuple[Work, Outcome]] = deque()
@@ -249,7 +216,7 @@ class WorkerPool:
         if self.gate is None:
             self.admit()
         else:  # asked when all that is due is known
-            self.owner.wake()
+            self._wake()
 
     def admit(self) -> None:
         """Make due what there is room for now: bodies that come back from a sub-run first, then
@@ -279,7 +246,7 @@ class WorkerPool:
             if outcome is None:
                 return work
             self.refused.append((work, outcome))
-            self.owner.wake()
+            self._wake()
         return None
 
     def _admit(self, work: Work) -> None:
@@ -352,7 +319,7 @@ class WorkerPool:
                 out: Any = None
                 error: BaseException | None = None
                 try:
-                    out = await self.owner.begin(work)
+                    out = await self._begin(work)
                 except KeyboardInterrupt:
                     raise
                 except BaseException as raised:  # a body may raise anything
@@ -364,11 +331,11 @@ class WorkerPool:
                         self._leave(work)
                 if work.is_left:
                     return
-                self.owner.hear(work, out, error)
+                self._hear(work, out, error)
                 if self.waiting or self.returning:
                     self.admit()
                 if not working:
-                    self.owner.wake()
+                    self._wake()
                 # left behind by the body: the next one is not to find it
                 if me.cancelling() or copy_context() != self._context:
                     break
@@ -388,7 +355,7 @@ class WorkerPool:
         except BaseException as broken:  # noqa: BLE001
             # the recorder failed, or we did, or the process is to end: the run raises it
             self.broken, self.is_closed_to_new = broken, True
-            self.owner.wake()
+            self._wake()
         self.call()
 
     def _leave(self, work: Work) -> None:
@@ -409,7 +376,7 @@ class WorkerPool:
         if self._inside[task] == 1:
             lane = self._lane_of(task)
             self._lanes[lane] = self._lanes.get(lane, 0) - 1
-        self.owner.wake()
+        self._wake()
 
     async def take_room_again(self, task: Task) -> None:
         """Wait for room again after the sub-run has ended, ahead of bodies that have not begun."""
@@ -441,7 +408,7 @@ class WorkerPool:
         """Give up bodies in frames that are no longer awaited: cancel those at work, and begin
         none of the others.
         """
-        is_dropped = self.owner.is_dropped
+        is_dropped = self._scheduler.is_dropped
         for work in [work for work in self.working.values() if is_dropped(work.task)]:
             if work.worker is not None:
                 work.worker.cancel()
@@ -463,7 +430,7 @@ class WorkerPool:
             self._leave(work)
         if not self.working:
             return
-        depth = self.owner.depth
+        depth = self._scheduler.depth
         deepest = max(depth(task) for task in self.working)
         workers = [
             work.worker
@@ -497,7 +464,8 @@ class WorkerPool:
         try:
             await self.executor.close()
         finally:
-            self.owner, self.announce = _NoOwner(), None
+            self._begin = self._hear = self._wake = _ignored
+            self.announce = None
             if self.gate is not None:
                 self.gate.close()
                 self.gate = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from axil.contract.context import Channel, Clock, Question
 from axil.contract.messages import Message
@@ -21,7 +21,16 @@ from axil.spec.graph import Limits
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from typing_extensions import TypeVar
+
     from axil_journals.journal import Journal
+
+    S = TypeVar("S", default=Any)
+else:
+    S = TypeVar("S")
+
+
+_NONE: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,19 +87,19 @@ def _nothing_used() -> RunUsage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """The result of a run.
+class Result(Generic[S]):
+    """The result of a run; of ``S`` is the state that it ended with.
 
     Only ``done`` is a whole result; anything else is partial, and ``error`` says why.
     """
 
     status: Status
     run_id: str
-    output: Any = None
-    """Fields (a dict), the text of the final message, or the final state; None if nothing reached
-    the exit.
+    output: S = _NONE
+    """Fields (a dict), the text of the final message, or the final state; None if the run is not
+    done.
     """
-    state: Any = None
+    state: S = _NONE
     """The final state, as its schema's kind; a dict for attribute graphs."""
     attributes: dict[str, Any] = field(default_factory=dict[str, Any])
     """The final state as a plain dict."""
@@ -117,7 +126,7 @@ class Result:
         """Compare all fields; with a pair: output and attributes, as the result unpacks."""
         if isinstance(other, tuple):
             return (self.output, self.attributes) == other
-        if isinstance(other, Result):
+        if type(other) is type(self):
             return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
         return NotImplemented
 

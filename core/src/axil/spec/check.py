@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from axil.errors import Problem, did_you_mean, format_names
-from axil.kernel.cycles import components, is_cyclic
 from axil.kernel.tokens import ENTRY, EXIT
+from axil.spec.components import components, is_cyclic
 from axil.spec.graph import EdgeSpec, GraphSpec, Place
 
 
@@ -45,7 +45,7 @@ def _names(spec: GraphSpec) -> Iterable[Problem]:
                 "AX101",
                 where,
                 f'two nodes are called "{node.id}".',
-                "Names tell activations apart; rename one.",
+                "Each node needs a name of its own. Rename one.",
             )
         seen.add(node.id)
         if not node.id or node.id.startswith(("@", "#", "cycle(")) or "/" in node.id:
@@ -95,7 +95,7 @@ def _duplicates(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
         if key in seen:
             yield Problem(
                 "AX106",
-                _at(edge.place, f'graph "{spec.id}"'),
+                str(edge.place or spec.where),
                 f"a second edge {edge.source}->{edge.target} says the same as the first.",
                 "Remove one, or tell them apart by group, condition or processor.",
             )
@@ -178,7 +178,7 @@ def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
                 reached.add(target)
                 stack.append(target)
     for node in spec.nodes:
-        where = _at(node.place, f'node "{node.id}"')
+        where = node.where
         if node.id not in touched:
             yield Problem(
                 "AX112", where, "no edge leads to it or from it.", "Connect it, or remove it."
@@ -187,7 +187,7 @@ def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
             yield Problem(
                 "AX113",
                 where,
-                "nothing that starts can reach it; it will never fire.",
+                "no start node leads to it, so it never fires.",
                 "",
                 severity="warning",
             )

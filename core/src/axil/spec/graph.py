@@ -151,6 +151,11 @@ class NodeSpec:
     """
     place: Place | None = None
 
+    @property
+    def where(self) -> str:
+        """Its place in a file, or its name: for messages."""
+        return str(self.place or f'node "{self.id}"')
+
 
 def with_usual_wrappers(own: Sequence[Use], usual: Sequence[Use]) -> tuple[Use, ...]:
     """Return a node's own wrappers, inside the usual ones of its graph; of one type, its own is the
@@ -195,6 +200,11 @@ class EdgeSpec:
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Plain data that the kernel carries and does not read: ``description``."""
     place: Place | None = None
+
+    @property
+    def where(self) -> str:
+        """Its place in a file, or its ends: for messages."""
+        return str(self.place or f"edge {self.source}->{self.target}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,6 +313,11 @@ class GraphSpec:
     ``log_level``; and ``SURROUNDINGS``.
     """
     place: Place | None = None
+
+    @property
+    def where(self) -> str:
+        """Its place in a file, or its name: for messages."""
+        return str(self.place or f'graph "{self.id}"')
 
     def whole_schema(self) -> Schema:
         """Return the schema of the state, with the fields that ``extras`` calls growing."""

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from axil import Out, run_sync
 from axil.plugin import Attributes, Body, BodyRules, Task, as_body, pushed_fields
 from axil_agent.alone import Alone
+from axil_agent.commands import commanded
 from axil_agent.context import (
     ContextPolicy,
     active_tools,
@@ -26,7 +27,7 @@ from axil_agent.context import (
     passive_context,
     query_text,
 )
-from axil_agent.converse import Answer, Manner, think
+from axil_agent.converse import Answer, Manner, OnReply, think
 from axil_agent.errors import PromptError, WiringError
 from axil_agent.formatters import pair_of
 from axil_agent.history import is_chat_memory
@@ -102,6 +103,7 @@ class Agent:
         thinking: Any = None,
         max_turns: int = 10,
         max_repairs: int = 2,
+        on_reply: OnReply | None = None,
         name: str = "",
     ) -> None:
         """Describe the agent; no connection is made.
@@ -112,7 +114,8 @@ class Agent:
             instructions: the system prompt; a list is joined by newlines.
             prompt_template: the message; a mapping makes a titled part of each entry.
             formatters: one, or ``[in, out]``: objects or names. Usual: paragraph in, JSON out.
-            tools: functions, ``Tool``s, toolsets, names of installed tools.
+            tools: functions, ``Tool``s, toolsets, names of installed tools; agents, each of them a
+                tool that is sent a message.
             memories, retrievers: context providers, or names of installed ones; a memory with
                 ``insert`` receives each step, a ``HistoryMemory`` remembers.
             model_settings: handed to the model; those with well-known ranges are checked.
@@ -127,6 +130,8 @@ class Agent:
                 several.
             max_turns: how often the model may ask for tools.
             max_repairs: how often a reply that cannot be read is shown its fault and asked again.
+            on_reply: called with each reply of the model, those that ask for tools included, and
+                the messages that it answers; a reply that it returns takes its place.
         """
         self.name = name
         self.role_name = role_name
@@ -139,7 +144,7 @@ class Agent:
         )
         self.model_settings = checked_settings(model_settings)
         self.output_type, self.policy = output_type, context or ContextPolicy()
-        self.max_turns, self.max_repairs = max_turns, max_repairs
+        self.max_turns, self.max_repairs, self.on_reply = max_turns, max_repairs, on_reply
         self.approve, self.approval = tuple(approve), approval
         self.thinking: list[Any] = listed_or_one(thinking)
         self._model = Chosen(model)
@@ -157,7 +162,7 @@ class Agent:
         self._pair: tuple[Formatter, Formatter] | None = None
         self._wiring = Wiring(node=name)
         self._setting: Any = None
-        self._chat = ""
+        self._chat, self._in_messages = "", False
         self.owned: list[Any] = []
         """What was made for this agent from names, and is closed with it."""
 
@@ -174,9 +179,18 @@ class Agent:
         """The tools as they were given; those given by name are made by ``build``."""
         return self._tools
 
+    @property
+    def gives(self) -> list[str] | None:
+        """The fields of its output, where they are declared."""
+        return None if self.output_type is None else list(self.output_type.model_fields)
+
     def add_memory(self, memory: Any) -> None:
         """Add a memory; before the graph is built."""
         self._memories.append(memory)
+
+    def add_tool(self, tool: Any) -> None:
+        """Add a tool; before the graph is built."""
+        self._tools.append(tool)
 
     def add_retriever(self, retriever: Any) -> None:
         """Add a retriever; before the graph is built."""
@@ -201,7 +215,7 @@ class Agent:
         )
         self.check(self._wiring)
         _ = self.pair
-        self._chat = rules.chat
+        self._chat, self._in_messages = rules.chat, rules.payload == "messages"
         if self.talks:
             from axil_agent.nodes import talking  # it makes agents of files
 
@@ -217,7 +231,9 @@ class Agent:
         if wiring.node and self._model.where == "model":
             self._model.where = f'node "{wiring.node}", model'
         self._model.check(self._setting)
-        self.known_tools()
+        for tool in self.known_tools():
+            if hasattr(tool, "bind"):
+                tool.bind(self._setting)
         _ = self.providers
         if self.output_type is not None:
             missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
@@ -424,10 +440,12 @@ class Agent:
 
     @property
     def talks(self) -> bool:
-        """True if it does nothing but take part in the conversation that a typed state holds."""
+        """True if it does nothing but take part in a conversation: that of a typed state, or of a
+        graph whose edges carry messages.
+        """
         style = self.style
         return bool(
-            self._chat
+            (self._chat or self._in_messages)
             and style.template is None
             and self._formatters is None
             and self.output_type is None
@@ -476,6 +494,7 @@ class Agent:
             max_turns=self.max_turns,
             max_repairs=self.max_repairs,
             where=f'node "{wiring.node}"' if wiring.node else "",
+            on_reply=self.on_reply,
         )
 
     async def _all_tools(self, ctx: Any) -> list[Tool]:
@@ -489,8 +508,12 @@ class Agent:
 
         Raises: as ``resolve`` and ``make_component``.
         """
+        from axil_agent.delegate import AgentTool  # it holds agents
+
         for number, given in enumerate(self._tools):
-            if isinstance(given, (str, Mapping)):
+            if isinstance(given, Agent):
+                self._tools[number] = AgentTool(given)
+            elif isinstance(given, (str, Mapping)):
                 self._tools[number] = made = _installed("tools", cast("Any", given), self._setting)
                 self.owned.append(made)
         return self._tools
@@ -566,8 +589,10 @@ class _Firing:
             if chat and chat not in shared:
                 reply: Message = {"role": "assistant", "content": answer.text}
                 shared[chat] = plain_data([*answer.acted, reply])
-            return Out({}, {**{name: fields[name] for name in names if name in fields}, **shared})
-        return Out(fields, {**pushed_fields(self.rules, fields, task.state, attributes), **shared})
+            delta = {name: fields[name] for name in names if name in fields}
+            return commanded(Out({}, {**delta, **shared}), self.rules, ctx, task)
+        delta = pushed_fields(self.rules, fields, task.state, attributes)
+        return commanded(Out(fields, {**delta, **shared}), self.rules, ctx, task)
 
 
 def _with_edges(error: PromptError, task: Task) -> PromptError:

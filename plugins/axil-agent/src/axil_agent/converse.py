@@ -13,17 +13,20 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Annotated, Any, Protocol, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from axil import LimitReached
 from axil.driver import Pause
 from axil.plugin import Hold, RunError, did_you_mean, format_names
 from axil_agent.approval import Verdict, verdict
 from axil_agent.asker import asked_by
+from axil_agent.commands import plain_command, take_command
 from axil_agent.errors import ReplyError, TurnLimit
 from axil_models import (
+    Command,
     Formatter,
     Message,
     Model,
@@ -57,6 +60,12 @@ class Stage(Protocol):
     ) -> Hold: ...
 
 
+OnReply = Callable[[Reply, Sequence[Message]], Reply | None]
+"""Called with each reply of a model and the messages it answers; a reply that it returns takes its
+place, and what it raises fails the node.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
     """The settings of a conversation."""
@@ -74,6 +83,7 @@ class Manner:
     max_turns: int = 10
     max_repairs: int = 2
     where: str = ""
+    on_reply: OnReply | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +97,74 @@ class Answer:
     """The calls of tools before it, with their results."""
 
 
-async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
+class _Shown:
+    """What was shown of one reply: chunks counted, and of a structured one its fields as far as
+    they are whole and fit.
+    """
+
+    def __init__(self, emit: Callable[[Any], None], output: type[BaseModel] | None) -> None:
+        self._emit, self._output = emit, output
+        self._text = ""
+        self._fields: dict[str, Any] = {}
+        self.count = 0
+
+    def __call__(self, chunk: Any, /) -> None:
+        """Show a chunk, and the fields that it completes."""
+        self._emit(chunk)
+        self.count += 1
+        given: Mapping[str, Any] = (
+            cast("Mapping[str, Any]", chunk) if isinstance(chunk, Mapping) else {}
+        )
+        if given.get("kind") == "reset":
+            self._text, self._fields, self.count = "", {}, 0
+        elif self._output is not None and given.get("kind") == "text":
+            self._text += str(given.get("text"))
+            found = partial_fields(self._text, self._output)
+            if found != self._fields:
+                self._fields = found
+                self._emit({"kind": "output", "fields": found})
+                self.count += 1
+
+    def take_back(self) -> None:
+        """Say that what was shown does not count."""
+        if self.count:
+            self._emit({"kind": "reset", "chunks": self.count})
+
+
+def partial_fields(text: str, output: type[BaseModel]) -> dict[str, Any]:
+    """Return the fields of a reply that has not ended yet: those that are there and fit.
+
+    >>> from pydantic import create_model
+    >>> kind = create_model("M", n=(int, ...), words=(list[str], ...))
+    >>> partial_fields('{"n": 3, "words": ["a", "b', kind)
+    {'n': 3, 'words': ['a']}
+    """
+    start = text.find("{")
+    if start < 0:
+        return {}
+    try:
+        given = from_json(text[start:], allow_partial=True)
+    except ValueError:
+        return {}
+    found: dict[str, Any] = {}
+    there: Mapping[str, Any] = (
+        cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
+    )
+    for name, info in output.model_fields.items():
+        if name in there:
+            try:
+                annotated: Any = Annotated[cast("Any", info.annotation), info]
+                kind = TypeAdapter[Any](annotated)
+                value = kind.validate_python(there[name])
+                found[name] = kind.dump_python(value, mode="json")
+            except ValidationError:
+                continue
+    return found
+
+
+async def think(
+    model: Model, request: Request, ctx: Stage, name: str, emit: Callable[[Any], None] | None = None
+) -> Reply:
     """Return one model call: recorded as the step ``name``; what it may use is reserved before,
     what it used counted after.
 
@@ -106,7 +183,7 @@ async def think(model: Model, request: Request, ctx: Stage, name: str) -> Reply:
             output_tokens=longest(request),
         ) as hold:
             with on_clock(getattr(ctx, "clock", None)), asked_by(ctx, name):
-                reply: Any = await model.reply(asked, ctx.emit)
+                reply: Any = await model.reply(asked, emit or ctx.emit)
             if not isinstance(reply, Reply):
                 raise ModelContract(
                     "AX654", f"the model gave a {type(reply).__name__}, not a Reply."
@@ -195,7 +272,11 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
         request = Request(
             messages=list(texts), tools=specs, settings=dict(settings), output=manner.structure
         )
-        reply = await think(manner.model, request, ctx, f"model:{calls}")
+        shown = _Shown(ctx.emit, manner.output)
+        reply = await think(manner.model, request, ctx, f"model:{calls}", shown)
+        on_reply = manner.on_reply
+        if on_reply is not None:
+            reply = on_reply(reply, request.messages) or reply
         if reply.tool_calls:
             turns += 1
             if turns > manner.max_turns:
@@ -240,6 +321,7 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
                     manner.where,
                 ) from error
             repairs += 1
+            shown.take_back()
             texts += [
                 reply.message(),
                 {
@@ -283,7 +365,7 @@ async def act(
     calls: Sequence[ToolCall], tools: Mapping[str, Tool], ctx: Stage, turn: int
 ) -> list[Message]:
     """Return the messages with the results of ``calls``, in their order."""
-    results: list[Any] = [""] * len(calls)
+    results: list[dict[str, Any]] = [{}] * len(calls)
     pauses: list[Pause] = []
 
     async def do(at: int) -> None:
@@ -309,8 +391,11 @@ async def act(
         await do(at)
     if pauses:
         raise Pause(*(question for pause in pauses for question in pause.questions))
+    for result in results:
+        if "command" in result:
+            take_command(result["command"], ctx)
     return [
-        {"role": "tool", "name": call.name, "content": result, "tool_call_id": call.id}
+        {"role": "tool", "name": call.name, "content": result["content"], "tool_call_id": call.id}
         for call, result in zip(calls, results, strict=True)
     ]
 
@@ -324,7 +409,7 @@ def _is_in_turn(tool: Tool) -> bool:
 
 async def _result(
     call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: str
-) -> str | list[dict[str, Any]]:
+) -> dict[str, Any]:
     tool = tools.get(call.name)
     ctx.emit(
         {"kind": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.arguments)}
@@ -348,10 +433,12 @@ async def _result(
         if answer.refusal:
             return _failed(answer.refusal)
         try:
-            content = await tool(answer.arguments, ctx)
+            given = await tool(answer.arguments, ctx)
+            content = result_of(given.text) if isinstance(given, Command) else given
             return {
                 "content": _as_edited(answer.arguments, content) if answer.is_edited else content,
                 "failed": False,
+                **({"command": plain_command(given)} if isinstance(given, Command) else {}),
             }
         except Refused as error:
             return _failed(f"wrong arguments: {error}")
@@ -381,7 +468,7 @@ async def _result(
             result = {"content": result_of(result), "failed": False}
     data = cast("dict[str, Any]", result)
     ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **data})
-    return data["content"]
+    return data
 
 
 def _as_edited(

@@ -29,11 +29,13 @@ from axil.plugin import (
     refers_to,
 )
 from axil_agent.agent import Agent, DynamicAgent
+from axil_agent.commands import commanded
 from axil_agent.context import passive_context
 from axil_agent.errors import PromptError
 from axil_agent.formatters import DEFAULT
 from axil_agent.history import HistoryMemory
 from axil_agent.human import HumanNode
+from axil_agent.outputs import Output, OutputField, described, output_type
 from axil_agent.prompt import Wiring
 from axil_agent.sharing import shared_delta
 from axil_agent.switch import AgentSwitch
@@ -105,9 +107,10 @@ class AgentConfig(_Modelled):
     prompt_template: str | list[str] | dict[str, str] | None = Field(
         None, description="The message, with places for fields: {topic}."
     )
-    output: dict[str, str] = Field(
-        default_factory=dict[str, str],
-        description="Fields that a reply has to have, with descriptions.",
+    output: Output = Field(
+        default_factory=dict[str, "str | OutputField"],
+        description="Fields that a reply has to have: descriptions, or {type, description, enum, "
+        "…}; or the import path of a pydantic model.",
     )
     formatters: Use | list[Use] | None = Field(
         None,
@@ -125,7 +128,7 @@ class AgentConfig(_Modelled):
     )
     approve_within: float | str | None = Field(
         None,
-        description="How long there is for it: "
+        description="The time for an answer: "
         'seconds, or "15m", "2h 30m", "3 days"; without it for ever.',
     )
     approve_late: Literal["allow", "deny", "fail"] = Field(
@@ -144,13 +147,13 @@ class AgentConfig(_Modelled):
     )
     model_settings: dict[str, Any] = Field(
         default_factory=dict[str, Any],
-        description="Handed to the model: temperature, max_tokens, …; "
+        description="Passed to the model: temperature, max_tokens, …; "
         "those with known ranges are checked.",
     )
     params: dict[str, Any] = Field(
         default_factory=dict[str, Any], description="The same, as DevAll files write it."
     )
-    role_name: str = Field("", description="Who the agent is; without it its node's name.")
+    role_name: str = Field("", description="The agent's role; without it, its node's name.")
     hide_unused_fields: bool = Field(
         False, description="Leave fields without a place in the template out of the prompt."
     )
@@ -240,6 +243,7 @@ class AgentNode:
 
     def __init__(self, config: AgentConfig) -> None:
         self.config: Any = config
+        self._output: dict[str, str] = {}
         self._edges: Sequence[Any] = ()
         self._setting: Any = None
         self.agent: Agent | None = None
@@ -256,6 +260,11 @@ class AgentNode:
         """
         parts = Parts(self._setting)
         settings = self.config.settings(parts)
+        model = parts.attempt(
+            lambda: output_type(self.config.output, self._setting, parts.where("output"))
+        )
+        settings["output_type"] = model
+        self._output = described(self.config.output, model)
         if self.config.formatters is None and not self._is_asked_for_fields():
             settings["formatters"] = [DEFAULT[0], _Text()]  # the reply is a text
             settings["titles"] = {"fields": None, **settings["titles"]}
@@ -265,7 +274,7 @@ class AgentNode:
         self.agent = agent
         agent.owned += [*settings["tools"], *agent.providers]
         agent.name = rules.node
-        agent.bind([*self._edges, _Asked(self.config.output)], self._setting)
+        agent.bind([*self._edges, _Asked(self._output)], self._setting)
         agent.asks_at(
             parts.place("model") if self.config.model is not None else parts.where("provider")
         )
@@ -279,7 +288,12 @@ class AgentNode:
             raise parts.error()
         if in_fields:
             return agent.adapted(replace(rules, pull=rules.pull or {}, push=rules.push or {}))
-        return as_body(_Chat(agent, rules.node, self.config.input_mode, rules.chat).run, rules)
+        return as_body(_Chat(agent, rules, self.config.input_mode).run, rules)
+
+    @property
+    def gives(self) -> set[str] | None:
+        """The fields of its output, where they are declared."""
+        return {*self._output, *Wiring.carried(self._edges)} if self._output else None
 
     def _is_asked_for_fields(self) -> bool:
         return bool(self.config.output or Wiring.carried(self._edges))
@@ -340,15 +354,15 @@ class _Asked:
 
 def talking(agent: Agent, rules: BodyRules) -> Any:
     """Return the body of an agent that takes part in the conversation of a typed state."""
-    return _Chat(agent, rules.node, "messages", rules.chat).run
+    return _Chat(agent, rules, "messages").run
 
 
 class _Chat:
     """An agent that speaks in messages."""
 
-    def __init__(self, agent: Agent, node: str, mode: str, chat: str = "") -> None:
-        """``chat``: the field of a typed state that holds the conversation."""
-        self.agent, self.node, self.mode, self.chat = agent, node, mode, chat
+    def __init__(self, agent: Agent, rules: BodyRules, mode: str) -> None:
+        self.agent, self.rules, self.mode = agent, rules, mode
+        self.node, self.chat = rules.node, rules.chat
 
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, wiring = self.agent, Wiring(node=self.node)
@@ -394,7 +408,7 @@ class _Chat:
         delta = shared_delta(ctx, task)
         if self.chat and self.chat not in delta:
             delta[self.chat] = plain_data([*answer.acted, reply])
-        return Out([reply], delta)
+        return commanded(Out([reply], delta), self.rules, ctx, task)
 
 
 def _told(given: Message) -> Message:
@@ -527,7 +541,7 @@ class HumanFormConfig(_Settings):
     )
     within: float | str | None = Field(
         None,
-        description='How long there is for each question: seconds, or "15m", "2h 30m", "3 days"; '
+        description='The time to answer each question: seconds, or "15m", "2h 30m", "3 days"; '
         "without it for ever.",
     )
     defaults: dict[str, Any] = Field(

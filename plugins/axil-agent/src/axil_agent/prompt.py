@@ -11,14 +11,14 @@ from axil_agent.errors import WiringError
 from axil_agent.template import joined, places, rendered
 from axil_models import Formatter, Message, Part, PartNumbers, as_text, with_labels, without_titles
 
-ABOUT = "WHAT THE FIELDS ARE"
+ABOUT = "About the fields"
 """The title of the descriptions of what an agent pulls."""
 
 TITLES: Mapping[str, str | None] = {
-    "message": "MESSAGE TO YOU",
-    "format": "RESPONSE FORMAT REQUIREMENTS",
-    "fields": "REQUIRED OUTPUT FIELDS AND THEIR DESCRIPTIONS",
-    "context": "CONTEXT",
+    "message": "Message",
+    "format": "Response format",
+    "fields": "Response fields",
+    "context": "Context",
 }
 """The parts of a user prompt and their titles.
 

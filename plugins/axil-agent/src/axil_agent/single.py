@@ -14,9 +14,11 @@ from typing import Any, cast
 from axil import run_sync
 from axil_agent.agent import Agent
 from axil_agent.alone import Alone
+from axil_agent.converse import think
+from axil_agent.models import Chosen
 from axil_agent.prompt import Wiring
 from axil_agent.sharing import shared_values
-from axil_models import plain_data
+from axil_models import Message, Reply, Request, Structure, checked_settings, plain_data
 
 
 class _Conversation:
@@ -58,6 +60,37 @@ _inside: ContextVar[frozenset[_Conversation]] = ContextVar(
     "axil_agent_conversations", default=frozenset()
 )
 """Conversations of which a turn is under way here."""
+
+
+async def ask(
+    model: Any,
+    prompt: str | Sequence[Message],
+    *,
+    ctx: Any = None,
+    settings: Mapping[str, Any] | None = None,
+    output: Structure | None = None,
+    name: str = "ask",
+) -> Reply:
+    """Return what a model replies, asked outside an agent; ``models_through`` holds. Several are
+    asked by ``asyncio.gather``.
+
+    Args:
+        model: as of ``Agent``.
+        prompt: the user's message, or a conversation.
+        ctx: the context of a firing: the call is then a step ``name`` of its run, recorded and
+            counted. Names of calls of one firing differ.
+        output: the form that the reply has to have.
+    Raises: ModelContract (AX654, AX666); and what the model raises.
+    """
+    chosen = Chosen(model, "ask")
+    messages: Sequence[Message] = (
+        [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+    )
+    request = Request(messages=messages, settings=checked_settings(settings), output=output)
+    try:
+        return await think(await chosen.ready(), request, ctx or Alone(), f"{name}:model")
+    finally:
+        await chosen.close()
 
 
 class SingleAgent(Agent):

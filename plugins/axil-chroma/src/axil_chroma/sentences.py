@@ -77,7 +77,7 @@ class SentenceEmbedder:
 
     def _loaded(self) -> Any:
         if not self.config.allow_downloads and not Path(self.config.model).is_dir():
-            message = f'"{self.config.model}" is no folder, and nothing is downloaded.'
+            message = f'"{self.config.model}" is not a folder, and downloads are not allowed.'
             raise ContextError(
                 "AX913", message, "Give the folder of a model, or set allow_downloads."
             )

@@ -43,7 +43,7 @@ class Place(ProviderSettings):
     )
     host: str = Field("", description="Or a server (chroma run), for many.")
     port: int = Field(8000, ge=1, le=65535, description="The server's.")
-    ssl: bool = Field(False, description="Speak to the server by TLS.")
+    ssl: bool = Field(False, description="Connect to the server by TLS.")
     token: Secret | None = Field(
         None, description="What the server asks for, as a bearer token: {env: NAME} or ${NAME}."
     )

@@ -118,7 +118,7 @@ class Run:
             "--thread",
             metavar="NAME",
             default="",
-            help="go on with the conversation NAME, where its last run left it",
+            help="continue the conversation NAME",
         )
         ways_of_watching(parser)
 

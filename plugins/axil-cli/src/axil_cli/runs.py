@@ -85,10 +85,10 @@ class Runs:
             "--status",
             action="append",
             default=[],
-            help="only those that ended so; may be repeated",
+            help="only those with this status; may be repeated",
         )
         listing.add_argument(
-            "--limit", type=int, default=30, metavar="N", help="so many at most; 0: all"
+            "--limit", type=int, default=30, metavar="N", help="the most that are shown; 0: all"
         )
         showing = one(
             "show", "a run in short: its nodes, what they used, what it waits for; or step by step"
@@ -102,7 +102,7 @@ class Runs:
             "--at",
             type=int,
             metavar="N",
-            help="where the run stood after step N: its state, and what came next",
+            help="the run after step N: its state, and the next steps",
         )
         allowing(showing)
         for name, help in (
@@ -124,13 +124,13 @@ class Runs:
             which.add_argument(
                 "--current",
                 action="store_true",
-                help="go on with the files as they are now, where the graph is the same",
+                help="resume with today's files, if the graph is the same",
             )
             which.add_argument(
                 "--migrate",
                 action="store_true",
-                help="go on with files and plugins as they are now, "
-                "whatever changed: the run is theirs then",
+                help="resume with today's files and plugins, whatever has changed, "
+                "and keep them for this run",
             )
         forking = one(
             "fork", "branch off: a new run that has done what a run had done up to a step"
@@ -138,12 +138,12 @@ class Runs:
         forking.add_argument("run", metavar="RUN")
         forking.add_argument("--at", type=int, metavar="N", help="up to step N; without it all")
         forking.add_argument(
-            "--as", dest="new", metavar="ID", default="", help="what the new run is called"
+            "--as", dest="new", metavar="ID", default="", help="the new run's name"
         )
         forking.add_argument(
             "--current",
             action="store_true",
-            help="with the files as they are now: another prompt, other edges, other code",
+            help="with today's files: another prompt, other edges, other code",
         )
         forking.add_argument(
             "--input", metavar="TEXT", help="with another input; without --at from the beginning"
@@ -191,14 +191,14 @@ class Runs:
             "--status",
             action="append",
             default=[],
-            help="those that ended so; done. May be repeated",
+            help="those with this status; done. May be repeated",
         )
-        pruning.add_argument("--dry-run", action="store_true", help="say which, and forget none")
+        pruning.add_argument("--dry-run", action="store_true", help="print which, and delete none")
         healing = one("doctor", "look for damage")
         healing.add_argument(
             "--cut",
             metavar="RUN",
-            help="drop what follows the damage in RUN, so that it goes on from there",
+            help="drop the entries behind the damage in RUN, so that it can be resumed",
         )
 
     def run(self, options: argparse.Namespace, session: Session) -> int:

@@ -23,7 +23,8 @@ class Show:
     """Draw a workflow with its loops folded.
 
     text: one line a node, by level; cycles and inner graphs are indented below their node. mermaid:
-    a flowchart with a box for each cycle and inner graph. json: the plan as data.
+    a flowchart with a box for each cycle and inner graph. svg: the same as an image. json: the plan
+    as data.
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
@@ -32,7 +33,7 @@ class Show:
             "--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run"
         )
         allowing(parser)
-        parser.add_argument("--format", choices=("text", "mermaid", "json"), default="text")
+        parser.add_argument("--format", choices=("text", "mermaid", "svg", "json"), default="text")
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Draw it."""
@@ -42,7 +43,7 @@ class Show:
             session.say(as_json(as_data(plan)))
             return Exit.DONE
         picture = draw_plan(plan, options.format)
-        if not can_show(session.stdout, "".join(_BARE)):
+        if options.format != "svg" and not can_show(session.stdout, "".join(_BARE)):
             for sign, bare in _BARE.items():
                 picture = picture.replace(sign, bare)
         session.say(picture)

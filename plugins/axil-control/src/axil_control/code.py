@@ -25,7 +25,7 @@ from pydantic import BaseModel, Field
 from axil import Context
 from axil.plugin import ComponentBlocked, Message, message, text_of
 from axil_control.conditions import FAILED
-from axil_subprocess import run as run_program
+from axil_subprocess import Place, Wanted, run as run_program, sandboxed
 
 _BLOCK = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _PASSED: Final = (
@@ -80,6 +80,11 @@ class Python:
             default=1_000_000,
             ge=1,
             description="Bytes of each output that are kept; the rest is read and dropped.",
+        )
+        sandbox: Wanted = Field(
+            default="auto",
+            description="auto: in a sandbox where axil-sandbox is installed and works; required: "
+            "an error where it does not; off: none.",
         )
 
     def __init__(self, config: Config | None = None) -> None:
@@ -175,7 +180,9 @@ async def execute(code: str, config: Python.Config, workspace: Path, given: str 
         raise
     try:
         ended = await run_program(
-            [interpreter, *config.args, str(script)],
+            await sandboxed(
+                [interpreter, *config.args, str(script)], Place(folder=workspace), config.sandbox
+            ),
             timeout_seconds=config.timeout_seconds,
             output_bytes=config.output_limit,
             cwd=workspace,

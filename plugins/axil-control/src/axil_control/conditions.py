@@ -182,6 +182,7 @@ class Stated:
     def __init__(self, config: Config) -> None:
         self.config = config
         self._expression = Expression(config.expression)
+        self.reads = self._expression.reads
 
     def __call__(self, seen: EdgeInput) -> bool:
         return self._expression.holds(seen)

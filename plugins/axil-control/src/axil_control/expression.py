@@ -54,12 +54,15 @@ class Expression:
     'none'
     """
 
-    __slots__ = ("_value", "text")
+    __slots__ = ("_value", "reads", "text")
 
     def __init__(self, text: str) -> None:
         """Raises: ExpressionError (AX600), with the column."""
         self.text = text
-        self._value = _Reader(text).whole()
+        reader = _Reader(text)
+        self._value = reader.whole()
+        self.reads: frozenset[tuple[str, str]] = frozenset(reader.reads)
+        """The fields of ``message`` and ``state`` that it looks at."""
 
     def __call__(self, seen: EdgeInput) -> Any:
         return self._value(seen)
@@ -237,6 +240,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[tuple[str, str, int]] = []  # (kind, text, column)
+        self.reads: set[tuple[str, str]] = set()
         self.next = self.depth = 0
         if len(text) > LONGEST:
             self.fail(LONGEST, f"more than {LONGEST} characters")
@@ -387,6 +391,8 @@ class _Reader:
             )
             self.fail(column, f"unknown name {name!r}", hint)
         keys = self.steps()
+        if keys and isinstance(keys[0], str):
+            self.reads.add((name, keys[0]))
         return lambda seen: follow(root_of(seen, name), keys)
 
     def steps(self) -> tuple[Key, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from axil import (
     Context,
@@ -31,6 +31,11 @@ from axil.plugin import (
     isolate,
     make_component,
 )
+
+if TYPE_CHECKING:
+    from axil.plugin import EdgeOptions, GraphOptions
+
+Keys = Mapping[str, str] | Sequence[str] | None
 
 NOT_SET = "(not set yet)"
 """What a field that is fed back holds in the first round of a loop, before anything fed it."""
@@ -82,7 +87,7 @@ class Loop(Graph):
         memories: Any = None,
         tools: Any = None,
         retrievers: Any = None,
-        **options: Any,
+        **options: Unpack[GraphOptions],
     ) -> None:
         """``judge``: has ``async decide(fields, attributes, ctx) -> bool``; ``model`` with a prompt
         makes one (axil-agent).
@@ -121,7 +126,7 @@ class Loop(Graph):
                     "with a terminate_condition_prompt.",
                 )
             )
-        settings: dict[str, Any] = {"cycles": "allow", **options}
+        settings: GraphOptions = {"cycles": "allow", **options}
         super().__init__(name, **settings)
 
     def set_initial_messages(self, messages: Mapping[str, Any]) -> None:
@@ -129,15 +134,21 @@ class Loop(Graph):
         self.check_open()
         self._first = dict(messages)
 
-    def edge_from_controller(self, receiver: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+    def edge_from_controller(
+        self, receiver: Any, keys: Keys = None, **more: Unpack[EdgeOptions]
+    ) -> EdgeHandle:
         """Return an edge from the controller into the body."""
         return self.create_edge("controller", receiver, keys, **more)
 
-    def edge_to_controller(self, sender: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+    def edge_to_controller(
+        self, sender: Any, keys: Keys = None, **more: Unpack[EdgeOptions]
+    ) -> EdgeHandle:
         """Return an edge back to the controller: the next round."""
         return self.create_edge(sender, "controller", keys, **more)
 
-    def edge_to_terminate_node(self, sender: Any, keys: Any = None, **more: Any) -> EdgeHandle:
+    def edge_to_terminate_node(
+        self, sender: Any, keys: Keys = None, **more: Unpack[EdgeOptions]
+    ) -> EdgeHandle:
         """Return an edge that leaves the loop at once; what it carries is the loop's output."""
         return self.create_edge(sender, "terminate", keys, **more)
 
@@ -170,22 +181,14 @@ class Loop(Graph):
     def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
         """This loop as a node's body.
 
-        It writes back what a graph does by its rules, and its counters where there is a place for
-        them.
+        It writes back what a graph does by its rules; by the rules for all, also its counters,
+        where there is a place for them.
         """
-        counters = (
-            {}
-            if self.is_in_loop or self.push_keys == {}
-            else {"current_iteration": "", "max_iterations": ""}
-        )
-        push = None if self.push_keys is None else {**self.push_keys, **counters}
+        counters = frozenset({"current_iteration", "max_iterations"})
         return replace(
             super().scope(node, setting),
-            push=push,
-            offered=frozenset(counters) - (self.push_keys or {}).keys(),
-            hidden=frozenset({"current_iteration", "max_iterations"})
-            if self.is_in_loop
-            else frozenset(),
+            offered=counters if self.push_keys is None and not self.is_in_loop else frozenset(),
+            hidden=counters if self.is_in_loop else frozenset(),
         )
 
     def to_spec(self) -> GraphSpec:
@@ -340,7 +343,7 @@ class Controller:
         """Send the fields into the body, or out of the loop."""
         most, count = self.most, attributes["current_iteration"]
         is_spent = most is not None and most > 0 and count > most
-        if is_spent and not is_met:
+        if is_spent:
             attributes["current_iteration"] = most
         to = frozenset({EXIT}) if is_spent or is_met else self.targets
         return Out(fields, attributes.written, to)

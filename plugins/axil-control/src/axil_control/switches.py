@@ -70,13 +70,13 @@ def unfit(what: str, named: Iterable[str], receivers: Sequence[str], *, all_of_t
             or f"Its out-edges lead to {format_names(receivers) or 'nothing'}."
         )
         raise BindingError(
-            "AX611", f"{what} names {format_names(strangers)}, where none of its edges leads.", hint
+            "AX611", f"{what} names {format_names(strangers)}, to which it has no edge.", hint
         )
     missing = [name for name in receivers if name not in names]
     if all_of_them and missing:
         raise BindingError(
             "AX612",
-            f"{what} says nothing of {format_names(missing)}, where its edges lead.",
+            f"{what} has no entry for {format_names(missing)}, to which its edges lead.",
             "Add them, or bind edge by edge.",
         )
 
@@ -169,7 +169,7 @@ def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
         raise BindingError(
             "AX613",
             f"the condition for {name} is async.",
-            "Let a node do what waits, and the switch ask for its result.",
+            "Await in a node, and switch by its output.",
         )
     try:
         inspect.signature(callback)
@@ -237,6 +237,9 @@ class Switch:
     def __init__(self, config: Config) -> None:
         self.config = config
         self._conditions: dict[str, Callable[[EdgeInput], Any]] | None = None
+        self.reads = frozenset[tuple[str, str]]().union(
+            *(Expression(text).reads for text in config.routes.values() if isinstance(text, str))
+        )
         self._otherwise = [] if config.otherwise is None else [config.otherwise]
 
     def bind(self, out_edges: list[Any], setting: Any = None) -> None:
@@ -327,6 +330,7 @@ class Router:
     def __init__(self, config: Config) -> None:
         self.config = config
         self._by = Expression(config.by)
+        self.reads = self._by.reads
         self._targets: list[str] | None = None
 
     def bind(self, out_edges: list[Any], setting: Any = None) -> None:

@@ -1,4 +1,4 @@
-"""The recognition and reading of agents in DevAll files.
+"""The recognition and reading of agents and subgraphs in DevAll files.
 
 DevAll's agents have ``provider``, which DevAll requires, and axil's have ``model``. So an agent is
 DevAll's if it has a key that only DevAll's have and none that only axil's have; in a file of
@@ -83,3 +83,12 @@ def retries(given: object) -> tuple[Use, ...]:
         if isinstance(names, list) and names:
             config[ours] = [f"*.{name}" for name in cast("list[object]", names)]
     return (Use(type="retry", config=config),)
+
+
+def subgraph(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
+    """Return the node with the wrapper ``devall.subgraph``, if the file is of version 0, as
+    DevAll's are; else as it is.
+    """
+    if not is_version_0(graph.extras.get("version")):
+        return node
+    return replace(node, wrappers=(*node.wrappers, Use(type="devall.subgraph")))

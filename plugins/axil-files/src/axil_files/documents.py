@@ -549,7 +549,7 @@ class _Resolver:
             )
             also = f", nor at {format_names(lines)}" if lines else ""
             self._report(
-                Problem("AX146", str(first), f"nothing is known for ${{{name}}}{also}.", hint)
+                Problem("AX146", str(first), f"there is no value for ${{{name}}}{also}.", hint)
             )
 
     def problem(self, id: str, keys: Keys, message: str, hint: str) -> None:

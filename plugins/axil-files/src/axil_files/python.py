@@ -73,7 +73,7 @@ class PythonTarget:
         if not isinstance(found, Workflow):
             named = _unlike(self.name, found) if self.name else "name a graph in it."
             raise self._unfit(named, module)
-        return _described(found)
+        return _described(cast("Workflow", found))
 
     def _made(self, make: Callable[[], Any]) -> Any:
         try:

@@ -43,6 +43,8 @@ from axil_files.format import Shapes, is_version_0, notes_field
 
 KEPT: Final = ("memory", "initial_instruction", "organization", "log_level", "args")
 """Keys of a graph that are carried in ``extras``."""
+FORWARDING: Final = ("passthrough",)
+"""Node types that send on the messages that came, with their marks."""
 
 
 @dataclass(slots=True)
@@ -50,6 +52,8 @@ class _Received:
     """The requirements of edges on one node."""
 
     marks: bool = False
+    keeps: bool = False
+    """Whether marked messages come that are to be kept."""
     dynamic: dict[str, Any] | None = None
     kind: str = ""
     first: str = ""
@@ -62,6 +66,29 @@ class _Received:
     """Processors of edges that wait: wrappers, and the nodes whose messages they are for."""
     usual: list[Use] = field(default_factory=list[Use])
     """The wrappers that its graph puts around it."""
+
+
+def _pass_on(
+    items: Sequence[Any], edges: Sequence[EdgeSpec], received: Mapping[str, _Received]
+) -> None:
+    """Let the receivers of nodes that pass messages on keep those that are marked, too: the mark is
+    the message's.
+    """
+    passing: set[str] = {
+        cast("Any", item)["id"]
+        for item in items
+        if isinstance(item, dict) and cast("Any", item).get("type") in FORWARDING
+    }
+    onward: dict[str, list[str]] = {}
+    for edge in edges:
+        onward.setdefault(edge.source, []).append(edge.target)
+    waiting = [name for name in received if received[name].keeps]
+    while waiting:
+        name = waiting.pop()
+        for target in onward.get(name, ()) if name in passing else ():
+            if target in received and not received[target].keeps:
+                received[target].marks = received[target].keeps = True
+                waiting.append(target)
 
 
 class Reader:
@@ -119,7 +146,7 @@ class Reader:
                 "Write at least one: {id: a, type: passthrough}.",
             )
         received: dict[str, _Received] = {name: _Received() for name in names}
-        usual = self._usual(data.get("node_wrappers"), (*keys, "node_wrappers"))
+        usual = self._usual(data.get("node_wrappers"), (*keys, "node_wrappers"), data["nodes"])
         for item in data["nodes"]:
             name = cast("dict[str, Any]", item).get("id") if isinstance(item, dict) else None
             if isinstance(name, str) and name in received:
@@ -129,6 +156,7 @@ class Reader:
                     for use in usual.get(str(kind), ())
                 ]
         edges = list(self._edges(_list(data, "edges"), (*keys, "edges"), names, received))
+        _pass_on(data["nodes"], edges, received)
         nodes = [
             n
             for i, item in enumerate(data["nodes"])
@@ -270,11 +298,19 @@ class Reader:
         ]
         return (*waiting, *added, *with_usual_wrappers(own, received.usual))
 
-    def _usual(self, value: Any, keys: Keys) -> dict[str, list[Use]]:
-        """Return the wrappers that a graph puts around its nodes, by their type."""
+    def _usual(self, value: Any, keys: Keys, nodes: Sequence[Any]) -> dict[str, list[Use]]:
+        """Return the wrappers that a graph puts around its nodes, by their type; a type that none
+        of its nodes has is reported.
+        """
         if not isinstance(value, dict) or not self._fine(keys):
             return {}
         lists = cast("dict[str, list[Any]]", value)
+        there = {str(cast("Any", item).get("type")) for item in nodes if isinstance(item, dict)}
+        for kind in lists:
+            if kind not in there | {"*"}:
+                message = f"node_wrappers names {kind}, which fits none of its nodes."
+                hint = did_you_mean(kind, there) or f"There are {format_names(sorted(there))}."
+                self._problem("AX170", (*keys, kind), message, hint)
         return {
             kind: [self._use(item, (*keys, kind, i), "type") for i, item in enumerate(items)]
             for kind, items in lists.items()
@@ -387,6 +423,7 @@ class Reader:
             edge = self._edge(data, here)
             if edge.marks and target in received:
                 received[target].marks = True
+                received[target].keeps |= bool(edge.marks.get("keep"))
             if data.get("dynamic") is not None and target in received:
                 self._dynamic(data, here, received[target])
             if edge.process is not None and self._waits(edge.process.type):
@@ -569,7 +606,7 @@ class Reader:
             sources = [name for name in names if name not in targets]
             hint = f"Write start: [{format_names(sources or list(names), 3)}]."
             self._problem(
-                "AX114", keys, "no start: nothing says which nodes receive the input.", hint
+                "AX114", keys, "no start: it is not given which nodes receive the input.", hint
             )
         entries = [
             EdgeSpec(source=ENTRY, target=name, place=self._document.place(*where))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from axil import Workflow
 from axil.plugin import CompileOptions, Grants, Registry, default_registry
 from axil_files.loading import load as load_spec
+
+if TYPE_CHECKING:
+    from axil.plugin import ReadingOptions
 
 
 def load(
@@ -16,8 +19,8 @@ def load(
     registry: Registry | None = None,
     hooks: Any = None,
     functions: str | os.PathLike[str] | None = None,
-    **options: Any,
-) -> Workflow:
+    **options: Unpack[ReadingOptions],
+) -> Workflow[Any]:
     """Return the workflow in a file, ready to run: ``axil.load("flow.yaml").invoke("topic")``.
 
     It is not yet compiled.
@@ -33,7 +36,8 @@ def load(
 
         registry = with_functions(registry or default_registry(), functions)
     spec = load_spec(path, registry=registry, **options)
-    shared = {name: options[name] for name in ("environment", "allow_code") if name in options}
+    given_options = cast("dict[str, Any]", options)
+    shared = {n: given_options[n] for n in ("environment", "allow_code") if n in options}
     allow = frozenset(options.get("allow", ()))
     given = Grants.of(allow | {"code"} if shared.get("allow_code") else allow)
     if given.allows("code"):

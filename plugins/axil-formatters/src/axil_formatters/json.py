@@ -10,21 +10,13 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from axil_formatters.text import FormatError, excerpt, fenced, plain, spoken
 
-# The words and the blanks are MASFactory's, byte for byte: prompts, caches and recordings made with
-# it stay valid.
-_INTRODUCTION = (
-    "\n        !IMPORTANT!:Your response must strictly and only contain a "
-    "single JSON object that conforms to the description below. Do not add any extra explanations, "
-    "comments, or any non-JSON text before or after the JSON code block.\n"
-    "        Your response must be strictly valid JSON. "
-    "Do not include any Markdown code block markers (e.g., ```json ... ```) or any "
-    "explanatory text. Ensure all brackets and braces are correctly balanced and matched.\n        "
-)
+_INTRODUCTION = "Answer with a single JSON object: no code fence, no other text."
 
 
 class Json:
@@ -52,7 +44,7 @@ class Json:
         text = spoken(text)
         fault: FormatError | None = None
         for candidate in _candidates(text):
-            for form in (candidate, repaired(candidate)):
+            for form in (candidate, repaired(candidate), repaired(softened(candidate))):
                 try:
                     found = _loads(form)
                 except ValueError as error:
@@ -196,6 +188,55 @@ def repaired(text: str) -> str:
     if not quoted and closing:
         _drop_comma(kept)
         kept.extend(reversed(closing))
+    return "".join(kept)
+
+
+_TOKEN = re.compile(
+    r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/)
+      | (?P<string>"(?:[^"\\]|\\.)*"|“[^”]*”|'(?:[^'\\\n]|\\.)*')
+      | (?P<word>[^\W\d][\w-]*)
+      | (?P<number>-?\d[\d.eE+-]*)
+      | (?P<sign>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORDS = {
+    "True": "true",
+    "False": "false",
+    "None": "null",
+    "true": "true",
+    "false": "false",
+    "null": "null",
+}
+
+
+def softened(text: str) -> str:
+    """``text`` as JSON, where it is written as JavaScript or Python would: other quotes, names
+    without quotes, comments, ``True``, a comma that was forgotten. Unchanged where it is neither.
+
+    >>> softened("{a: 'x', /* one */ 'b': True 'c': None}")
+    '{"a": "x",  "b": true, "c": null}'
+    """
+    kept: list[str] = []
+    last = ""
+    for match in _TOKEN.finditer(text):
+        kind, token = str(match.lastgroup), match[0]
+        if kind == "blank":
+            kept.append(token if token.isspace() else "")
+            continue
+        is_key = text[match.end() :].lstrip().startswith(":")
+        if kind == "string" and token[0] != '"':
+            token = json.dumps(re.sub(r"\\(['\\])", r"\1", token[1:-1]), ensure_ascii=False)
+        elif kind == "word":
+            if not is_key and token not in _WORDS:
+                return text
+            token = f'"{token}"' if is_key else _WORDS[token]
+        if last and last not in "{[,:" and (kind != "sign" or token in "{["):
+            place = len(kept)
+            while place and not kept[place - 1].strip():
+                place -= 1
+            kept.insert(place, ",")
+        kept.append(token)
+        last = token if kind == "sign" else kind
     return "".join(kept)
 
 

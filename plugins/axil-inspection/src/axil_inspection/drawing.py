@@ -1,4 +1,5 @@
-"""A plan as a picture: in lines of text, as a mermaid flowchart, as a notebook shows it.
+"""A plan as a picture: in lines of text, as a mermaid flowchart, as an image, as a notebook shows
+it.
 
 Loops are folded: a cycle or a graph inside the graph is drawn as a box, or indented below its node.
 """
@@ -15,17 +16,22 @@ from axil_inspection.scopes import Scope, bounded, label, shortened, walk
 if TYPE_CHECKING:
     from axil import Workflow
 
-Format = Literal["text", "mermaid"]
-FORMATS: Final[tuple[Format, ...]] = ("text", "mermaid")
+Format = Literal["text", "mermaid", "svg"]
+FORMATS: Final[tuple[Format, ...]] = ("text", "mermaid", "svg")
 
 
 def draw(plan: Plan, format: Format = "text") -> str:
-    """Return the picture of a plan: ``text``, a line for each edge, or ``mermaid``, a flowchart.
+    """Return the picture of a plan: ``text``, a line for each edge; ``mermaid``, a flowchart;
+    ``svg``, an image.
 
     Raises: ValueError: there is no such format.
     """
     if format not in FORMATS:
         raise ValueError(f'no format "{format}"; expected one of {", ".join(FORMATS)}.')
+    if format == "svg":
+        from axil_inspection.vectors import as_svg
+
+        return "\n".join(as_svg(plan))
     return "\n".join(as_mermaid(plan) if format == "mermaid" else as_text(plan))
 
 
@@ -44,6 +50,7 @@ def notebook_picture(workflow: Workflow) -> dict[str, str]:
         "text/plain": draw(plan),
         "text/markdown": f"```mermaid\n{flowchart}\n```",
         "text/vnd.mermaid": flowchart,
+        "image/svg+xml": draw(plan, "svg"),
     }
 
 

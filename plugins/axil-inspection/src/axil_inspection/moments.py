@@ -55,7 +55,7 @@ async def moment(
     due: list[DueFiring] = []
     setting = replace(workflow.setting, hooks=hook_manager([_Pausing(due)]))
     known = [_unpinned(each) for each in entries[:at] if each.kind not in ("asked", "ended")]
-    copy, record = Workflow(workflow.spec, setting), _Record(known)
+    copy, record = Workflow(workflow.spec, setting), cast("Any", _Record(known))
     result = await copy.start(run_id="past", journal=record, resuming=True, hooks=None).result()
     return Moment(state=result.attributes, due=tuple(due), result=result)
 

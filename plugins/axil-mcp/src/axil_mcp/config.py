@@ -42,7 +42,7 @@ class MCPServer(_Settings):
         description="Variables of the program, beside those it needs to start.",
     )
     cwd: str = Field("", description="The folder it starts in; empty: the current one.")
-    url: str = Field("", description="The address of a server that speaks streamable HTTP.")
+    url: str = Field("", description="The address of a server over streamable HTTP.")
     headers: dict[str, Secret] = Field(
         default_factory=dict[str, Secret], description="Headers of each request."
     )
@@ -100,7 +100,7 @@ class MCPServer(_Settings):
         strangers = ("args", "env", "cwd") if self.url else ("headers", "token")
         if any(getattr(self, name) for name in strangers):
             raise ValueError(
-                f"{', '.join(strangers)} mean nothing "
+                f"{', '.join(strangers)} have no effect "
                 f"{'with a url' if self.url else 'with a command'}"
             )
         return self

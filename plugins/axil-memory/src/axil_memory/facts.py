@@ -96,7 +96,9 @@ class FactsConfig(ProviderSettings):
     namespace: list[Owner] = Field(
         default_factory=list[Owner], description="Kept apart for each: run, session, agent, user."
     )
-    user_field: str = Field("user", description="The attribute or input that says who the user is.")
+    user_field: str = Field(
+        "user", description="The attribute or input that holds the user's name."
+    )
     candidates: int = Field(
         10, ge=1, le=100, description="Known facts that the model is shown, the nearest."
     )

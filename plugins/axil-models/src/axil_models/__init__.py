@@ -149,6 +149,7 @@ from axil_models.threads import (
 )
 from axil_models.tools import (
     Approval as Approval,
+    Command as Command,
     Refused as Refused,
     Tool as Tool,
     Toolset as Toolset,

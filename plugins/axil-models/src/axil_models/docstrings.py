@@ -16,26 +16,33 @@ class Described(NamedTuple):
     text: str
     """All that is said of the function itself."""
     parameters: Mapping[str, str]
+    result: str = ""
+    """What is said of the result."""
 
 
 _GOOGLE = re.compile(
     r"(Args|Arguments|Parameters|Params|Returns|Return|Yields|Raises|Examples?|Notes?):[ \t]*"
 )
 _GOOGLE_ITEM = re.compile(r"(\*{0,2}\w+)(?:[ \t]*\([^)]*\))?:[ \t]*(.*)")
+_RESULTS = ("returns", "return", "yields", "returns-", "return-", "yields-")
+_RESULT = "->"
 _NUMPY_RULE = re.compile(r"-{3,}[ \t]*")
 _SPHINX = re.compile(r":(\w+)(?:[ \t]+([^:]*))?:[ \t]*(.*)")
 
 
 def docstring_of(docstring: str | None) -> Described:
-    """Return the text and the parameters that a docstring describes; sections on results and errors
+    """Return the text, the parameters and the result that a docstring describes; sections on errors
     are left out.
 
     >>> docstring_of("Add.\\n\\nArgs:\\n    a: one,\\n        or so\\n    b (int): the second")
-    Described(text='Add.', parameters={'a': 'one, or so', 'b': 'the second'})
+    Described(text='Add.', parameters={'a': 'one, or so', 'b': 'the second'}, result='')
+    >>> docstring_of("Add.\\n\\nReturns:\\n    int: the sum").result
+    'int: the sum'
     """
     lines = inspect.cleandoc(docstring or "").split("\n")
     text: list[str] = []
     items: dict[str, list[str]] = {}
+    result: list[str] = []
     section, current = "", ""
     at = depth = 0
     while at < len(lines):
@@ -50,6 +57,9 @@ def docstring_of(docstring: str | None) -> Described:
             if match[1] in ("param", "parameter", "arg", "argument") and match[2]:
                 current = match[2].split()[-1]
                 items[current] = [match[3]]
+            elif match[1] in ("return", "returns"):
+                current = _RESULT
+                items[current] = [match[3]]
         elif section in ("args", "arguments", "parameters", "params"):
             depth = _depth(line) if not current else depth
             current = _google_item(line, depth, current, items)
@@ -57,18 +67,21 @@ def docstring_of(docstring: str | None) -> Described:
             current = _numpy_item(line, current, items)
         elif section == "sphinx" and line[:1].isspace() and current:
             items[current].append(line)
+        elif section in _RESULTS and (line[:1].isspace() or section.endswith("-")):
+            result.append(line)
         elif (
             section
             and section != "sphinx"
             and (line[:1].isspace() or not line.strip() or section.endswith("-"))
         ):
-            pass  # a section that says nothing of parameters
+            pass  # a section that says nothing of parameters or the result
         else:
             section = "" if line.strip() else section
             text.append(line)
         at += 1
     described = {name: " ".join(" ".join(words).split()) for name, words in items.items()}
-    return Described("\n".join(text).strip(), described)
+    of_result = " ".join(" ".join(result).split()) or described.pop(_RESULT, "")
+    return Described("\n".join(text).strip(), described, of_result)
 
 
 def _google_item(line: str, depth: int, current: str, items: dict[str, list[str]]) -> str:

@@ -25,7 +25,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
 from axil.plugin import Effects
-from axil_models.docstrings import docstring_of
+from axil_models.docstrings import Described, docstring_of
 from axil_models.errors import ToolError
 from axil_models.tools import CONTEXT, EFFECTS, Approval, Refused, Tool, is_toolset
 
@@ -77,7 +77,7 @@ def tool_of(given: Any) -> Tool:
     schema.pop("description", None)
     return Tool(
         name=name,
-        description=stated.text,
+        description=_with_result(stated, hints.get("return")),
         parameters={"type": "object", "properties": {}, **schema},
         call=given,
         validate=_Validator(model, parameters),
@@ -86,6 +86,32 @@ def tool_of(given: Any) -> Tool:
         approval=getattr(given, "approval", Approval()),
         effects=_effects(given, name),
     )
+
+
+def _with_result(stated: Described, hint: Any) -> str:
+    """Return what the model is given of a function: its text, the type of its result (text, as
+    every result is sent, goes without saying) and what the docstring says of that.
+    """
+    kind = _type_text(hint)
+    if not stated.result and not kind:
+        return stated.text
+    if not stated.result:
+        result = f"Returns {kind}."
+    elif not kind or stated.result.startswith(kind):
+        result = f"Returns: {stated.result}"
+    else:
+        result = f"Returns {kind}: {stated.result}"
+    return f"{stated.text}\n\n{result}" if stated.text else result
+
+
+def _type_text(hint: Any) -> str:
+    """Return an annotation as one writes it; nothing for text, and for what says nothing."""
+    if typing.get_origin(hint) is typing.Annotated:
+        hint = typing.get_args(hint)[0]
+    if hint in (None, type(None), str, Any):
+        return ""
+    text = hint.__name__ if inspect.isclass(hint) and not typing.get_args(hint) else repr(hint)
+    return re.sub(r"[\w.]*\.(?:<locals>\.)?(\w+)", r"\1", text)
 
 
 def _effects(given: Any, name: str) -> Effects | Callable[[Mapping[str, Any]], Effects]:

@@ -35,6 +35,8 @@ T = TypeVar("T")
 Modality = Literal["text", "image", "file", "audio"]
 
 _LONGEST = 600
+_SHORT_KEY = 8
+"""Characters; a shorter key is no secret that a service made."""
 _PLAIN_URL = re.compile(r"https://[A-Za-z0-9.-]+(?::443)?(?:/[A-Za-z0-9._~/-]*)?\Z")
 _PASSING = frozenset(
     {
@@ -47,11 +49,7 @@ _PASSING = frozenset(
         "rate_limit_exceeded",
     }
 )
-_HINTS = {
-    401: "Check the key.",
-    403: "Check what the key may do.",
-    404: "Check the model's name and base_url.",
-}
+_WEB_PAGE = "It is the address of an API: it often ends in /v1."
 
 
 class ServiceConfig(BaseModel):
@@ -216,6 +214,40 @@ class Service(Generic[C]):
         return (urlsplit(self.base_url).hostname or "") if self.base_url else self.usual.host
 
     @property
+    def address(self) -> str:
+        """The service's host, with its port where one is given: for messages."""
+        try:
+            port = urlsplit(self.base_url).port if self.base_url else None
+        except ValueError:  # it is no number; the client says so
+            port = None
+        return f"{self.host}:{port}" if port else self.host
+
+    @property
+    def _shown_url(self) -> str:
+        """The address with its path, and without names, passwords and parameters."""
+        if not self.base_url:
+            return "its usual place"
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{self.address}{parts.path}"
+
+    @property
+    def _key_setting(self) -> str:
+        """The name of the setting that the key is of."""
+        if (key := self.config.api_key) is not None:
+            return f"api_key ({{env: {key.name}}})" if key.name else "api_key"
+        names = self.usual.keys
+        return f"the variable {next((n for n in names if os.environ.get(n)), names[0])}, or api_key"
+
+    def _hint(self, status: int) -> str:
+        if status == 401:
+            return f"Check the key: {self._key_setting}."
+        if status == 403:
+            return f"Check what the key may do: {self._key_setting}."
+        if status == 404:
+            return f'Check name ("{self.config.name}") and base_url ({self._shown_url}).'
+        return ""
+
+    @property
     def is_at_its_makers(self) -> bool:
         """True if the service is its maker's, rather than another host with the same API."""
         return self.host == self.usual.host or self.host.endswith(
@@ -275,9 +307,9 @@ class Service(Generic[C]):
     def _usual_meaning(self, error: Exception) -> ModelError | None:
         kind = type(error)
         if isinstance(error, BrokenOff):
-            return ModelError(f"the reply of {self.host} broke off.", transient=True)
+            return ModelError(f"the reply of {self.address} broke off.", transient=True)
         if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
-            return ModelError(f"{self.host} sent what is no JSON.", transient=True)
+            return ModelError(f"{self.address} sent what is no JSON.", transient=True)
         if isinstance(error, UnicodeEncodeError):
             return ModelError("the request holds text that is not valid Unicode.", transient=False)
         if kind.__module__.partition(".")[0] in ("httpx", "httpx2", "httpcore", "httpcore2"):
@@ -323,15 +355,29 @@ class Service(Generic[C]):
     def silent(self) -> ModelError:
         """Return the error of a service that was silent for too long."""
         return ModelError(
-            f"{self.host} was silent for longer than timeout_seconds.", transient=True
+            f"{self.address} was silent for longer than timeout_seconds.", transient=True
         )
 
     def unreachable(self, error: BaseException) -> ModelError:
         """Return the error of a connection that could not be made, or broke."""
         return ModelError(
-            f"the connection to {self.host} failed: {self.clean(error) or type(error).__name__}.",
+            f"the connection to {self.address} failed: "
+            f"{self.clean(error).rstrip('.') or type(error).__name__}.",
             transient=True,
+            hint="Is the service running there? Check base_url." if self.base_url else "",
         )
+
+    def checked(self, headers: Mapping[str, str]) -> None:
+        """Refuse an answer that is a web page.
+
+        Raises: ModelError (AX660): it is one; it is not asked for again.
+        """
+        if _is_page(headers):
+            raise ModelError(
+                f"{self.address} sent a web page, and no reply of a model.",
+                transient=False,
+                hint=f"Check base_url ({self._shown_url}). {_WEB_PAGE}",
+            )
 
     def refused(
         self,
@@ -347,12 +393,14 @@ class Service(Generic[C]):
         """
         if headers is not None and headers.get("x-should-retry") == "false":
             transient = False
+        page = headers is not None and _is_page(headers)
+        said = "a web page" if page else self.clean(meaning)
         return ModelError(
-            f"{self.host} answered {status}: {self.clean(meaning)}",
+            f"{self.address} answered {status}: {said}",
             status=status,
             retry_after_seconds=retry_after_seconds(headers),
             transient=transient,
-            hint=_HINTS.get(status, ""),
+            hint=self._hint(status) or (f"Check base_url. {_WEB_PAGE}" if page else ""),
         )
 
     def failed(self, body: Any) -> ModelError:
@@ -369,26 +417,39 @@ class Service(Generic[C]):
             if isinstance(code, int) or (isinstance(code, str) and code.isdigit())
             else None
         )
-        message = f"{self.host} failed in the middle: {self.clean(given.get('message') or given)}"
+        message = (
+            f"{self.address} failed in the middle: {self.clean(given.get('message') or given)}"
+        )
         if status is not None and 400 <= status <= 599:
             return ModelError(message, status=status)
         return ModelError(message, transient=bool(words & _PASSING) or words == {"None"})
+
+    @property
+    def _whole_key(self) -> re.Pattern[str]:
+        """The key where it stands as a word: a short one may be part of any other."""
+        key = re.escape(self._key)
+        return re.compile(key if len(self._key) >= _SHORT_KEY else rf"(?<!\w){key}(?!\w)")
 
     def clean(self, given: Any) -> str:
         """Return a text of the service, without the key and not too long."""
         words = str(given)
         if self._key:
-            words = words.replace(self._key, "**********")
+            words = self._whole_key.sub("**********", words)
         return words if len(words) <= _LONGEST else words[:_LONGEST] + "…"
 
     def _shows_key(self, error: BaseException | None) -> bool:
         """Return whether an error, or what caused it, repeats the key."""
         seen = 0
         while error is not None and seen < 10 and self._key:
-            if self._key in f"{error} {error!r} {vars(error)!r}":
+            if self._whole_key.search(f"{error} {error!r} {vars(error)!r}"):
                 return True
             error, seen = error.__cause__ or error.__context__, seen + 1
         return False
+
+
+def _is_page(headers: Mapping[str, str]) -> bool:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind in ("text/html", "application/xhtml+xml")
 
 
 def sdk_arguments(settings: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:

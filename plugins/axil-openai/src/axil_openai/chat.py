@@ -135,6 +135,7 @@ class OpenAIModel(Remote):
             self._known = parameters_of_sdk(create)
         heard = _Heard(show)
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
+            self.service.checked(stream.response.headers)
             async for chunk in stream:
                 heard.hear(chunk)
         return heard.reply(self.config.prices)

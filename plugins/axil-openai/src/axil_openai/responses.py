@@ -134,6 +134,7 @@ class OpenAIResponsesModel(Remote):
             self._known = parameters_of_sdk(create)
         heard = _Heard(show, self.service)
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
+            self.service.checked(stream.response.headers)
             async for event in stream:
                 heard.hear(event)
         return heard.reply(self.config.prices)

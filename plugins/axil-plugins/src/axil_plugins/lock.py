@@ -55,7 +55,7 @@ class Lock:
         """Add the arguments."""
         parser.add_argument("files", nargs="+", metavar="WORKFLOW")
         parser.add_argument(
-            "--check", action="store_true", help="write nothing; say what has changed since"
+            "--check", action="store_true", help="write nothing; print what has changed since"
         )
         allowing = (
             "let the files do this: mcp, to start the servers whose tools are locked; "

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
+from axil_subprocess import Wanted
 from axil_workspace.errors import NotAllowed, ProgramFault
 from axil_workspace.process import Bounds, Ended, run
 from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
@@ -68,14 +69,29 @@ class Programs(Tools):
         )
 
     async def started(
-        self, ctx: Any, command: Sequence[str], bounds: Bounds, *, given: str = ""
+        self,
+        ctx: Any,
+        command: Sequence[str],
+        bounds: Bounds,
+        *,
+        given: str = "",
+        reads: Sequence[Path] = (),
     ) -> Ended:
-        """Run a program in the workspace.
+        """Run a program in the workspace; in a sandbox, where the config asks for one.
 
-        Raises: NotAllowed (AX876); WorkspaceError (AX874); ProgramFault (AX879).
+        ``reads``: what it reads outside the workspace. Raises: NotAllowed (AX876); WorkspaceError
+        (AX874); ProgramFault (AX879); ComponentBlocked (AX621).
         """
         permitted(ctx, "code", "run programs")
-        return await run(command, Workspace.of(ctx).root, bounds, env=self.config.env, given=given)
+        return await run(
+            command,
+            Workspace.of(ctx).root,
+            bounds,
+            env=self.config.env,
+            given=given,
+            sandbox=getattr(self.config, "sandbox", "off"),
+            reads=reads,
+        )
 
 
 class Code(Programs):
@@ -86,6 +102,11 @@ class Code(Programs):
 
         programs: tuple[str, ...] = Field(
             default=(), description="Programs that run_command may start; empty: any."
+        )
+        sandbox: Wanted = Field(
+            default="auto",
+            description="auto: in a sandbox where axil-sandbox is installed and works; required: "
+            "an error where it does not; off: none.",
         )
 
     provides: ClassVar = ("run_code", "run_command")
@@ -106,7 +127,10 @@ class Code(Programs):
             program = Path(temporary) / "program.py"
             program.write_text(code + "\n", "utf-8", errors="replace")
             ended = await self.started(
-                ctx, [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START, str(program)], bounds
+                ctx,
+                [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START, str(program)],
+                bounds,
+                reads=[program],
             )
         return ended.as_data(bounds)
 

@@ -15,12 +15,20 @@ from masfactory.adapters.model.base import ModelResponseType, answer_of, unheard
 from masfactory.adapters.model.chosen import askable
 from masfactory.adapters.tool_adapter import ToolAdapter
 from masfactory.components.agents.told import Told
+from masfactory.core.message import JsonMessageFormatter, ParagraphMessageFormatter
 from masfactory.core.multimodal import descriptions
 from masfactory.core.node import Keys, Node
 from masfactory.skills.skill import Skill, instructions_of
 from masfactory.utils.apart import apart
 
 UNSET: Any = object()
+TITLES = {
+    "message": "MESSAGE TO YOU",
+    "format": "RESPONSE FORMAT REQUIREMENTS",
+    "fields": "REQUIRED OUTPUT FIELDS AND THEIR DESCRIPTIONS",
+    "context": "CONTEXT",
+}
+"""The titles of the parts of MASFactory's prompts."""
 
 
 class Agent(Node):
@@ -204,7 +212,7 @@ class Agent(Node):
                     json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
                 )
                 said = _text(adapter.call(str(call["name"]), given))
-            except Exception as error:  # noqa: BLE001  # a tool is anybody's code: the model is told
+            except Exception as error:  # noqa: BLE001 (a tool is any code: the model reads why)
                 said = f"{type(error).__name__}: {error}"
             results.append(
                 {
@@ -278,6 +286,9 @@ class Agent(Node):
         """Give the settings of axil's agent."""
         return {
             **self._settings,
+            "formatters": self._settings["formatters"]
+            or [ParagraphMessageFormatter(), JsonMessageFormatter()],
+            "titles": TITLES,
             "instructions": self.instructions,
             "tools": self._tools,
             "memories": self._memories,

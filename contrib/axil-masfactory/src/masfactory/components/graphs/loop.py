@@ -70,6 +70,12 @@ class Loop(BaseGraph):
         """Connect a node with the end of the loop."""
         return self.create_edge(sender, "terminate", keys)
 
+    @property
+    def pushed(self) -> dict[str, str] | None:
+        """``push_keys`` as axil takes them: with the counters, where any are named."""
+        named = super().pushed
+        return {**named, "current_iteration": "", "max_iterations": ""} if named else named
+
     def component(self) -> Any:
         stop = self.terminate_condition_function
         return axil.Loop(

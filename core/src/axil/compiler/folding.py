@@ -6,180 +6,36 @@ they were entered are cut, so the body is closer to acyclic, and nested loops co
 depth. A component in which every node joins with ``each`` has nothing that waits: it stays as it is
 (a *flat* cycle) and its tokens turn until none is live.
 
-Compilation is linear in vertices and edges. A cycle's body is compiled once per entry and
-remembered.
+Compilation is linear in vertices and edges. A cycle's body is folded once per entry and remembered;
+of the edges around it only those are made anew that lead between its own nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from axil.errors import KernelBug
 from axil.kernel.joins import ALL, EACH, GATE, Join
 from axil.kernel.plan import (
     BACK,
     OUTSIDE,
     Edge,
     Graph,
-    Mode,
     Plan,
     PlanEdge,
     PlanNode,
     Port,
     ResolvedNode,
 )
-from axil.kernel.tokens import Task, new_tuple
+from axil.kernel.scopes import CycleBody
+from axil.kernel.tokens import new_tuple
+from axil.spec.components import components, is_cyclic, levels
 
 try:
     from axil.kernel.shortcuts import ways
 except ImportError:  # that file can be deleted
     ways = None
-
-
-def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Strongly connected components in topological order of the condensation, sources first.
-
-    Args:
-        successors: for each vertex ``0 … n-1`` the vertices its edges lead to; repeats are
-            harmless.
-    Returns: one sorted list of vertices per component.
-    Cost: O(vertices + edges), no recursion.
-    Source: R. Tarjan, Depth-first search and linear graph algorithms, SIAM J. Comput. 1(2), 1972.
-
-    >>> components([[1], [2], [1, 3], []])
-    [[0], [1, 2], [3]]
-    """
-    n = len(successors)
-    order = [0] * n  # visit number, 0 = not visited
-    low = [0] * n
-    on_stack = bytearray(n)
-    stack: list[int] = []
-    found: list[list[int]] = []
-    visit = 0
-    for root in range(n):
-        if order[root]:
-            continue
-        visit += 1
-        order[root] = low[root] = visit
-        stack.append(root)
-        on_stack[root] = 1
-        path = [(root, iter(successors[root]))]
-        while path:
-            v, rest = path[-1]
-            for w in rest:
-                if not order[w]:
-                    visit += 1
-                    order[w] = low[w] = visit
-                    stack.append(w)
-                    on_stack[w] = 1
-                    path.append((w, iter(successors[w])))
-                    break
-                if on_stack[w] and order[w] < low[v]:
-                    low[v] = order[w]
-            else:
-                path.pop()
-                if path and low[v] < low[path[-1][0]]:
-                    low[path[-1][0]] = low[v]
-                if low[v] == order[v]:
-                    component: list[int] = []
-                    while True:
-                        w = stack.pop()
-                        on_stack[w] = 0
-                        component.append(w)
-                        if w == v:
-                            break
-                    component.sort()
-                    found.append(component)
-    found.reverse()
-    return found
-
-
-def is_cyclic(component: Sequence[int], successors: Sequence[Sequence[int]]) -> bool:
-    """Return whether the component holds a cycle: more than one vertex, or an edge to itself."""
-    return len(component) > 1 or component[0] in successors[component[0]]
-
-
-def levels(successors: Sequence[Sequence[int]]) -> list[int]:
-    """Return the longest distance of each vertex from a source; vertices on a cycle share one
-    level.
-
-    Cost: O(vertices + edges).
-
-    >>> levels([[1, 2], [2], []])
-    [0, 1, 2]
-    """
-    result = [0] * len(successors)
-    for component in components(successors):
-        level = max(result[v] for v in component)
-        for v in component:
-            result[v] = level
-        inside = set(component)
-        for v in component:
-            for w in successors[v]:
-                if w not in inside and result[w] <= level:
-                    result[w] = level + 1
-    return result
-
-
-class CycleBody:
-    """A cycle as a node's body, with a plan for each node it can be entered at."""
-
-    mode: Mode = "scope"
-    kind = "cycle"
-
-    def __init__(self, graph: Graph, members: Sequence[int], edges: Sequence[Edge]) -> None:
-        """``edges``: those that touch one of ``members``, by id."""
-        self.graph, self.members, self.edges = graph, tuple(members), edges
-        self.inside = frozenset(members)
-        self.name = cycle_name([graph.vertices[m].name for m in members])
-        self._bodies: dict[int, Plan] = {}
-        self._waiting: dict[int, dict[int, str]] = {}
-
-    def body(self, entry: int) -> Plan:
-        """Return the plan of a round that starts at vertex ``entry``."""
-        plan = self._bodies.get(entry)
-        if plan is None:
-            scope = _Scope(self.graph, self.members, self.edges, entry)
-            plan = self._bodies[entry] = scope.plan()
-        return plan
-
-    def waiting(self, entry: int) -> Mapping[int, str]:
-        """Return the data edges whose payloads wait in the state for such a round, with their
-        fields.
-        """
-        waiting = self._waiting.get(entry)
-        if waiting is None:
-            node_of, nodes = self.body(entry).node_of, self.body(entry).nodes
-            waiting = self._waiting[entry] = {
-                e.id: waiting_field(e)
-                for e in self.edges
-                if not e.trigger
-                and e.target in self.inside
-                and not isinstance(nodes[node_of[e.target]].body, CycleBody)
-            }
-        return waiting
-
-    def entrances(self) -> list[Edge]:
-        """Return the edges that lead into the cycle from outside."""
-        return [e for e in self.edges if e.target in self.inside and e.source not in self.inside]
-
-    def __call__(self, task: Task, ctx: Any, /) -> Any:
-        raise KernelBug(f"the body of {self.name} was called; scopes are entered.")
-
-
-def waiting_field(edge: Edge) -> str:
-    """Return the state field in which payloads of a data edge wait until their target takes
-    them.
-    """
-    return f"@edge/{edge.name}"
-
-
-def cycle_name(names: Sequence[str]) -> str:
-    """``cycle(A,B,C)``, or ``cycle(A,B,+7)`` for many: different at each depth of nesting."""
-    shown = list(names) if len(names) <= 3 else [*names[:2], f"+{len(names) - 2}"]
-    return f"cycle({','.join(shown)})"
 
 
 def fold(graph: Graph) -> Plan:
@@ -237,10 +93,13 @@ class _Scope:
                 if edge.trigger:
                     firing[at[edge.source]].append(at[edge.target])
         self._hold_together(every, firing)
+        all_trigger = firing == every
         groups: list[list[int]] = []
         for component in components(every):
             group = [self.members[i] for i in component]
-            turning = self._turning(component, firing) if is_cyclic(component, every) else []
+            turning: list[list[int]] = []
+            if is_cyclic(component, every):
+                turning = [component] if all_trigger else self._turning(component, firing)
             if turning and not all(self.graph.vertices[v].join.per_token for v in group):
                 groups.append(group)
                 self.cycles[group[0]] = []
@@ -385,7 +244,6 @@ class _Scope:
             waits=tuple(ports.waits),
             opens=opens,
             units=units,
-            unit_of=tuple(unit_of),
             sources=tuple(u for u, n in enumerate(opens) if not n),
             entries=entries,
             node_of=node_of,
@@ -443,7 +301,10 @@ class _Scope:
     def _vertex(self, group: list[int]) -> ResolvedNode:
         if group[0] not in self.cycles:
             return self.graph.vertices[group[0]]
-        cycle = CycleBody(self.graph, group, self.cycles[group[0]])
+        edges = self.cycles[group[0]]
+        cycle = CycleBody(
+            self.graph, group, edges, lambda entry: _Scope(self.graph, group, edges, entry).plan()
+        )
         doors = [self.graph.vertices[e.target].join for e in cycle.entrances() if e.trigger]
         join: Join = EACH if doors and all(each.per_token for each in doors) else GATE
         return ResolvedNode(name=cycle.name, body=cycle, join=join, type="cycle")

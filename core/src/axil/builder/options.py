@@ -1,0 +1,124 @@
+"""The options of graphs, nodes, edges and runs, by name and type: what editors and type checkers
+see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    import pluggy
+
+    from axil.contract.context import Channel, Clock
+    from axil.contract.meters import MeterMaker
+    from axil.contract.node import Edge
+    from axil.kernel.joins import Join
+    from axil.kernel.plan import CycleLimit
+    from axil.kernel.tokens import Effects
+    from axil.registry.registry import Registry
+    from axil.spec.graph import Limits, Use
+    from axil_journals.journal import Journal
+
+
+class GraphOptions(TypedDict, total=False):
+    """The options of every graph but its name and its state; see ``Graph``."""
+
+    pull_keys: Mapping[str, str] | None
+    push_keys: Mapping[str, str] | None
+    attributes: Mapping[str, Any] | None
+    nodes: Sequence[Any] | None
+    edges: Sequence[Any] | None
+    build_func: Callable[[Any], Any] | None
+    cycles: str
+    limits: Limits | None
+    cycle_limits: Mapping[str, CycleLimit] | None
+    keep: bool
+    state_version: int
+    migrations: Mapping[int, Callable[[dict[str, Any]], Mapping[str, Any]]] | None
+    node_wrappers: Mapping[Any, Sequence[Any]] | Sequence[Any] | None
+
+
+class RootOptions(GraphOptions, total=False):
+    """The options of a graph that is run."""
+
+    hooks: pluggy.PluginManager | None
+    registry: Registry | None
+
+
+class NodeOptions(TypedDict, total=False):
+    """The options of a node in its graph; see ``Graph.create_node``."""
+
+    name: str
+    pull_keys: Mapping[str, str] | None
+    push_keys: Mapping[str, str] | None
+    attributes: Mapping[str, Any] | None
+    join: str | Use | Join | Mapping[str, Any] | None
+    merge: Any
+    lane: str | None
+    effects: Effects | None
+    inline: bool
+    wrappers: Sequence[Any]
+
+
+class EdgeOptions(TypedDict, total=False):
+    """The options of an edge but its ends and its keys; see ``Graph.create_edge``."""
+
+    when: Any
+    trigger: bool
+    process: Any
+    formatter: Any
+    parser: Any
+    carry: Edge | None
+    state_filter: Callable[..., Any] | None
+    group: str
+
+
+class ResumeOptions(TypedDict, total=False):
+    """The options of a run that goes on; see ``Options``, which has the same names."""
+
+    thread: str
+    migrate: bool
+    origin: Mapping[str, Any]
+    pins: Mapping[str, Mapping[str, str]]
+    channel: Channel | None
+    observers: Sequence[Any]
+    hooks: Any
+    clock: Clock | None
+    limits: Limits | None
+    meter: MeterMaker | None
+    deps: Any
+    workspace: Path | None
+    allow: frozenset[str]
+    executor: Any
+    threads: int
+
+
+class RunOptions(ResumeOptions, total=False):
+    """The options of a run."""
+
+    run_id: str
+    resuming: bool
+    journal: Journal | None
+    answers: Mapping[str, Any]
+
+
+class ReadingOptions(TypedDict, total=False):
+    """The options that a workflow file is read with; see ``axil.plugin.load_spec``."""
+
+    vars: Mapping[str, Any] | None
+    allow_code: bool
+    allow: Iterable[str]
+    environment: Mapping[str, str] | None
+    texts: dict[str, str] | None
+
+
+class FileOptions(ReadingOptions, total=False):
+    """The options that the workflow of a file is made with; see ``Workflow.from_file``."""
+
+    registry: Registry | None
+    hooks: pluggy.PluginManager | None
+    functions: str | os.PathLike[str] | None
