@@ -70,7 +70,8 @@ def test_a_server_that_is_killed_is_taken_over_by_another_on_its_journal(tmp_pat
         answers = {"answers": {found["questions"][0]["id"]: "it is"}}
         assert two.post(f"/v1/runs/{run_id}/answers", json=answers).status_code == 202
         two.get(f"/v1/runs/{run_id}/events")
-        assert two.get(f"/v1/runs/{run_id}").json()["output"] == {"said": "it is"}
+        run = two.get(f"/v1/runs/{run_id}").json()
+        assert run["output"] == {"said": "it is"}, run
     journal.close()
 
 

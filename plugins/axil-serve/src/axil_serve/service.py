@@ -8,6 +8,7 @@ same journal decides alike.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import secrets
@@ -44,6 +45,10 @@ from axil_serve.feed import Feed, Happened, HeardJournal
 
 OVER: Final = frozenset({"done", "failed", "cancelled", "limited"})
 """Statuses with which a run has ended; it can be resumed unless it is done."""
+_STORED_TRIES: Final = 500
+_STORED_SECONDS: Final = 0.01
+"""A journal stores what is appended to it within a few milliseconds."""
+_LAST: Final = 20
 Reopen = Callable[[Mapping[str, Any]], Workflow]
 """From the data that was kept with a run, its origin, to its workflow."""
 
@@ -206,6 +211,8 @@ class RunService:
                     elif (key := entry_key(each.entry)) not in seen:
                         seen.add(key)
                         number += 1
+                        if each.entry.kind == "ended":
+                            await self._stored(run_id, key)
                         yield _step_event(each.entry, number)
                         if _is_over(each.entry):
                             return
@@ -335,6 +342,13 @@ class RunService:
         if not entries:
             raise _unknown(run_id)
         return entries
+
+    async def _stored(self, run_id: str, key: str) -> None:
+        """Wait until an entry that was appended can be read, so that ``look`` agrees with it."""
+        for _ in range(_STORED_TRIES):
+            if any(entry_key(entry) == key for entry in self._entries(run_id)[-_LAST:]):
+                return
+            await asyncio.sleep(_STORED_SECONDS)
 
     def _kept(self, run_id: str) -> dict[str, Any]:
         """Return what a server recorded of a run; empty: none started it."""

@@ -45,7 +45,10 @@ function arranged(scope, path, open) {
     }
     y += Math.max(...row.map((box) => box.height)) + GAP.y
   })
-  return { scope, path, boxes: ordered.flat(), width, height: y - GAP.y + PAD }
+  const boxes = ordered.flat()
+  const named = new Map(boxes.map((box) => [box.node.name, box]))
+  const scopes = boxes.filter((box) => box.node.inside)
+  return { scope, path, boxes, named, scopes, width, height: y - GAP.y + PAD }
 }
 
 const holds = (node, name) =>
@@ -54,8 +57,8 @@ const holds = (node, name) =>
 
 // The box in which an edge begins or ends: the innermost one that is open to view.
 function boxOf(layout, name) {
-  for (const box of layout.boxes) {
-    if (box.node.name === name) return box
+  if (layout.named.has(name)) return layout.named.get(name)
+  for (const box of layout.scopes) {
     if (holds(box.node, name)) return box.inner ? boxOf(box.inner, name) : box
   }
   return null
@@ -198,7 +201,7 @@ export class GraphView {
     layout.scope.edges.forEach((edge, at) => {
       const from = edge.source === "@entry" ? ends && ends["@entry"] : boxOf(layout, edge.source)
       const to = edge.target === "@exit" ? ends && ends["@exit"] : boxOf(layout, edge.target)
-      const inside = layout.boxes.some((box) => holds(box.node, edge.source) && holds(box.node, edge.target))
+      const inside = layout.scopes.some((box) => holds(box.node, edge.source) && holds(box.node, edge.target))
       if (!from || !to || inside || (from === to && edge.source !== edge.target)) return
       const d = line(from, to, at)
       const drawn = shape("path", { d, class: edge.trigger ? "edge" : "edge is-data", "marker-end": "url(#arrow)" })

@@ -1,0 +1,153 @@
+"""The protocol ``ag-ui``: workflows as agents of AG-UI, for front ends that speak it.
+
+A request is a run. A run that asks a person ends its request with an interrupt for each question;
+the request that resumes it names the interrupts, whose ids hold the run's id.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from axil_serve.access import Caller
+from axil_serve.app import body_of, caller_of, fields_in, frame, text_in
+from axil_serve.conversation import Words, has_stopped, input_of, last_nodes, said
+from axil_serve.errors import BadRequest
+from axil_serve.service import OVER, RunService, StreamEvent
+
+
+class AgUi:
+    """Workflows as agents of AG-UI."""
+
+    def routes(self, service: RunService) -> Iterable[BaseRoute]:
+        """Return the route ``/ag-ui/{workflow}``."""
+
+        async def run(request: Request) -> Response:
+            caller, body = caller_of(request), await body_of(request)
+            caller.check("look")
+            name = str(request.path_params["workflow"])
+            run_id, after = await _begun(service, caller, name, body)
+            events = service.stream(caller, run_id, after=after)
+            agent = _Agent(service, caller, name, run_id)
+            headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+            frames = agent.frames(events, body)
+            return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
+
+        return [Route("/ag-ui/{workflow}", run, methods=["POST"])]
+
+
+async def _begun(
+    service: RunService, caller: Caller, name: str, body: Mapping[str, Any]
+) -> tuple[str, str]:
+    """Start a run, or answer one; return its id and that of its last known step."""
+    resumed = cast("Sequence[Mapping[str, Any]]", body.get("resume") or ())
+    if not resumed:
+        props = fields_in(body, "forwardedProps")
+        given = {**body, "input": props["input"]} if "input" in props else body
+        return await service.start(caller, name, input_of(service, name, given)), ""
+    answers: dict[str, Any] = {}
+    runs: set[str] = set()
+    for each in resumed:
+        run_id, _, question = text_in(each, "interruptId").partition(":")
+        runs.add(run_id)
+        answers[question] = each.get("payload")
+    if len(runs) != 1 or any(each.get("status") != "resolved" for each in resumed):
+        message = "expected resolved interrupts of one run."
+        raise BadRequest("AX966", message, "Cancel the run with POST /v1/runs/RUN_ID/cancel.")
+    run_id = runs.pop()
+    after = str(service.steps(caller, run_id)[-1]["id"])
+    await service.answer(caller, run_id, answers)
+    return run_id, after
+
+
+class _Agent:
+    """The events of one request."""
+
+    def __init__(self, service: RunService, caller: Caller, name: str, run_id: str) -> None:
+        self._service, self._caller, self._run_id = service, caller, run_id
+        self._words = Words(last_nodes(service, name))
+        self._open: dict[str, None] = {}  # steps that have started
+        self._is_saying = False
+
+    async def frames(
+        self, events: AsyncIterator[StreamEvent], body: Mapping[str, Any]
+    ) -> AsyncGenerator[bytes]:
+        """Yield the events of AG-UI, as server-sent events."""
+        ids = {name: text_in(body, name) or self._run_id for name in ("threadId", "runId")}
+        yield _event("RUN_STARTED", **ids)
+        async for event in events:
+            for each in self._heard(event):
+                yield each
+            if has_stopped(event):
+                break
+        run = self._service.look(self._caller, self._run_id)
+        for name in self._open:
+            yield _event("STEP_FINISHED", stepName=name)
+        if run["status"] in OVER - {"done"}:
+            yield _event("RUN_ERROR", message=run["error"] or run["status"], code="AX968")
+            return
+        for each in self._said("" if run["questions"] else self._words.rest(said(run))):
+            yield each
+        if self._is_saying:
+            yield _event("TEXT_MESSAGE_END", messageId=self._run_id)
+        interrupts = [
+            {
+                "id": f"{self._run_id}:{question['id']}",
+                "reason": question["kind"],
+                "message": question["text"],
+                "metadata": {"options": question["options"]},
+            }
+            for question in run["questions"]
+        ]
+        if interrupts:
+            outcome: dict[str, Any] = {"type": "interrupt", "interrupts": interrupts}
+            yield _event("RUN_FINISHED", **ids, outcome=outcome)
+        else:
+            yield _event("RUN_FINISHED", **ids, result=run["output"], outcome={"type": "success"})
+
+    def _heard(self, event: StreamEvent) -> Iterable[bytes]:
+        data: Mapping[str, Any] = event.data or {}
+        if event.kind == "started" and data["what"] == "node":
+            self._open[data["activation"]] = None
+            yield _event("STEP_STARTED", stepName=data["activation"])
+        elif event.kind == "step" and data["kind"] == "done" and data["activation"] in self._open:
+            del self._open[data["activation"]]
+            yield _event("STEP_FINISHED", stepName=data["activation"])
+        elif event.kind == "chunk":
+            yield from self._tool(data["chunk"])
+        yield from self._said(self._words.hear(event))
+
+    def _tool(self, chunk: Mapping[str, Any]) -> Iterable[bytes]:
+        id = str(chunk.get("id", ""))
+        if chunk.get("kind") == "tool_call":
+            arguments = chunk.get("arguments")
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            yield _event("TOOL_CALL_START", toolCallId=id, toolCallName=str(chunk.get("name", "")))
+            yield _event("TOOL_CALL_ARGS", toolCallId=id, delta=text)
+            yield _event("TOOL_CALL_END", toolCallId=id)
+        elif chunk.get("kind") == "tool_result":
+            content = chunk.get("content", "")
+            text = content if isinstance(content, str) else json.dumps(content)
+            yield _event(
+                "TOOL_CALL_RESULT", messageId=f"{self._run_id}:{id}", toolCallId=id, content=text
+            )
+
+    def _said(self, text: str) -> Iterable[bytes]:
+        if not text:
+            return
+        if not self._is_saying:
+            self._is_saying = True
+            yield _event("TEXT_MESSAGE_START", messageId=self._run_id, role="assistant")
+        yield _event("TEXT_MESSAGE_CONTENT", messageId=self._run_id, delta=text)
+
+
+def _event(type: str, **data: Any) -> bytes:
+    return frame("", {"type": type, **data})
+
+
+__all__ = ["AgUi"]

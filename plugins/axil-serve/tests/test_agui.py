@@ -1,0 +1,57 @@
+"""Laws of AG-UI, held with the models of its own library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ag_ui.core import Event, RunAgentInput
+from pydantic import TypeAdapter
+from starlette.testclient import TestClient
+
+from axil import MemoryJournal
+from axil_serve import RunService, app_of
+from axil_serve.agui import AgUi
+
+from .conftest import BEN, access, as_caller, events_of, greeting, refund
+
+EVENTS: TypeAdapter[Any] = TypeAdapter(Event)
+
+
+def asked_of(client: TestClient, workflow: str, **given: Any) -> list[Any]:
+    message = {"id": "m", "role": "user", "content": "x"}
+    whole = {"threadId": "t", "runId": "r", "messages": [message], **given}
+    sent = RunAgentInput.model_validate(whole).model_dump(
+        mode="json", by_alias=True, exclude_none=True
+    )
+    answer = client.post(f"/ag-ui/{workflow}", json=sent)
+    assert answer.status_code == 200, answer.text
+    return [EVENTS.validate_json(data) for _, _, data in events_of(answer.text)]
+
+
+def served() -> TestClient:
+    service = RunService(
+        MemoryJournal(), {"greeting": greeting(), "refund": refund()}, poll_seconds=0.01
+    )
+    app = app_of(service, access(), protocols={"ag-ui": AgUi()})
+    return TestClient(app, base_url="http://127.0.0.1", headers=as_caller(BEN))
+
+
+def test_a_run_is_steps_a_message_and_a_result():
+    with served() as client:
+        events = asked_of(client, "greeting", forwardedProps={"input": {"name": "ada"}})
+    kinds = [event.type.value for event in events]
+    assert (kinds[0], kinds[-1]) == ("RUN_STARTED", "RUN_FINISHED")
+    assert kinds.count("STEP_STARTED") == kinds.count("STEP_FINISHED")
+    words = [event.delta for event in events if event.type.value == "TEXT_MESSAGE_CONTENT"]
+    assert "".join(words) == "Hello Ada"
+    assert events[-1].result == {"text": "Hello Ada"}
+
+
+def test_a_question_is_an_interrupt_and_its_resumption_the_answer():
+    with served() as client:
+        first = asked_of(client, "refund", forwardedProps={"input": {"amount": 2}})
+        [interrupt] = first[-1].outcome.interrupts
+        assert interrupt.message == "Refund 2?"
+        resume = [{"interruptId": interrupt.id, "status": "resolved", "payload": "yes"}]
+        last = asked_of(client, "refund", resume=resume)
+    assert last[-1].result == {"decision": "2: yes"}
