@@ -14,6 +14,13 @@ import pytest
 from axil.plugin import ComponentBlocked, message
 from axil_control.code import Python, environment, program
 
+
+@pytest.fixture(autouse=True)
+def without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These are about programs as they run without one; axil-sandbox has tests of its own."""
+    monkeypatch.setattr("axil_subprocess.sandbox.find_sandbox", lambda: (None, "none is wanted"))
+
+
 SLEEP = "import time; time.sleep(600)"
 FAILED = "==CODE EXECUTION FAILED=="
 

@@ -50,6 +50,7 @@ from axil_cli.run import (
     ways_of_watching,
 )
 from axil_cli.source import as_data, check_breaks, settings, stopping
+from axil_cli.wants import opened
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 """How ids of questions look: the activation, and which of its questions it is."""
@@ -173,6 +174,12 @@ class Runs:
         comparing.add_argument("other", metavar="OTHER")
         exporting = one("export", "the whole record of a run, one JSON object a line", format=())
         exporting.add_argument("run", metavar="RUN")
+        exporting.add_argument(
+            "--html",
+            action="store_true",
+            help="as one page for a browser, which needs no server; with axil-serve",
+        )
+        allowing(exporting)
         pruning = one("prune", "forget runs that have ended")
         pruning.add_argument(
             "--older-than",
@@ -321,6 +328,8 @@ class Runs:
         return Exit.FAILED if apart else Exit.DONE
 
     def _export(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        if options.html:
+            return self._export_page(journal, options, session)
         for number, entry in enumerate(journal.entries(found(journal, options.run)), 1):
             who = {"frame": list(entry.frame), "node": entry.node, "ordinal": list(entry.ordinal)}
             session.say(
@@ -329,6 +338,16 @@ class Runs:
                     indent=None,
                 )
             )
+        return Exit.DONE
+
+    def _export_page(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        run_id = found(journal, options.run)
+        view = session.registry.resolve("commands", "view", "--html")()
+        kept = _origin(journal.entries(run_id))
+        # without leave to run code the page shows the record alone
+        functions = kept.get("functions") if "code" in options.allow else None
+        with equipped(options, session, functions) as here:
+            session.say(view.export(journal, run_id, here, frozenset(options.allow)))
         return Exit.DONE
 
     # ------------------------------------------------------------------ going on
@@ -393,7 +412,14 @@ class Runs:
             prepared(launch, session.options)
             here = replace(session, registry=launch.registry)
             is_current = options.current or options.migrate
-            workflow = record.reopened(kept, here, allow=allow, current=is_current, hooks=hooks)
+            workflow, _ = opened(
+                lambda words: record.reopened(
+                    kept, here, allow=words, current=is_current, hooks=hooks
+                ),
+                allow,
+                launch.file,
+                session,
+            )
             check_breaks(options.breaks, workflow)
             if options.migrate:
                 launch.running.update(

@@ -32,6 +32,7 @@ from axil_models import (
     Turn,
     blocks_of,
     call_async,
+    component_later,
     component_of,
     decoded_settings,
     fits_filters,
@@ -126,6 +127,7 @@ class FactMemory:
         self.context_label = self.config.context_label or "facts"
         self.passive, self.active = self.config.passive, self.config.active
         self._grants = current_grants()
+        component_later("context", self.config.index, self.context_label)
         self._index: Any = None
 
     @property

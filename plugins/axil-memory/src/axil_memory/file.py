@@ -29,6 +29,7 @@ from axil_models import (
     block_of,
     blocks_of,
     call_async,
+    component_later,
     component_of,
     decoded_settings,
     fits_filters,
@@ -96,6 +97,7 @@ class FileMemory:
         self.passive, self.active = self.config.passive, self.config.active
         self._lines = Lines(self.config.path, self.config.lock_seconds)
         self._grants = current_grants()
+        component_later("context", self.config.index, self.context_label)
         self._index: Any = None
         self._known: dict[Key, ContextBlock] = {}
         """What the index holds, oldest first."""
