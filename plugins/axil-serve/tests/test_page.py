@@ -143,7 +143,7 @@ def test_in_a_browser_a_run_is_started_answered_and_forked(browser):
         first = browser.url
         browser.get_by_role("button", name="Start the fork").click()
         browser.wait_for_url(lambda url: url != first)
-        browser.get_by_role("button", name="edge decide to @exit").click(force=True)
+        browser.get_by_label("edge decide to @exit").press("Enter")
         browser.locator("aside").get_by_text('"never"').wait_for()
         assert [url for url in asked_for if not url.startswith(address)] == []
 
