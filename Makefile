@@ -29,14 +29,14 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Tests start many processes: each would compile every module again where bytecode is not kept.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test check style types arrows alone lowest kits thorough foreign bench docs manifests clean
+.PHONY: help demo test check style types arrows alone lowest kits thorough foreign browser bench docs manifests clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    agents research, write and review; with OPENAI_API_KEY set a model answers, else a script"
 	@echo "make test    all tests, doctests included"
 	@echo "make check   style, types, import arrows, each member alone from its built wheel, also with the lowest versions that it declares,"
-	@echo "             the conformance kit on everything that members register, the laws at length, and servers of others"
+	@echo "             the conformance kit on everything that members register, the laws at length, servers of others, the page in a browser"
 	@echo "make bench   measure beside others; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages"
 	@echo "make manifests   write what is made of the code: manifests, and the reference of plugins"
@@ -69,7 +69,7 @@ demo: $(VENV)/usual
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: style types arrows plainly alone lowest kits thorough foreign
+check: style types arrows plainly alone lowest kits thorough foreign browser
 
 style: $(STAMP)
 	$(BIN)/ruff check
@@ -100,6 +100,13 @@ foreign: $(STAMP)
 	if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix "$(FOREIGN)" $(SERVERS) \
 		&& AXIL_MCP_SERVERS="$(FOREIGN)/node_modules/.bin" $(BIN)/python -m pytest plugins/axil-mcp/tests/test_foreign.py; \
 	else echo "npm is not installed: servers of others are passed over"; fi
+
+# The page of axil-serve in Chromium, where one is installed.
+CHROMIUM  ?= $(shell command -v chromium || command -v chromium-browser)
+browser: $(STAMP)
+	if test -n "$(CHROMIUM)"; then $(BIN)/python -m pip install --quiet "playwright>=1.49" \
+		&& AXIL_BROWSER="$(CHROMIUM)" $(BIN)/python -m pytest plugins/axil-serve/tests/test_page.py; \
+	else echo "Chromium is not installed: the page is not tried in a browser"; fi
 
 # Wheels of all members in dist/, then each member's tests against its wheel in an environment that holds nothing else.
 alone: $(STAMP)

@@ -16,8 +16,9 @@ from axil.kernel.values import Log
 from axil.runtime.result import Result
 from axil.runtime.run import run_sync
 from axil.spec.graph import EdgeSpec, NodeSpec, SubgraphSpec
+from axil_testing.specs import Raw, edge, graph, never, node, workflow
 
-from .tools import Raw, Watcher, edge, graph, never, node, workflow
+from .tools import Watcher
 
 LOG = Schema("log", {"log": Field("log", APPEND, default=Log)}, closed=True)
 

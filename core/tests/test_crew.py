@@ -17,8 +17,7 @@ from axil.runtime.result import Result
 from axil.runtime.run import run_sync
 from axil.spec.graph import Limits
 from axil_journals.journal import MemoryJournal
-
-from .tools import edge, node, workflow
+from axil_testing.specs import edge, node, workflow
 
 LEFT: ContextVar[str] = ContextVar("LEFT", default="")
 

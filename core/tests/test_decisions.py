@@ -19,8 +19,8 @@ from axil.kernel.plan import CycleLimit
 from axil.kernel.tokens import Out
 from axil.runtime.run import run_sync
 from axil.spec.graph import NodeSpec
-
-from .tools import Jumping, edge, node, workflow
+from axil_testing import VirtualClock
+from axil_testing.specs import edge, node, workflow
 
 
 class Admits:
@@ -60,7 +60,7 @@ class Lifts:
 
 def run(flow: Any, plugin: Any, given: Any = None, **options: Any) -> Any:
     plugins = plugin if isinstance(plugin, list) else [plugin]
-    options = {"clock": Jumping(), **options}
+    options = {"clock": VirtualClock(), **options}
     return run_sync(flow.start(given or {}, hooks=hook_manager(plugins), **options).result())
 
 
@@ -146,11 +146,11 @@ def test_what_nobody_waits_for_any_more_holds_nothing_back():
     joined = NodeSpec(id="q", body=node("q").body, join=First())
     nodes = [node("a", slow, mode="async", ctx=True), "b", joined, "c"]
     flow = workflow(nodes, ["in a", "in b", "a q", "b q", "q c", "c out"])
-    clock = Jumping()
+    clock = VirtualClock()
     answers = {"a": True, "b": 1000.0, "q": True, "c": False}
     result = run(flow, Admits(lambda f: answers[f.activation.node]), clock=clock)
     assert (result.status, result.output) == ("done", {"by": "c"})
-    assert clock.time == 1
+    assert clock.now() == 1
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf")])
@@ -247,7 +247,7 @@ def test_what_starts_when_changes_nothing_that_a_run_comes_to():
 
 
 def test_a_body_that_raised_is_started_again_after_a_while():
-    clock, log = Jumping(), list[int]()
+    clock, log = VirtualClock(), list[int]()
     seen: list[int] = []
 
     def mend(firing: Firing, error: Exception) -> Any:
@@ -255,7 +255,7 @@ def test_a_body_that_raised_is_started_again_after_a_while():
         return Retry(after=10) if isinstance(error, ConnectionError) else None
 
     result = run(broken(2, log), Mends(mend), clock=clock)
-    assert (result.status, log, seen, clock.time) == ("done", [2, 1, 0], [0, 1], 20)
+    assert (result.status, log, seen, clock.now()) == ("done", [2, 1, 0], [0, 1], 20)
     assert result.usage.firings == 2
 
 

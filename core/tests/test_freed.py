@@ -18,8 +18,7 @@ from axil.runtime.pool import WorkerPool
 from axil.runtime.run import Run, run_sync
 from axil.runtime.services import RunServices
 from axil_journals.journal import MemoryJournal
-
-from .tools import edge, node, workflow
+from axil_testing.specs import edge, node, workflow
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,7 @@ from axil.contract.hooks import Hooks, hook_manager
 from axil.contract.observers import OBSERVER_HOOKS, PARAMETERS, Observers
 from axil.errors import Problem, SpecError
 from axil.runtime.run import run_sync
-
-from .tools import graph, workflow
+from axil_testing.specs import graph, workflow
 
 MAKING = {"register", "check", "wrap_body", "plan_compiled"}
 
@@ -233,7 +232,7 @@ def test_a_failure_is_shown_with_what_was_raised():
         def firing_failed(self, activation, kind, error):
             seen.append((str(activation), kind, type(error)))
 
-    from .tools import node
+    from axil_testing.specs import node
 
     flow = Workflow(
         graph([node("a", lambda task, ctx: 1 / 0)], ["in a"]),

@@ -14,8 +14,8 @@ from axil.kernel.joins import ALL, EACH, GATE
 from axil.kernel.tokens import Out
 from axil.runtime.run import run_sync
 from axil.spec.graph import NodeSpec
-
-from .tools import Jumping, edge, node, workflow
+from axil_testing import VirtualClock
+from axil_testing.specs import edge, node, workflow
 
 
 @dataclass
@@ -66,7 +66,7 @@ def vote(join: Any, *seconds: float, log: list[str] | None = None, more: Any = (
 
 
 def run(flow: Any, **options: Any) -> Any:
-    return run_sync(flow.start({}, **{"clock": Jumping(), **options}).result())
+    return run_sync(flow.start({}, **{"clock": VirtualClock(), **options}).result())
 
 
 def test_an_early_join_fires_with_what_came_first():

@@ -13,8 +13,9 @@ from axil.kernel.plan import CycleLimit, Plan
 from axil.kernel.state import APPEND, Field, Schema
 from axil.kernel.tokens import Out, Token
 from axil.kernel.values import Log
+from axil_testing.specs import edge, never, node
 
-from .tools import Hand, edge, never, node, plain
+from .tools import Hand, plain
 
 DIAMOND = (["s", "a", "b", "t"], ["in s", "s a", "s b", "a t", "b t", "t out"])
 LOG = Schema("log", {"log": Field("log", APPEND, default=Log)}, closed=True)

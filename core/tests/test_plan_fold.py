@@ -11,8 +11,7 @@ from axil.compiler.planner import compile_spec
 from axil.kernel.joins import EACH, GATE
 from axil.kernel.plan import BACK, OUTSIDE, Plan
 from axil.kernel.scopes import CycleBody, cycle_name
-
-from .tools import edge, graph, node
+from axil_testing.specs import edge, graph, node
 
 
 def plan_of(nodes, edges, **more) -> Plan:

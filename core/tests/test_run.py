@@ -29,8 +29,10 @@ from axil.runtime.result import Result
 from axil.runtime.run import run_sync
 from axil.spec.graph import Limits
 from axil_journals.journal import Entry, MemoryJournal
+from axil_testing import VirtualClock
+from axil_testing.specs import Tape, edge, never, node, says, workflow
 
-from .tools import Jumping, Tape, Watcher, edge, never, node, says, workflow
+from .tools import Watcher
 
 LOG = Schema("log", {"log": Field("log", APPEND, default=Log)}, closed=True)
 
@@ -249,12 +251,12 @@ def test_the_limit_of_seconds_ends_a_body_that_hangs():
     async def hang(task, ctx):
         await asyncio.Event().wait()
 
-    clock = Jumping()
+    clock = VirtualClock()
     result = run(one(hang), limits=Limits(seconds=60), clock=clock)
     assert result.status == "limited"
     assert result.error is not None
     assert result.error.id == "AX415"
-    assert clock.time == 60
+    assert clock.now() == 60
 
 
 # ------------------------------------------------------------------------------------------------ f
@@ -631,8 +633,7 @@ def test_a_body_reads_time_since_the_run_began_and_sleeps_on_the_runs_clock():
         await ctx.sleep(3600)
         return Out({"before": before, "after": ctx.now()})
 
-    clock = Jumping()
-    clock.time = 1000.0
+    clock = VirtualClock(1000.0)
     assert run(one(body), clock=clock).output == {"before": 0.0, "after": 3600.0}
 
 
@@ -648,7 +649,7 @@ def test_time_can_be_read_and_recorded_from_a_thread():
 def test_a_resumed_body_reads_the_same_time_sleeps_the_rest_and_repeats_no_step():
     calls = 0
     tape = Tape()
-    clock = Jumping()
+    clock = VirtualClock()
     cut = True
 
     async def fetch():
@@ -661,18 +662,18 @@ def test_a_resumed_body_reads_the_same_time_sleeps_the_rest_and_repeats_no_step(
         page = await ctx.step("fetch", fetch)
         await ctx.sleep(100)
         if cut:
-            clock.time += 40
+            clock.advance(40)
             raise RuntimeError("power cut")
         return Out({"read": read, "page": page})
 
     flow = one(body)
     assert run(flow, run_id="r", journal=tape, clock=clock).status == "failed"
     cut = False
-    again = Jumping()
+    again = VirtualClock()
     result = run(flow, run_id="r", journal=tape, clock=again)
     assert result.output == {"read": 0.0, "page": {"page": 1}}
     assert calls == 1
-    assert again.time == 0  # it had slept enough when the power was cut
+    assert again.now() == 0  # it had slept enough when the power was cut
 
 
 def test_a_sub_run_has_a_frame_of_its_own_and_gives_back_output_and_changes():

@@ -20,8 +20,7 @@ from axil.runtime.result import Event
 from axil.runtime.run import run_sync
 from axil.spec.graph import Limits, NodeSpec, Use
 from axil_journals.journal import MemoryJournal
-
-from .tools import edge, graph, node, says, workflow
+from axil_testing.specs import edge, graph, node, says, workflow
 
 
 def echo(task, ctx) -> Out:

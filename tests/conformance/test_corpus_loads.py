@@ -111,6 +111,6 @@ def test_without_its_variables_a_file_names_each_of_them():
             CORPUS / "yaml_instance" / "demo_loop_timer.yaml", registry=registry(), environment={}
         )
     assert (
-        "demo_loop_timer.yaml:18 nodes[0].config.base_url: nothing is known for ${BASE_URL}, nor "
+        "demo_loop_timer.yaml:18 nodes[0].config.base_url: there is no value for ${BASE_URL}, nor "
         "at line 34." in str(caught.value)
     )

@@ -24,7 +24,7 @@ from ..internals import internal
 
 RunServices: Any = internal("RunServices")
 RUN, ASIDE = "r", "fork of r"
-LOCKED = ("sql", "closing", "file", "disk")
+LOCKED = ("sql", "closing")
 """In the names of points at which the lock between processes is held: nobody takes anything over
 before it is free.
 """
@@ -93,17 +93,13 @@ def watch(points: Points, safe: Callable[[int], None]) -> None:
             return given
 
     connect = sqlite3.connect
-    sqlite3.connect = lambda *values, **more: connect(*values, factory=Connection, **more)  # type: ignore[assignment]
+    sqlite3.connect = lambda *values, **more: connect(*values, factory=Connection, **more)
     around(
         axil_sqlite.journal.SqliteBook,
         "append",
         lambda book, entry: f"entry {entry.kind} {entry.activation if entry.node else ''}",
     )
-    around(axil_sqlite.rows.Files, "put", lambda *_, **__: "file")
     around(axil_sqlite.store.Store, "close", lambda store: "closing")
-    around(Path, "replace", lambda *_: "file is named", after=False)
-    around(Path, "unlink", lambda *_, **__: "file is removed", after=False)
-    around(os, "fsync", lambda *_: "the disk", after=False)
     kept = RunServices.kept
 
     async def told(services: Any) -> None:

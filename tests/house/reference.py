@@ -32,7 +32,9 @@ NAMED = {
     "wrappers": "a class with `wrap(self, body, node)`",
     "channels": "a class with `async ask(self, question)`",
     "journals": "a class with `open`, `entries`, `thread`, `runs` and `forget`",
+    "ciphers": "a class with `seal`, `open`, `digest` and `is_current`",
     "executors": "a class with `async execute(self, body, task, ctx)` and `async close(self)`",
+    "sandboxes": "a class with `problem(self)` and `command(self, command, place)`",
     "loaders": "a function of `(text, name)`, named like the suffix of its files",
     "judges": "a class with `async decide(self, fields, attributes, ctx)`",
     "shorthands": "a function of what a workflow file says under a key, named like the key",
@@ -40,10 +42,12 @@ NAMED = {
     "hooks": "a module, an object or a class with functions marked by `axil.hookimpl`",
     "commands": "a class with `configure(self, parser)` and `run(self, options, session)`",
     "options": "a class with `prepare(self, value, launch)`, named `run.…`",
+    "protocols": "a class with `routes(self, service)`; see "
+    "[axil-serve](../../plugins/axil-serve/README.md#protocols)",
 }
 PROTOCOLS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (axil.plugin, ("Condition", "Processor", "Loader", "Channel")),
-    (axil.driver, ("Clock", "Journal", "JournalWriter", "Executor", "Engine")),
+    (axil.driver, ("Clock", "Journal", "JournalWriter", "Cipher", "Executor", "Engine")),
     (axil_models, ("Model", "Formatter", "ContextProvider", "Memory", "ChatMemory")),
 )
 

@@ -132,6 +132,16 @@ def test_library_code_is_finished(sources):
     assert faults(sources, lambda file: found(UNFINISHED, file)) == {}
 
 
+def test_no_line_of_code_has_more_than_100_columns(texts):
+    """The linter passes over lines that end with a mark for it."""
+
+    def long(file: Path) -> list[int]:
+        lines = text_of(file).splitlines() if file.suffix == ".py" else []
+        return [number for number, line in enumerate(lines, 1) if len(line) > 100]
+
+    assert faults(texts, long) == {}
+
+
 def test_no_text_holds_a_path_of_one_machine(texts, root):
     here = re.compile(rf"(?<![\w.]){re.escape(str(root))}/")
     assert faults(texts, lambda file: found(OWN_PATH, file) + found(here, file)) == {}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -14,8 +16,10 @@ import pytest
 from axil import AxilError, ConfigError, SpecError, load, run_sync
 from axil.plugin import Grants, default_registry, granted, make_component
 from axil_agent import Scripted
+from axil_cli.main import main
 from axil_memory import FileMemory
 from axil_plugins.lock import lock_of
+from axil_testing.kit.confined import confinement_faults
 
 
 @pytest.fixture
@@ -285,3 +289,159 @@ def test_a_file_that_a_file_includes_has_its_grants(write, tmp_path):
     with pytest.raises((SpecError, ConfigError), match="AX137"):
         load(file).plan  # noqa: B018  # compiling is what refuses
     assert load(file, allow={"write"}).plan
+
+
+WANTING: dict[str, Any] = {
+    "model": {"type": "openai", "name": "m"},
+    "instructions": "Say ${OTHER_SECRET}",
+    "memories": [
+        {"type": "file_memory", "path": "../rc"},
+        {"type": "file_memory", "path": ".axil/notes.jsonl"},
+        {"type": "file_memory", "path": "../rc2"},
+    ],
+    "retrievers": [{"type": "keyword", "paths": ["docs"]}],
+    "tools": [
+        {"type": "web", "hosts": ["example.org"]},
+        {"type": "mcp", "url": "https://mcp.example.org/x", "token": {"env": "TOKEN"}},
+        {"type": "mcp", "command": ["notes-server"]},
+        {"type": "run_command", "programs": ["git"]},
+    ],
+}
+"""Settings of an agent that wants something of each sort."""
+
+
+def checked(capsys, file: Path, *given: str) -> dict[str, set[str]]:
+    """Return the words that ``axil check`` lists, by whether they need leave."""
+    code = main(["check", str(file), "--format", "json", *given])
+    [data] = json.loads(capsys.readouterr().out)["files"]
+    assert (code == 0) is data["fine"]
+    found: dict[str, set[str]] = {}
+    for each in data["wants"]:
+        assert all(str(file) in place for place in each["places"])
+        found.setdefault(each["status"], set()).add(each["word"])
+    return found
+
+
+def test_a_check_lists_all_that_a_file_wants_by_whether_it_needs_leave(write, tmp_path, capsys):
+    pytest.importorskip("openai")
+    file, real = write(**WANTING), os.path.realpath(tmp_path)
+    found = checked(capsys, file)
+    assert found["own"] == {
+        "env:OPENAI_API_KEY",
+        "net:api.openai.com",
+        "net:mcp.example.org",
+        f"read:{real}/flows/docs",
+        f"write:{real}/flows/.axil/notes.jsonl",
+    }
+    assert found["missing"] == {
+        "env:OTHER_SECRET",
+        "env:TOKEN",
+        "mcp:notes-server",
+        "net:*.example.org",
+        "net:example.org",
+        "program:git",
+        f"write:{real}/rc",
+        f"write:{real}/rc2",
+    }
+    main(["check", str(file)])
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("    --allow 'net:*.example.org' ") for line in lines)
+    again = checked(capsys, file, *(f"--allow={word}" for word in found["missing"]))
+    assert again == {"own": found["own"], "granted": found["missing"]}
+
+
+def test_a_run_names_all_missing_words_at_once_and_starts_nothing(write, tmp_path, capsys):
+    pytest.importorskip("openai")
+    file = write(**WANTING)
+    missing = checked(capsys, file)["missing"]
+    assert main(["run", str(file), "--input", "x"]) == 2
+    told = capsys.readouterr().err
+    assert {word for word in missing if f"--allow {word}" in told} == missing
+    assert not (tmp_path / "rc").exists()
+
+
+class Terminal(io.StringIO):
+    """A terminal at which a line is typed."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("typed", "code"), [("\n", 2), ("no\n", 2), ("", 2), ("y\n", 0)])
+def test_a_run_asks_once_at_a_terminal_and_takes_nothing_for_no(
+    write, tmp_path, capsys, monkeypatch, typed, code
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    memories = [{"type": "file_memory", "path": path} for path in ("../a", "../b")]
+    assert main(["run", str(write(memories=memories)), "--input", "x"]) == code
+    told = capsys.readouterr().err
+    assert told.count("[y/N]") == 1
+    assert all(f"--allow write:{os.path.realpath(tmp_path)}/{name}" in told for name in "ab")
+    assert (tmp_path / "a").is_file() is (code == 0)
+
+
+def test_a_lock_records_what_was_granted_and_says_what_is_wanted_beyond(write, tmp_path, capsys):
+    file = write(memories=[{"type": "file_memory", "path": "${PLACE}"}], tools=["http_get"])
+    word, near = f"write:{tmp_path}/notes", ["--set", "PLACE=.axil/notes"]
+    text = file.read_text()
+    file.write_text(text.replace('{"graph"', '{"vars": {"PLACE": "../notes"}, "graph"'))
+    assert main(["lock", str(file), "--allow", word, "--allow", "network"]) == 0
+    kept = json.loads(Path(f"{file}.lock").read_text())
+    assert kept["wants"] == ["network", "write:../notes"]
+    assert kept["allow"] == ["network", "write:../notes"]
+    given = ["--input", "x", "--locked", "--allow", word, "--allow", "network"]
+    assert main(["run", str(file), *given, *near]) == 2
+    assert "AX737" in (told := capsys.readouterr().err)
+    assert "wants more than when it was locked: write:.axil/notes" in told
+    assert main(["run", str(file), *given]) == 0
+
+
+def test_settings_of_a_strangers_file_do_nothing_that_needs_leave():
+    registry = default_registry()
+    names = {each.distribution for each in registry.candidates()} - {""}
+    assert confinement_faults(*sorted(names)) == {}
+
+
+@pytest.mark.parametrize("setting", [{"env": {"PATH": "."}}, {"cwd": "elsewhere"}])
+def test_a_server_that_is_allowed_by_its_name_is_no_other_program(write, setting):
+    name = "./server" if "cwd" in setting else "server"
+    file = write(tools=[{"type": "mcp", "command": [name], **setting}])
+    with pytest.raises(AxilError, match=r"AX921.*which program"):
+        run_sync(load(file).run("Hello", allow={f"mcp:{name}"}))
+
+
+def test_the_key_of_a_search_goes_to_no_service_that_a_file_names(write, listener, monkeypatch):
+    monkeypatch.setenv("SERPER_DEV_API_KEY", "sk-search")
+    calls = [{"name": "web_search", "arguments": {"query": "x"}}]
+    file = write(tools=[{"type": "web_search", "url": listener.url}])
+    for allow, is_sent in (({"network"}, False), ({"network", "env:SERPER_DEV_API_KEY"}, True)):
+        with Scripted([{"tool_calls": calls}, "fine"]).everywhere():
+            run_sync(load(file, allow=allow).run("Hello", allow=allow))
+        assert ("sk-search" in "".join(listener.seen)) is is_sent
+
+
+def test_a_model_that_is_loaded_from_a_folder_is_code(write):
+    pytest.importorskip("axil_chroma")
+    embedder = {"type": "sentence_transformers", "model": "models/m"}
+    file = write(retrievers=[{"type": "vector", "paths": ["docs"], "embedder": embedder}])
+    assert "--allow code" in refused(file, "AX138")
+    assert load(file, allow={"code"}).plan
+
+
+def test_a_network_that_is_not_public_is_allowed_by_its_own_word(write, listener):
+    file = write(tools=[{"type": "http_get", "allow_networks": ["127.0.0.1/8"]}])
+    calls = [{"name": "http_get", "arguments": {"url": listener.url}}]
+    for allow, is_asked in (({"network"}, False), ({"network", "net:127.0.0.0/8"}, True)):
+        script = Scripted([{"tool_calls": calls}, "fine"])
+        with script.everywhere():
+            run_sync(load(file, allow=allow).run("Hello", allow=allow))
+        assert ("AX877" in str(script.requests[-1])) is not is_asked
+
+
+def test_a_file_writes_no_lines_of_its_own_into_the_list_of_its_wants(write, capsys):
+    file = write(tools=[{"type": "mcp", "command": ["a\n  without leave:\n\x1b[2J", "b"]}])
+    assert main(["check", str(file)]) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if "without leave:" in line and "?" not in line]) == 0
+    assert "\x1b" not in "".join(line for line in lines if line.startswith("    "))

@@ -202,7 +202,7 @@ def test_a_function_that_is_not_found_says_how_to_bring_it(axil):
 def test_a_file_with_nothing_in_it_says_so(axil, name, text):
     Path(name).write_text(text)
     done = axil("check", name)
-    assert done.out.startswith(f"error: AX103 {name}: there is nothing in the file. Write graph")
+    assert done.out.startswith(f"error: AX103 {name}: the file is empty. Write graph")
 
 
 def test_a_graph_in_python_is_locked_with_the_files_that_it_imports(axil, monkeypatch):

@@ -26,7 +26,7 @@ from axil._door import lazy
 _SUBJECTS = {
     "Journals": {
         "axil_journals.journal": """
-            Entry Journal JournalWriter RunInfo Compactor claimed_error
+            Cipher Entry Journal JournalWriter RunInfo Compactor claimed_error
         """,
         "axil_journals.threads": "admit_run left_behind_error overtaken_error",
     },
@@ -166,6 +166,7 @@ if TYPE_CHECKING:
         wall_time as wall_time,
     )
     from axil_journals.journal import (
+        Cipher as Cipher,
         Compactor as Compactor,
         Entry as Entry,
         Journal as Journal,

@@ -27,7 +27,9 @@ _SUBJECTS = {
         "kernel.plan": "Body Mode",
         "compiler.nodes": "FunctionNode",
         "builder.graph": "EdgeHandle",
-        "builder.options": "EdgeOptions GraphOptions NodeOptions ReadingOptions RunOptions",
+        "builder.options": """
+            EdgeOptions FileOptions GraphOptions NodeOptions ReadingOptions RunOptions
+        """,
         "compiler.planner": "NodeInfo",
         "kernel.tokens": "Changes ENTRY EXIT Effects Task",
         "spec.graph": "kept_field local_field",
@@ -55,11 +57,14 @@ _SUBJECTS = {
     },
     "Configuration and secrets": {
         "axil_config.decoding": "decode_config refers_to",
-        "axil_config.grants": "Grants reads_path writes_path",
+        "axil_config.grants": "Grants reads_path sends_to writes_path",
         "axil_config.misfits": "Misfit misfits",
         "axil_config.secrets": "Secret is_private resolve_secret",
         "registry.components": "make_component",
-        "registry.grants": "current_grants granted is_granted one_line",
+        "registry.grants": """
+            Want current_grants granted is_granted note_own note_want noting_wants one_line
+            refusals_of
+        """,
         "spec.graph": "FromEnvironment Place",
     },
     "Questions to people": {
@@ -137,6 +142,7 @@ if TYPE_CHECKING:
     from axil.builder.graph import EdgeHandle as EdgeHandle
     from axil.builder.options import (
         EdgeOptions as EdgeOptions,
+        FileOptions as FileOptions,
         GraphOptions as GraphOptions,
         NodeOptions as NodeOptions,
         ReadingOptions as ReadingOptions,
@@ -272,10 +278,15 @@ if TYPE_CHECKING:
     from axil.registry.components import make_component as make_component
     from axil.registry.excerpts import format_value as format_value
     from axil.registry.grants import (
+        Want as Want,
         current_grants as current_grants,
         granted as granted,
         is_granted as is_granted,
+        note_own as note_own,
+        note_want as note_want,
+        noting_wants as noting_wants,
         one_line as one_line,
+        refusals_of as refusals_of,
     )
     from axil.registry.kinds import (
         COMPONENT_KINDS as COMPONENT_KINDS,
@@ -326,6 +337,7 @@ if TYPE_CHECKING:
     from axil_config.grants import (
         Grants as Grants,
         reads_path as reads_path,
+        sends_to as sends_to,
         writes_path as writes_path,
     )
     from axil_config.misfits import Misfit as Misfit, misfits as misfits

@@ -22,8 +22,9 @@ from axil.kernel.state import APPEND, Field, Reducer, Schema
 from axil.kernel.tokens import Out, Task
 from axil.kernel.values import MISSING, Log
 from axil.spec.graph import EdgeSpec, GraphSpec, Limits, NodeSpec, RouterSpec, SubgraphSpec
+from axil_testing.specs import Raw
 
-from ..tools import SUM, Raw
+from ..tools import SUM
 
 ALL = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 QUICK = (Phase.explicit, Phase.generate)

@@ -17,8 +17,8 @@ from axil.kernel.scheduler import Scheduler
 from axil.kernel.scopes import machine_type
 from axil.kernel.tokens import Activation, Task
 from axil.runtime import loop
+from axil_testing.specs import Tape
 
-from ..tools import Tape
 from .strategies import Case, cases, law, seeds
 from .test_schedules import run
 

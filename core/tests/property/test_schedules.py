@@ -23,8 +23,9 @@ from axil.kernel.tokens import Activation, Task
 from axil.runtime.result import Result
 from axil.runtime.run import Run
 from axil.spec.graph import Limits
+from axil_testing.specs import Raw, Tape
 
-from ..tools import Raw, Tape, Watcher
+from ..tools import Watcher
 from .strategies import Case, Script, cases, law, seeds, seen_by
 
 

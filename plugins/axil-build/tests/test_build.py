@@ -387,9 +387,9 @@ def settings(tmp_path: Path, text: str, flow: object = TWO) -> Settings:
     [
         (
             '[limits]\ndeny = ["Pydantic_Core"]',
-            "AX744 limits.deny: pydantic-core would be in it: axil",
+            "AX744 limits.deny: pydantic-core would be in the build: axil",
         ),
-        ("[limits]\nmax_distributions = 3", "distributions, and 3 are the limit"),
+        ("[limits]\nmax_distributions = 3", "distributions; the limit is 3"),
         (
             '[plugins]\ninclude = ["no-such-plugin"]',
             "AX741 plugins.include: not installed: no-such-plugin",
@@ -398,7 +398,7 @@ def settings(tmp_path: Path, text: str, flow: object = TWO) -> Settings:
         ('[sources]\naxil-control = "nowhere"', "AX742 axil-control: its source"),
         (
             '[dist]\nentry = "other.json"',
-            "AX745 dist.entry: other.json is none of the workflows: flow.json",
+            "AX745 dist.entry: other.json is not one of the workflows: flow.json",
         ),
     ],
 )
@@ -512,7 +512,7 @@ def test_a_workflow_that_fails_its_dry_run_is_not_shipped(tmp_path):
 
 def test_a_build_that_is_too_large_is_not_shipped(tmp_path):
     with pytest.raises(
-        ConfigError, match=r"AX744 limits\.max_mb: it is \d+\.\d MB, and 1 are the limit"
+        ConfigError, match=r"AX744 limits\.max_mb: it is \d+\.\d MB; the limit is 1"
     ):
         build(
             settings(tmp_path, '[dist]\noutputs = ["wheel"]\n[limits]\nmax_mb = 1'),

@@ -70,7 +70,7 @@ def test_a_model_is_loaded_once_from_its_folder(library: Library, tmp_path: Path
 
 def test_a_name_is_not_fetched_unless_that_is_allowed(library: Library) -> None:
     with pytest.raises(
-        ContextError, match='AX913 "all-small" is no folder, and nothing is downloaded'
+        ContextError, match='AX913 "all-small" is not a folder, and downloads are not allowed'
     ):
         run_sync(SentenceEmbedder(model="all-small").embed(["a"]))
     assert library.loaded == []

@@ -14,7 +14,9 @@ from axil.plugin import (
     current_grants,
     decode_config,
     granted,
+    noting_wants,
     reads_path,
+    refusals_of,
     writes_path,
 )
 
@@ -145,3 +147,52 @@ def test_grants_are_in_force_within_the_with_only():
         with granted(None):
             assert current_grants() is None
     assert current_grants() is None
+
+
+@pytest.mark.parametrize(
+    ("word", "host", "is_granted"),
+    [
+        ("net:api.example.org", "API.example.org.", True),
+        ("net:api.example.org", "example.org", False),
+        ("net:api.example.org", "x.api.example.org", False),
+        ("net:*.example.org", "a.b.example.org", True),
+        ("net:*.example.org", "example.org", False),
+        ("net:*.example.org", "badexample.org", False),
+        ("net:*.example.org", "example.org.evil.net", False),
+        ("net:[::1]", "::1", True),
+        ("network", "anything.example.org", True),
+    ],
+)
+def test_a_host_is_granted_by_its_name_or_by_what_is_above_it(word, host, is_granted):
+    assert Grants.of([word]).allows(f"net:{host}") is is_granted
+
+
+@pytest.mark.parametrize(
+    "word", ["net:*", "net:*.", "net:https://h", "net:h:80", "net:a*.h", "net:h/x"]
+)
+def test_what_is_no_host_cannot_be_granted(word):
+    with pytest.raises(ConfigError, match="AX136"):
+        Grants.of([word])
+
+
+def test_wants_are_gathered_and_nothing_is_refused_meanwhile(tmp_path):
+    grants = Grants.of(["env:A"], folder=str(tmp_path))
+    real = os.path.realpath(tmp_path)
+    with noting_wants() as wants, granted(grants):
+        made = decode_config(Settings, {"inner": [{"path": "/etc/x"}], "paths": ["x"]}, "here")
+        assert made.inner[0].path == f"{real}/.axil/not-granted"
+        Secret("${A}").permit("there")
+        Secret("${B}").permit("there")
+        with pytest.raises(ConfigError, match="AX138"):
+            Secret("${B}").resolve({"B": "value"}, "there")
+        with pytest.raises(ConfigError, match="AX138"):
+            grants.need("import:m", "it would import m.")
+    assert [(each.word, each.status) for each in wants] == [
+        (f"read:{real}/x", "own"),
+        ("write:/etc/x", "missing"),
+        ("env:A", "granted"),
+        ("env:B", "missing"),
+        ("env:B", "missing"),
+        ("import:m", "missing"),
+    ]
+    assert [problem.id for problem in refusals_of(wants)] == ["AX137", "AX138", "AX138"]

@@ -14,6 +14,13 @@ import pytest
 from axil.plugin import ComponentBlocked, message
 from axil_control.code import Python, environment, program
 
+
+@pytest.fixture(autouse=True)
+def without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These are about programs as they run without one; axil-sandbox has tests of its own."""
+    monkeypatch.setattr("axil_subprocess.sandbox.find_sandbox", lambda: (None, "none is wanted"))
+
+
 SLEEP = "import time; time.sleep(600)"
 FAILED = "==CODE EXECUTION FAILED=="
 
@@ -31,7 +38,7 @@ class Allowing:
 def ran(*came: str, workspace: Path | None = None, **config: Any) -> str:
     node = Python(Python.Config(**config))
     # all that the node asks of a context
-    messages = asyncio.run(node.run([message(text) for text in came], Allowing(workspace)))  # type: ignore[arg-type]
+    messages = asyncio.run(node.run([message(text) for text in came], Allowing(workspace)))
     assert len(messages) == 1
     assert messages[0]["role"] == "assistant"
     return messages[0]["content"]
@@ -40,7 +47,7 @@ def ran(*came: str, workspace: Path | None = None, **config: Any) -> str:
 def test_code_is_refused_unless_the_run_allows_it():
     with pytest.raises(ComponentBlocked, match="AX620"):
         # as above
-        asyncio.run(Python().run([message("print(1)")], Allowing(allowed=False)))  # type: ignore[arg-type]
+        asyncio.run(Python().run([message("print(1)")], Allowing(allowed=False)))
 
 
 def test_a_run_that_does_not_allow_code_fails_at_the_node(run):
@@ -133,7 +140,7 @@ def test_a_cancelled_program_is_killed(tmp_path):
             "'pid')\ntime.sleep(60)"
         )
         # as above
-        job = asyncio.ensure_future(node.run([message(code)], Allowing(tmp_path)))  # type: ignore[arg-type]
+        job = asyncio.ensure_future(node.run([message(code)], Allowing(tmp_path)))
         # the program is another process: there is no event to wait for
         while not (tmp_path / "pid").exists():  # noqa: ASYNC110
             await asyncio.sleep(0.01)

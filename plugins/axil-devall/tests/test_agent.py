@@ -388,7 +388,7 @@ def test_a_skill_that_is_not_there_is_an_error_that_says_where_it_belongs(flow, 
     with pytest.raises(
         SpecError, match=r"AX856 .*there is no skill nowhere\. Put a folder .*\.agents"
     ):
-        flow([agent("A", skills={"enabled": True, "allow": [{"name": "nowhere"}]})]).plan  # noqa: B018
+        _ = flow([agent("A", skills={"enabled": True, "allow": [{"name": "nowhere"}]})]).plan
 
 
 def test_skills_that_are_not_enabled_are_none(talk):

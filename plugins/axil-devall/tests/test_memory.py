@@ -171,7 +171,7 @@ def test_what_is_not_like_enough_is_not_found(talk):
 
 def test_an_embedder_that_is_not_installed_is_an_error_before_anything_runs(flow):
     with pytest.raises(SpecError, match=r'AX301 .*memory\[0\]: unknown embedder "nowhere"'):
-        flow([agent("A", READ)], memory=simple(embedding={"provider": "nowhere"})).plan  # noqa: B018
+        _ = flow([agent("A", READ)], memory=simple(embedding={"provider": "nowhere"})).plan
 
 
 def test_files_are_found_by_likeness_and_read_again_when_they_change(talk, tmp_path):
@@ -359,7 +359,9 @@ def test_a_memory_of_an_unknown_type_is_an_error(flow):
         SpecError,
         match=r'AX852 .*memory\[0\]: no memory has the type "blackbord". Did you mean "blackboard"',
     ):
-        flow([agent("A", READ)], memory=[{"name": "bb", "type": "blackbord", "config": {}}]).plan  # noqa: B018
+        _ = flow(
+            [agent("A", READ)], memory=[{"name": "bb", "type": "blackbord", "config": {}}]
+        ).plan
 
 
 def test_a_memory_outside_the_workflows_folder_is_an_error(flow):

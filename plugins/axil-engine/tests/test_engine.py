@@ -17,8 +17,9 @@ from axil.plugin import EngineError, JournalError
 from axil_engine import LocalEngine
 from axil_engine.engine import MAX_RECOVERIES
 from axil_testing.clock import VirtualClock
+from axil_testing.specs import node, workflow, written
 
-from .tools import node, with_parts, workflow, written
+from .tools import with_parts
 
 DAY = 86_400.0
 

@@ -80,7 +80,7 @@ def test_graphs_inside_a_file_of_version_0_are_read_as_kindly_as_it_is():
 def test_without_its_dialect_a_type_is_unknown():
     with pytest.raises(SpecError, match=r'AX301 .*unknown node type "utter"'):
         # it is made when it is asked for
-        Workflow(read(UTTER, registry(None)), CompileOptions(registry=registry(None))).plan  # noqa: B018
+        _ = Workflow(read(UTTER, registry(None)), CompileOptions(registry=registry(None))).plan
 
 
 def test_a_dialect_that_gives_no_node_is_blamed():

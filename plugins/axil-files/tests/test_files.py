@@ -149,7 +149,7 @@ def test_without_a_start_nothing_receives_the_input():
     data = graph("AB", "BC")
     del data["start"]
     assert told(data) == [
-        "AX114 flow.json graph: no start: nothing says which nodes receive the input. Write "
+        "AX114 flow.json graph: no start: it is not given which nodes receive the input. Write "
         "start: [A]."
     ]
 
@@ -763,9 +763,9 @@ def test_unknown_variables_and_circles_are_named():
     assert problems == [
         "AX147 flow.json vars.B: the variable A needs itself: A → B → A. Give one of them a "
         "plain value.",
-        "AX146 flow.json description: nothing is known for ${ZZ}. "
+        "AX146 flow.json description: there is no value for ${ZZ}. "
         "Add it to vars, give it with --set ZZ=…, or set the environment variable ZZ.",
-        'AX146 flow.json description: nothing is known for ${NOTE}. Did you mean "NOTES"?',
+        'AX146 flow.json description: there is no value for ${NOTE}. Did you mean "NOTES"?',
     ]
 
 
@@ -778,12 +778,12 @@ def test_a_variable_that_is_missing_is_told_once_with_all_its_places():
         spec_from(parse_json(text, "flow.json"), Reading(environment={}))
     first, second = map(str, caught.value.problems)
     assert re.match(
-        r"AX146 flow\.json:\d+ nodes\[0\]\.config\.a: nothing is known for \$\{ZZ\}, nor at(,? "
+        r"AX146 flow\.json:\d+ nodes\[0\]\.config\.a: there is no value for \$\{ZZ\}, nor at(,? "
         r"line \d+){4}\. Add",
         first,
     )
     assert re.match(
-        r"AX146 flow\.json:\d+ nodes\[0\]\.config\.b: nothing is known for \$\{NOTE\}, nor at "
+        r"AX146 flow\.json:\d+ nodes\[0\]\.config\.b: there is no value for \$\{NOTE\}, nor at "
         r"line \d+\. Add",
         second,
     )

@@ -13,8 +13,7 @@ from axil import MemoryJournal, Out, StateError, Workflow, run_sync, schema_of
 from axil.driver import ReplayIndex
 from axil.plugin import JournalError
 from axil_inspection import Edit, fork, moment
-
-from .tools import node, workflow
+from axil_testing.specs import node, workflow
 
 
 class Brief(BaseModel):

@@ -10,8 +10,7 @@ import pytest
 from axil import MemoryJournal, Out, RootGraph, Workflow, run_sync
 from axil.plugin import JournalError, hook_manager
 from axil_inspection import Breakpoints, differences, fork, moment, steps
-
-from .tools import Tape, edge, never, node, workflow
+from axil_testing.specs import Tape, edge, never, node, workflow
 
 
 def run(flow: Workflow, given: Any = None, **options: Any) -> Any:

@@ -12,8 +12,8 @@ import pytest
 from axil import MISSING, MemoryJournal, NodeFailed, Out, Question, Workflow, run_sync
 from axil.driver import open_questions
 from axil.plugin import JournalError, Overdue
-
-from .tools import Jumping, Tape, node, workflow
+from axil_testing import VirtualClock
+from axil_testing.specs import Tape, node, workflow
 
 ASKED = Question(text="Send it?", within_seconds=3600.0, default="no")
 
@@ -25,12 +25,12 @@ def asking(question: Question = ASKED, **more: Any) -> Workflow:
     return workflow([node("a", body, mode="async", ctx=True, **more)], ["in a", "a out"])
 
 
-def run(flow: Workflow, clock: Jumping, **options: Any) -> Any:
+def run(flow: Workflow, clock: VirtualClock, **options: Any) -> Any:
     return run_sync(flow.start({}, clock=clock, **options).result())
 
 
 def again(
-    flow: Workflow, clock: Jumping, journal: MemoryJournal, answers: Any = None, **options: Any
+    flow: Workflow, clock: VirtualClock, journal: MemoryJournal, answers: Any = None, **options: Any
 ) -> Any:
     return run_sync(
         flow.resume("r", journal=journal, clock=clock, answers=answers or {}, **options)
@@ -40,7 +40,7 @@ def again(
 class Slow:
     """A channel that answers after some time, and says what it was shown."""
 
-    def __init__(self, clock: Jumping, seconds: float, answer: Any = "yes") -> None:
+    def __init__(self, clock: VirtualClock, seconds: float, answer: Any = "yes") -> None:
         self.clock, self.seconds, self.answer = clock, seconds, answer
         self.asked: list[Question] = []
         self.taken_back = 0
@@ -56,7 +56,7 @@ class Slow:
 
 
 def test_a_channel_that_is_too_slow_is_left_and_the_default_is_the_answer():
-    clock, journal = Jumping(1000), MemoryJournal()
+    clock, journal = VirtualClock(1000), MemoryJournal()
     slow = Slow(clock, 7200)
     result = run(asking(), clock, channel=slow, journal=journal, run_id="r")
     assert (result.output, clock.now(), slow.taken_back) == ({"said": "no"}, 4600, 1)
@@ -66,9 +66,9 @@ def test_a_channel_that_is_too_slow_is_left_and_the_default_is_the_answer():
 
 
 def test_a_question_without_a_default_fails_its_node_when_it_is_late():
-    clock, journal = Jumping(), MemoryJournal()
+    clock, journal = VirtualClock(), MemoryJournal()
     flow = asking(Question(text="Send it?", within_seconds=5))
-    with pytest.raises(NodeFailed, match=r'AX520.*nobody answered "Send it') as failed:
+    with pytest.raises(NodeFailed, match=r'AX520.*there was no answer to "Send it') as failed:
         run_sync(flow.run({}, clock=clock, channel=Slow(clock, 6), journal=journal, run_id="r"))
     assert isinstance(failed.value.__cause__, Overdue)
     with pytest.raises(NodeFailed, match="AX520"):  # it is known: whoever resumes it gets the same
@@ -82,51 +82,53 @@ def test_a_body_may_do_something_else_when_it_is_late():
         except Overdue:
             return Out({"said": "escalated"})
 
-    clock = Jumping()
+    clock = VirtualClock()
     flow = workflow([node("a", body, mode="async", ctx=True)], ["in a", "a out"])
     assert run(flow, clock, channel=Slow(clock, 6)).output == {"said": "escalated"}
 
 
 def test_a_paused_run_says_when_its_question_is_due_and_takes_the_default_afterwards():
     journal = MemoryJournal()
-    paused = run(asking(), Jumping(1000), journal=journal, run_id="r")
+    paused = run(asking(), VirtualClock(1000), journal=journal, run_id="r")
     assert (paused.status, paused.questions[0].due) == ("paused", 4600)
     assert [question.due for question in open_questions(journal.entries("r"))] == [4600]
-    assert again(asking(), Jumping(4599), journal).status == "paused"
+    assert again(asking(), VirtualClock(4599), journal).status == "paused"
     assert [question.due for question in open_questions(journal.entries("r"))] == [4600]
-    assert again(asking(), Jumping(4600), journal).output == {"said": "no"}
+    assert again(asking(), VirtualClock(4600), journal).output == {"said": "no"}
 
 
 def test_an_answer_in_time_counts_and_a_late_one_is_refused():
     journal = MemoryJournal()
-    (question,) = run(asking(), Jumping(0), journal=journal, run_id="r").questions
+    (question,) = run(asking(), VirtualClock(0), journal=journal, run_id="r").questions
     with pytest.raises(JournalError, match=r"AX522.*was due at 1970-01-01 01:00:00 UTC"):
-        again(asking(), Jumping(3601), journal, {question.id: "yes"})
-    assert again(asking(), Jumping(3500), journal, {question.id: "yes"}).output == {"said": "yes"}
+        again(asking(), VirtualClock(3601), journal, {question.id: "yes"})
+    assert again(asking(), VirtualClock(3500), journal, {question.id: "yes"}).output == {
+        "said": "yes"
+    }
 
 
 def test_an_answer_is_given_once():
     journal = MemoryJournal()
-    (question,) = run(asking(), Jumping(0), journal=journal, run_id="r").questions
-    again(asking(), Jumping(1), journal, {question.id: "yes"})
+    (question,) = run(asking(), VirtualClock(0), journal=journal, run_id="r").questions
+    again(asking(), VirtualClock(1), journal, {question.id: "yes"})
     with pytest.raises(JournalError, match=r"AX521.*has been answered"):
-        again(asking(), Jumping(1), journal, {question.id: "no"})
+        again(asking(), VirtualClock(1), journal, {question.id: "no"})
     # said again, and the same
-    assert again(asking(), Jumping(1), journal, {question.id: "yes"}).output == {"said": "yes"}
+    assert again(asking(), VirtualClock(1), journal, {question.id: "yes"}).output == {"said": "yes"}
 
 
 def test_what_is_left_is_waited_for_by_whoever_resumes_and_never_more_than_was_meant():
     # the clock on the wall may have been put back or on
     for now, waits in ((600, 3000), (0, 3600), (-50_000, 3600), (99_999, 0)):
         journal = MemoryJournal()
-        run(asking(), Jumping(0), journal=journal, run_id="r")
-        clock = Jumping(now)
+        run(asking(), VirtualClock(0), journal=journal, run_id="r")
+        clock = VirtualClock(now)
         assert again(asking(), clock, journal, channel=Slow(clock, 99_999)).output == {"said": "no"}
         assert clock.now() - now == waits
 
 
 def test_a_crash_while_somebody_is_asked_does_not_begin_the_time_anew():
-    clock, journal = Jumping(0), MemoryJournal()
+    clock, journal = VirtualClock(0), MemoryJournal()
 
     class Dies(Slow):
         async def ask(self, question: Question) -> Any:
@@ -136,7 +138,7 @@ def test_a_crash_while_somebody_is_asked_does_not_begin_the_time_anew():
     with pytest.raises(KeyboardInterrupt):
         run(asking(), clock, journal=journal, run_id="r", channel=Dies(clock, 0))
     assert [question.due for question in open_questions(journal.entries("r"))] == [3600]
-    later = Jumping(2000)
+    later = VirtualClock(2000)
     assert again(asking(), later, journal, channel=Slow(later, 9999)).output == {"said": "no"}
     assert later.now() == 3600
 
@@ -154,11 +156,11 @@ def test_several_questions_are_open_at_once_each_with_its_own_time():
         ["in a", "in b", "a out", "b out"],
     )
     journal = MemoryJournal()
-    paused = run(flow, Jumping(0), journal=journal, run_id="r")
+    paused = run(flow, VirtualClock(0), journal=journal, run_id="r")
     assert {question.node: question.due for question in paused.questions} == {"a": 10, "b": 100}
-    half = again(flow, Jumping(50), journal)
+    half = again(flow, VirtualClock(50), journal)
     assert ([question.node for question in half.questions], half.status) == (["b"], "paused")
-    assert again(flow, Jumping(60), journal, {half.questions[0].id: "yes"}).output == {
+    assert again(flow, VirtualClock(60), journal, {half.questions[0].id: "yes"}).output == {
         "a": "-",
         "b": "yes",
     }
@@ -168,7 +170,7 @@ def test_what_was_shown_to_somebody_does_not_pass_for_a_pause_before_an_effect()
     """A body with effects outside that got its answer and broke off behind it may have done
     something.
     """
-    clock, journal = Jumping(0), MemoryJournal()
+    clock, journal = VirtualClock(0), MemoryJournal()
     ran: list[str] = []
 
     async def body(task: Any, ctx: Any) -> Out:
@@ -188,17 +190,17 @@ def test_what_was_shown_to_somebody_does_not_pass_for_a_pause_before_an_effect()
 
 
 def test_nobody_can_answer_now_is_a_pause_and_not_a_late_answer():
-    clock = Jumping(0)
+    clock = VirtualClock(0)
     assert run(asking(), clock, channel=Slow(clock, 1, MISSING)).status == "paused"
 
 
 def test_a_crash_at_any_write_changes_neither_when_it_is_due_nor_what_the_answer_is():
     for seconds, answer in ((7200, "no"), (60, "yes")):
-        clock, tape = Jumping(0), Tape()
+        clock, tape = VirtualClock(0), Tape()
         run(asking(), clock, journal=tape, run_id="r", channel=Slow(clock, seconds))
         assert [entry.kind for entry in tape.lines] == ["run", "asked", "answer", "done", "ended"]
         for written in range(1, len(tape.lines) + 1):
-            later, again_on = Jumping(1800), Tape(tape.lines[:written])
+            later, again_on = VirtualClock(1800), Tape(tape.lines[:written])
             result = run(
                 asking(),
                 later,
@@ -213,7 +215,7 @@ def test_a_crash_at_any_write_changes_neither_when_it_is_due_nor_what_the_answer
 
 
 def test_an_answer_to_a_question_that_was_not_asked_names_the_open_ones_and_is_not_kept():
-    clock, journal = Jumping(1000), MemoryJournal()
+    clock, journal = VirtualClock(1000), MemoryJournal()
     flow = asking()
     (question,) = run(flow, clock, journal=journal, run_id="r").questions
     before = list(journal.entries("r"))

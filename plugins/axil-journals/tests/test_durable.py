@@ -13,8 +13,8 @@ import pytest
 from axil import CycleLimit, Loop, MemoryJournal, NodeFailed, Out, RootGraph, Schema, run_sync
 from axil.driver import Compactor, Entry, ReplayIndex
 from axil.plugin import APPEND, Field, JournalError, Uncertain
-
-from .tools import Jumping, Tape, edge, node, workflow, written
+from axil_testing import VirtualClock
+from axil_testing.specs import Tape, edge, node, workflow, written
 
 
 def run(flow: Any, given: Any = None, **options: Any) -> Any:
@@ -377,7 +377,7 @@ def test_a_run_that_its_thread_left_behind_is_not_gone_on_with():
     assert run_sync(later.result()).status == "done"
     with pytest.raises(JournalError, match="AX529"):
         run_sync(again.result())
-    with pytest.raises(JournalError, match=r'AX529.*has gone on without the run "first"'):
+    with pytest.raises(JournalError, match=r'AX529.*the run "first" is not the last'):
         run(flow, journal=journal, run_id="first", resuming=True)
     assert run(flow, journal=journal, run_id=later.id, resuming=True).status == "done"
 
@@ -539,7 +539,9 @@ def test_superseding_tells_what_is_said_again_and_forgets_it():
 
 def test_entries_are_json():
     graph, journal = talk(), MemoryJournal()
-    run_sync(graph.run({"message": "hi"}, journal=journal, thread="t", run_id="r", clock=Jumping()))
+    run_sync(
+        graph.run({"message": "hi"}, journal=journal, thread="t", run_id="r", clock=VirtualClock())
+    )
     assert [
         json.loads(json.dumps(dict(entry.data))) == entry.data for entry in journal.entries("r")
     ] == [True] * 3

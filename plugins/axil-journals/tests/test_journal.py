@@ -16,8 +16,7 @@ from axil import MISSING, Activation, MemoryJournal, Schema
 from axil.driver import Entry, ReplayIndex, decode_delta, decode_value, encode_delta, encode_value
 from axil.plugin import APPEND, Field, FieldChange, JournalError, Log
 from axil_journals.journal import _Shelf
-
-from .tools import write, written
+from axil_testing.specs import write, written
 
 scalars = (
     st.none()

@@ -22,8 +22,8 @@ from axil.driver import (
     StepDone,
 )
 from axil.plugin import JournalError
-
-from .tools import Jumping, workflow
+from axil_testing import VirtualClock
+from axil_testing.specs import workflow
 
 WHO = Activation((), "a", ())
 FACTS = [
@@ -40,7 +40,7 @@ def recorder(journal: MemoryJournal, before: float = 0.0) -> Recorder:
     """Return a recorder of the one run, which follows a run that has not begun."""
     flow = workflow(["a"], ["in a", "a out"])
     made: Recorder = JournalRecorder("r", flow.plan, {}, {}, Options(journal=journal))
-    made.follow(Progress(Jumping(50.0), flow.start().meter, {}, before))
+    made.follow(Progress(VirtualClock(50.0), flow.start().meter, {}, before))
     return made
 
 
@@ -79,7 +79,7 @@ def test_an_answer_that_is_stored_before_a_run_begins_is_dated_by_the_run():
     flow, journal = workflow(["a"], ["in a", "a out"]), MemoryJournal()
 
     async def go() -> list[Entry]:
-        options = {"journal": journal, "run_id": "r", "clock": Jumping(1000.0)}
+        options = {"journal": journal, "run_id": "r", "clock": VirtualClock(1000.0)}
         await flow.begun(ManagedRun, {}, None, options).submit()
         run = flow.begun(ManagedRun, None, None, {**options, "resuming": True})
         assert await run.take([Entry("answer", data={"id": "q", "value": "yes"})])

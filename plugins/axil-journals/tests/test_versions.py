@@ -20,8 +20,7 @@ from axil import (
 )
 from axil.driver import ReplayIndex, version_changes
 from axil.plugin import JournalError
-
-from .tools import edge, node, workflow
+from axil_testing.specs import edge, node, workflow
 
 
 class Brief(BaseModel):

@@ -150,7 +150,8 @@ def test_a_wheels_digest_is_that_of_its_record(world, axil, flow):
     world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
     record = world.folder / "acme_a-1.0.dist-info" / "RECORD"
     record.write_text(
-        "acme_a/__init__.py,sha256=abc,10\nacme_a-1.0.dist-info/INSTALLER,sha256=x,4\nacme_a/__pycache__/x.pyc,,\n"
+        "acme_a/__init__.py,sha256=abc,10\nacme_a-1.0.dist-info/INSTALLER,sha256=x,4\n"
+        "acme_a/__pycache__/x.pyc,,\n"
     )
     file = flow(
         '{"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "edges": [], "start": ["a"]}}',

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import gc
+import hashlib
 import json
 import os
 import sqlite3
@@ -25,8 +26,7 @@ from hypothesis import given, settings, strategies as st
 from axil import Loop, RootGraph
 from axil.driver import Entry, decode_value, encode_value
 from axil.plugin import JournalError
-from axil_sqlite import SqliteJournal
-from axil_sqlite.rows import Files
+from axil_sqlite import SqliteJournal, parts
 from axil_sqlite.writer import Writer
 
 
@@ -137,48 +137,58 @@ def test_what_is_not_json_data_is_refused_and_nothing_else_is_lost(journal):
     assert [entry.node for entry in journal.entries("r")] == ["", "b"]
 
 
-def test_large_values_lie_in_files_by_their_contents_and_once(journal):
-    large = "x" * 300_000
-    write(journal, [Entry("run"), done((), "a", value=large)])
-    write(journal, [Entry("run"), done((), "a", value=large)], "two")
-    files = [path for path in (journal.config.folder / "values").rglob("*") if path.is_file()]
-    assert len(files) == 1
-    assert journal.entries("two")[1].data["value"] == large
+def parts_of(journal: SqliteJournal) -> list[bytes]:
+    return [body for (body,) in journal.query("select body from parts where kind = 'part'")]
+
+
+def test_what_long_entries_share_is_stored_once_and_is_gone_with_the_last_of_them(journal):
+    texts = [f"{number} {'x' * (number * 97 % 3000)}" for number in range(300)]
+    one, two = texts[:-40], texts[7:]
+    write(journal, [Entry("run"), done((), "a", value=one)])
+    before = len(parts_of(journal))
+    write(journal, [Entry("run"), done((), "a", value=two)], "two")
+    added = len(parts_of(journal)) - before
+    assert before > 100
+    assert added < before / 4
+    assert journal.entries("r")[1].data["value"] == one
+    assert journal.entries("two")[1].data["value"] == two
+    assert list(journal.examine()) == []
     journal.forget("r")
-    assert journal.shrink() == 0
+    assert journal.entries("two")[1].data["value"] == two
+    assert list(journal.examine()) == []
     journal.forget("two")
+    assert journal.query("select count(*) from parts") == [(0,)]
+
+
+@given(
+    st.lists(st.text(st.characters(max_codepoint=600), max_size=60), max_size=12),
+    st.integers(0, 9_000),
+    st.integers(1, 200),
+)
+@settings(deadline=None, max_examples=40)
+def test_any_long_text_comes_back_from_its_parts(texts, size, times):
+    data = json.dumps({"v": [*texts * times, '","' * size, ["x" * size, *texts]]}).encode()
+    connection = sqlite3.connect(":memory:")
+    connection.executescript("create table entries (body)" + ";" + parts.TABLES)
+    body = parts.put(connection, parts.cut(data))
+    assert parts.get(connection, body, KeyError) == data
+
+
+def test_a_value_in_a_file_of_its_own_as_version_1_wrote_it_is_read(journal):
+    write(journal, [Entry("run"), done((), "a", value="x" * 3_000)])
+    [(body,)] = journal.query("select body from entries where kind = 'done'")
+    name = hashlib.sha256(body.encode()).hexdigest()
+    path = journal.config.folder / "values" / name[:2] / name
+    path.parent.mkdir(parents=True)
+    path.write_text(body)
+    with journal.writer.store.writing() as connection:
+        connection.execute("update entries set body = ? where kind = 'done'", (f"@{name}",))
+    assert journal.entries("r")[1].data["value"] == "x" * 3_000
+    path.write_text("y" * 100_000)
+    assert [damage.good for damage in journal.examine()] == [1]
+    journal.forget("r")
     assert journal.shrink() == 1
-
-
-@pytest.mark.skipif(os.name == "nt", reason="there is no flock")
-@pytest.mark.parametrize("sync", ["full", "normal"])
-def test_a_large_value_that_no_row_names_yet_is_not_swept_away_by_another_process(
-    tmp_path, monkeypatch, sync
-):
-    import fcntl
-
-    writes, tidies = SqliteJournal(tmp_path, sync=sync), SqliteJournal(tmp_path)
-    tidies.runs()
-    put, swept = Files.put, list[bool]()
-
-    def put_and_another_tidies(files: Files, body: str, *, safely: bool) -> str:
-        name = put(files, body, safely=safely)
-        with (tmp_path / "lock").open() as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:  # it would wait until the row is there
-                swept.append(False)
-                return name
-        tidies.shrink()
-        swept.append(True)
-        return name
-
-    monkeypatch.setattr(Files, "put", put_and_another_tidies)
-    write(writes, [Entry("run"), done((), "a", data="x" * 100_000)])
-    assert list(writes.examine()) == []
-    assert swept
-    writes.close()
-    tidies.close()
+    assert not path.exists()
 
 
 def test_superseded_entries_are_left_out_for_who_goes_on_and_kept_for_who_looks_back(tmp_path):
@@ -415,7 +425,7 @@ PRELUDE = """
 import asyncio, os, sys
 from axil.driver import Entry
 from axil.plugin import JournalError
-from axil_sqlite import SqliteJournal
+from axil_sqlite import SqliteJournal, parts
 journal = SqliteJournal(sys.argv[1])
 async def book_of(run_id, *entries):
     book = journal.open(run_id)
@@ -807,14 +817,14 @@ def test_what_is_written_while_a_book_is_being_opened_is_noticed(tmp_path, monke
     """The record is read in more than one query; who writes between two of them is not missed."""
     journal, other = SqliteJournal(tmp_path, sync="normal"), SqliteJournal(tmp_path, sync="normal")
     write(journal, [Entry("run")])
-    read = journal.numbered
+    read = journal.read
 
-    def numbered(run_id: str) -> Any:
-        found = read(run_id)
+    def read_late(run_id: str) -> Any:
+        found = list(read(run_id))
         write(other, [Entry("resumed"), done((), "a")])
         return found
 
-    monkeypatch.setattr(journal, "numbered", numbered)
+    monkeypatch.setattr(journal, "read", read_late)
     book = journal.open("r")
     monkeypatch.undo()
 
@@ -881,14 +891,16 @@ def test_a_page_that_is_lost_is_found_and_nothing_wrong_is_ever_told(tmp_path, f
             broken.close()
 
 
-def test_a_large_value_that_is_gone_or_changed_is_found(journal):
+def test_a_part_that_is_gone_or_changed_is_found(journal):
     write(journal, [Entry("run"), done((), "a", value="x" * 100_000)])
-    [file] = [path for path in (journal.config.folder / "values").rglob("*") if path.is_file()]
-    file.write_text("y" * 100_000)
+    with journal.writer.store.writing() as connection:
+        connection.execute("update parts set body = cast(? as blob) where id = 1", ("y" * 4096,))
     assert [damage.good for damage in journal.examine()] == [1]
-    file.unlink()
-    with pytest.raises(JournalError, match=r"AX511.*cannot be read"):
+    with journal.writer.store.writing() as connection:
+        connection.execute("delete from parts where id = 1")
+    with pytest.raises(JournalError, match=r"AX511.*is gone"):
         journal.entries("r")
+    assert len(journal.examine()) == 2
 
 
 def test_a_database_that_is_none_is_told(tmp_path):

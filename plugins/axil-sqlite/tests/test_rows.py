@@ -200,7 +200,8 @@ def test_a_row_of_two_is_read_as_it_was_first_written():
     """As databases of users have it; it is never changed again."""
     body = (
         '{"delta":{"n":1},"sends":[["more->more",{"x":2},null]],"at":0.5,"used":{"firings":1},'
-        '"+round":{"who":[[],"cycle(more)",[]],"round":0,"end":"","at":0.75,"exits":[],"returns":[0]}}'
+        '"+round":{"who":[[],"cycle(more)",[]],"round":0,"end":"","at":0.75,'
+        '"exits":[],"returns":[0]}}'
     )
     row = Row(2, "done", '[["cycle(more)",0],"more",[]]', body)
     written = {"sends": [["more->more", {"x": 2}, None]], "at": 0.5, "used": {"firings": 1}}

@@ -214,7 +214,7 @@ class Forgets(MemoryJournal):
 
     def open(self, run_id: str) -> Any:
         book = super().open(run_id)
-        book.entries = tuple(entry for entry in book.entries if entry.kind not in ("done", "step"))  # type: ignore[misc]
+        book.entries = tuple(entry for entry in book.entries if entry.kind not in ("done", "step"))
         return book
 
 

@@ -774,7 +774,7 @@ def test_sound_deciders_pass():
     [
         (deciding("admit_firing", lambda f: "yes"), "what it decides are answers"),
         (deciding("admit_firing", lambda f: -1), "what it decides are answers"),
-        (deciding("admit_firing", lambda f: Fail("no")), "what it decides are answers"),  # type: ignore[arg-type]
+        (deciding("admit_firing", lambda f: Fail("no")), "what it decides are answers"),
         (deciding("choose_firing", lambda due: due[0].type), "what it decides are answers"),
         (deciding("firing_failure", lambda f: True), "what it decides are answers"),
         (deciding("firing_failure", lambda f: Retry(-1)), "what it decides are answers"),

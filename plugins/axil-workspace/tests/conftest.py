@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from axil.plugin import Grants
 from axil_models import tool_of
 from axil_workspace import Workspace
 
@@ -21,7 +22,7 @@ class Firing:
         self.answers: list[Any] = []
 
     def allows(self, what: str) -> bool:
-        return what in self.allow
+        return Grants(words=frozenset(self.allow)).allows(what)
 
     def now(self) -> float:
         return sum(self.slept)

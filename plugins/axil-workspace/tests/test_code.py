@@ -22,6 +22,13 @@ from axil_workspace.process import environment
 from axil_workspace.python_env import PythonEnv
 from axil_workspace.video import Video
 
+
+@pytest.fixture(autouse=True)
+def without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These are about programs as they run without one; axil-sandbox has tests of its own."""
+    monkeypatch.setattr("axil_subprocess.sandbox.find_sandbox", lambda: (None, "none is wanted"))
+
+
 pytestmark = pytest.mark.skipif(
     os.name != "posix", reason="programs run only where limits can be enforced"
 )
@@ -111,6 +118,33 @@ def test_a_program_works_in_the_workspace_and_says_what_it_says(code, place):
     assert sorted(each.path for each in place.entries()) == ["helper.py", "out.txt"]
 
 
+def test_a_program_that_is_allowed_is_the_only_one(tmp_path, called, firing_of, monkeypatch):
+    for name in ("echo", "other"):
+        (tmp_path / name).write_text("#!/bin/sh\necho planted\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
+    firing = firing_of(tmp_path, "program:echo", "program:other", "program:./echo")
+
+    def said(command, **config):
+        arguments = {"command": command}
+        kind = Code(Code.Config(**config))
+        return asyncio.run(called(kind, "run_command", arguments, firing))
+
+    assert json.loads(said(["echo", "real"]))["stdout"] == "real\n"
+    for command in (["cat", "x"], [f"{tmp_path}/echo"], ["/bin/echo"]):
+        with pytest.raises(NotAllowed, match="AX876"):
+            said(command)
+    for command in (["./echo"], ["other"]):
+        with pytest.raises(ProgramFault, match="AX879"):
+            said(command)
+    for name in ("PATH", "LD_PRELOAD"):
+        with pytest.raises(NotAllowed, match=name):
+            said(["echo"], env={name: str(tmp_path)})
+    with pytest.raises(NotAllowed, match="AX876"):
+        asyncio.run(called(Code, "run_code", {"code": "print(1)"}, firing))
+
+
 def test_code_runs_only_where_it_is_allowed(tmp_path, called, firing_of):
     firing = firing_of(tmp_path)
     for kind, name, arguments in (
@@ -121,7 +155,7 @@ def test_code_runs_only_where_it_is_allowed(tmp_path, called, firing_of):
         (Video, "concat_videos", {"video_paths": ["x"]}),
         (Video, "render_manim", {"script_path": "x"}),
     ):
-        with pytest.raises(NotAllowed, match=r"AX876.*--allow code"):
+        with pytest.raises(NotAllowed, match=r"AX876.*--allow (code|program:\w+)\."):
             asyncio.run(called(kind, name, arguments, firing))
     assert list(tmp_path.iterdir()) == []
 

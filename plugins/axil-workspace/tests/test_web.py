@@ -112,9 +112,20 @@ def get(use):
     return call
 
 
+def test_a_host_that_is_allowed_leads_to_no_other(server, tmp_path, called, firing_of):
+    before = len(server.asked)
+    firing = firing_of(tmp_path, "net:127.0.0.1")
+    away = f"{server.url}/away?{server.url.replace('127.0.0.1', '127.0.0.2')}/page"
+    here = Web(Web.Config(allow_networks=HERE))
+    with pytest.raises(NotAllowed, match=r"AX876.*--allow net:127.0.0.2\."):
+        asyncio.run(called(here, "http_get", {"url": away}, firing))
+    assert len(server.asked) == before + 1
+    assert asyncio.run(called(here, "http_get", {"url": f"{server.url}/page"}, firing))
+
+
 def test_the_web_is_read_only_where_it_is_allowed(server, tmp_path, called, firing_of):
     before = len(server.asked)
-    with pytest.raises(NotAllowed, match=r"AX876.*--allow network"):
+    with pytest.raises(NotAllowed, match=r"AX876.*--allow net:127.0.0.1\."):
         asyncio.run(
             called(Web, "http_get", {"url": f"{server.url}/page"}, firing_of(tmp_path, "code"))
         )

@@ -235,7 +235,7 @@ class Graph:
             raise self.error("AX101", f'a node "{name}" exists already.', "Choose another name.")
         if component is not None and id(component) in self._names:
             message = f'the same object is the node "{self._names[id(component)]}" already.'
-            raise self.error("AX167", message, "Make one object per node.")
+            raise self.error("AX167", message, "Create a new object for each node.")
         if isinstance(component, Graph):
             component.name, component.is_in_loop = name, self.counts_rounds
             component.pull_keys = component.pull_keys if pull_keys is _UNSET else pull_keys
@@ -369,7 +369,7 @@ class Graph:
             message = (
                 f"the edge {source}->{target} has more than one of process, formatter, parser."
             )
-            raise self.error("AX169", message, "Let one of them do it all.")
+            raise self.error("AX169", message, "Keep one of them.")
         if carry is not None and any(
             x is not None for x in (keys, when, process, formatter, parser)
         ):
@@ -425,10 +425,8 @@ class Graph:
         self.check_open()
         source = self.end(sender, "sender")
         if is_async(ask):
-            message = f'the router of "{source}" is async; what an edge asks answers at once.'
-            raise self.error(
-                "AX166", message, "Let a node do what waits, and the router ask for its result."
-            )
+            message = f'the router of "{source}" is async; functions of edges must be synchronous.'
+            raise self.error("AX166", message, "Await in a node, and route by its output.")
         ends = [
             EXIT if target == "end" and "end" not in self._specs else self.end(target, "target")
             for target in targets

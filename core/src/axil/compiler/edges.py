@@ -1,5 +1,5 @@
-"""What edges carry: each edge compiled into one function (condition, keys, processor and filter),
-and the payload kinds, which put together what edges brought.
+"""Edges and payload kinds: each edge compiled into one function (condition, keys, processor and
+filter), and the payload kinds, which join the payloads that meet.
 
 Conditions are asked about text: of each message where a list of messages is carried (those that
 fail stay behind, none left: the edge is dead), of the whole payload otherwise.
@@ -274,8 +274,7 @@ def filtered(given: Any) -> Mapping[str, Any]:
     values: Mapping[str, Any] | None = {} if given is MISSING else values_of(given)
     if values is None and given is not None:
         raise BodyError(
-            f"a state filter gave {type(given).__name__}; expected the values of the state that "
-            "goes on."
+            f"a state filter gave {type(given).__name__}; expected the values of the next state."
         )
     return without_views(values or {})
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -47,7 +48,16 @@ from axil.kernel.state import Schema, State
 from axil.kernel.tokens import ENTRY, EXIT
 from axil.kernel.values import isolate
 from axil.registry.components import make_component
-from axil.registry.grants import granted, one_line
+from axil.registry.grants import (
+    Want,
+    current_grants,
+    granted,
+    note_want,
+    noted,
+    noting_wants,
+    one_line,
+    refusals_of,
+)
 from axil.spec.check import check
 from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, SubgraphSpec, Use
 
@@ -114,14 +124,12 @@ class CompileOptions:
         Raises: SpecError (AX148): code is not allowed, or there is no such thing.
         """
         if not self.may_import(path):
-            raise SpecError(
-                Problem(
-                    "AX148",
-                    where,
-                    f'"{path}" is an import path.',
-                    f"Use a component's name, or allow it: --allow {_import(path)}",
-                )
-            )
+            hint = f"Use a component's name, or allow it: --allow {_import(path)}"
+            problem = Problem("AX148", where, f'"{path}" is an import path.', hint)
+            note_want(Want(word=_import(path), where=where, status="missing", problem=problem))
+            raise SpecError(problem)
+        if current_grants() is not None:
+            note_want(Want(word=_import(path), where=where))
         module, _, name = path.partition(":")
         try:
             return getattr(importlib.import_module(module), name)
@@ -211,9 +219,19 @@ class Compiler:
         self.setting = setting
         self.problems: list[Problem] = []
         self.components: list[Any] = []
+        self.wants: list[Want] = []
+        """What files want, of all that has been made so far."""
+        self._leaves_refusals = False
+        """Whether those who gather wants refuse the missing ones."""
 
     def compile(self, spec: GraphSpec) -> Plan:
         """Return the plan of a graph and of all graphs inside it. Raises: SpecError."""
+        outer = noted()
+        with noting_wants() if outer is None else nullcontext(outer) as self.wants:
+            self._leaves_refusals = outer is not None
+            return self._compile(spec)
+
+    def _compile(self, spec: GraphSpec) -> Plan:
         order: list[tuple[_Draft, _Draft | None, str]] = []
         stack: list[tuple[GraphSpec, _Draft | None, str, SubgraphSpec | None]] = [
             (spec, None, "", None)
@@ -245,20 +263,26 @@ class Compiler:
 
     def _refuse(self) -> None:
         errors = [problem for problem in self.problems if problem.severity == "error"]
+        if not self._leaves_refusals:
+            errors += [each for each in refusals_of(self.wants, late=False) if each not in errors]
         if errors:
             raise SpecError(errors)
 
     def attempt(self, where: str, make_it: Callable[[], Any]) -> Any:
         """Return the result of ``make_it``; record its errors as problems and return None."""
+        before, found = len(self.wants), list[Problem]()
         try:
             return make_it()
         except SpecError as error:
-            self.problems.extend(error.problems)
+            found = list(error.problems)
         except AxilError as error:
             own = getattr(error, "problems", None) or (getattr(error, "problem", None),)
-            self.problems.extend(
-                p if p.where else replace(p, where=where) for p in own if p is not None
-            )
+            found = [p if p.where else replace(p, where=where) for p in own if p is not None]
+        finally:
+            wants = self.wants[before:]
+            self.wants[before:] = [each.at(where) for each in wants]
+            placed = {each.problem: each.at(where).problem for each in wants}
+            self.problems.extend(placed.get(problem) or problem for problem in found)
         return None
 
 
@@ -444,7 +468,9 @@ class _Draft:
                 )
         if not kind.is_node:
             name = node.use.type if node.use else kind.type
-            message = f'"{name}" is no node: it has neither run nor adapted, nor can it be called.'
+            message = (
+                f'"{name}" is not a node: it has no run and no adapted, and it cannot be called.'
+            )
             raise PluginContract(message, where=node.where)
         return body_of(kind, rules)
 
@@ -524,13 +550,13 @@ class _Draft:
         process = getattr(edge.process, "carry", edge.process)  # of an ``axil.Edge``
         for asked in (edge.condition, process, edge.filter):
             if callable(asked) and is_async(asked):
-                message = "a function on the edge is async; what an edge asks answers at once."
+                message = "a function on the edge is async; functions of edges must be synchronous."
                 self.planner.problems.append(
                     Problem(
                         "AX166",
                         where,
                         message,
-                        "Let a node do what waits, and the edge ask for its result.",
+                        "Await in a node, and test its output on the edge.",
                     )
                 )
 

@@ -155,7 +155,7 @@ def _call(hooks: pluggy.PluginManager, name: str) -> Callable[..., Any] | None:
             return caller(**given)
         except Exception as error:
             message = f"the hook {name} raised {type(error).__name__}: {error}"
-            hint = "Mend the plugin, or block it in the policy."
+            hint = "Repair the plugin, or block it in the policy."
             raise HookFailed(message, hint=hint) from error
 
     return ask

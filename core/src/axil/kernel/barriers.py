@@ -1,5 +1,5 @@
-"""What holds the firings of a machine back: the levels of a round, the waves of a flat cycle, the
-edges that have arrived for an early join.
+"""Barriers, which hold back the firings of a machine: the levels of a round, the waves of a flat
+cycle, the edges that have arrived for an early join.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def routed(plan: Plan, node: PlanNode, out: Out, state: State) -> list[Send]:
     """
     output, _, to = out
     if to is not None and (strange := sorted(to - {arc.target_name for arc in node.out})):
-        raise RouteError(f"sends to {strange}, where none of its edges leads.")
+        raise RouteError(f"sends to {strange}, to which it has no edge.")
     taken = [router(output, state) for router in node.routers if to != frozenset()]
     arcs: list[PlanEdge] = []
     filters: dict[int, Filter] = {}

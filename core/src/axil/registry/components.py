@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from axil._door import provided
 from axil.errors import ConfigError, Problem, did_you_mean, format_names
 from axil.registry.excerpts import format_value
+from axil.registry.grants import current_grants, noted
 from axil.spec.graph import Place
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ def make_component(
     if model is not None:
         wanted = f"the Config of {name}"
         decode_config = provided("axil_config.decoding", "decode_config", wanted=wanted)
-        return component(decode_config(model, config, where, lenient=lenient))
+        return _noted(component(decode_config(model, config, where, lenient=lenient)), where)
     if config is not None and not isinstance(config, Mapping):
         message = f"expected a mapping, found {format_value(config)}."
         raise ConfigError(Problem("AX133", str(where), message))
@@ -46,11 +47,18 @@ def make_component(
         if arguments:
             message = f"{name} takes no config, found {format_names(sorted(map(str, arguments)))}."
             raise ConfigError(Problem("AX130", str(where), message, "Remove it."))
-        return cast("T", component)
+        return _noted(cast("T", component), where)
     problems = list(_misfits(component, arguments, where))
     if problems:
         raise ConfigError(problems)
-    return component(**arguments)
+    return _noted(component(**arguments), where)
+
+
+def _noted(made: T, where: str | Place) -> T:
+    """Return a component; note what it will ask its run for."""
+    if (grants := current_grants()) is not None and noted() is not None:
+        grants.note_later(made, str(where))
+    return made
 
 
 def _misfits(

@@ -22,7 +22,9 @@ COMPONENT_KINDS: Final[Mapping[str, str]] = {
     "wrappers": "wrapper",
     "channels": "channel",
     "journals": "journal",
+    "ciphers": "cipher",
     "executors": "executor",
+    "sandboxes": "sandbox",
     "loaders": "file format",
     "dialects": "dialect",
     "shorthands": "shorthand",
@@ -30,6 +32,7 @@ COMPONENT_KINDS: Final[Mapping[str, str]] = {
     "hooks": "hook plugin",
     "commands": "command",
     "options": "option",
+    "protocols": "protocol",
 }
 """Kinds of components, each with the words for one of them.
 

@@ -365,7 +365,7 @@ class Registry:
         )
         now = f"{component.distribution}/{component.name}" if "/" in name else component.name
         problem = Problem(
-            "AX326", where, message, f'Write "{now}"; the old name will be gone one day.', "warning"
+            "AX326", where, message, f'Write "{now}"; the old name will be removed.', "warning"
         )
         if problem not in self._told:
             self._told.add(problem)

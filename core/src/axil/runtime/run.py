@@ -171,9 +171,9 @@ def _recorder(
         return made(run_id, plan, inputs, values, options)
     if options.thread:
         raise JournalError(
-            "a thread was named, and no journal.",
+            "a thread is named, but there is no journal.",
             id="AX507",
-            hint="Give a journal: it keeps what the thread's runs leave.",
+            hint="Pass a journal: it stores the runs of the thread.",
         )
     return None
 
@@ -187,8 +187,8 @@ def run_sync(doing: Awaitable[Any]) -> Any:
         if inspect.iscoroutine(doing):
             doing.close()
         raise RuntimeError(
-            "a sync door was opened on a running event loop; await the async form (run, stream) "
-            "there instead."
+            "a blocking method was called on a running event loop; "
+            "await the async form (run, stream) instead."
         )
     driven = _Driven(doing)
     asyncio.run(driven.result())

@@ -45,7 +45,7 @@ def _names(spec: GraphSpec) -> Iterable[Problem]:
                 "AX101",
                 where,
                 f'two nodes are called "{node.id}".',
-                "Names tell activations apart; rename one.",
+                "Each node needs a name of its own. Rename one.",
             )
         seen.add(node.id)
         if not node.id or node.id.startswith(("@", "#", "cycle(")) or "/" in node.id:
@@ -187,7 +187,7 @@ def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
             yield Problem(
                 "AX113",
                 where,
-                "nothing that starts can reach it; it will never fire.",
+                "no start node leads to it, so it never fires.",
                 "",
                 severity="warning",
             )

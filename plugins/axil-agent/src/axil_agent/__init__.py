@@ -5,6 +5,7 @@ from __future__ import annotations
 from axil_agent.agent import Agent, DynamicAgent
 from axil_agent.context import ContextPolicy
 from axil_agent.converse import Stage
+from axil_agent.delegate import AgentTool
 from axil_agent.history import HistoryMemory
 from axil_agent.human import HumanFileEdit, HumanNode
 from axil_agent.judge import Judge
@@ -19,6 +20,7 @@ from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim
 from axil_agent.thinking import Reflection, Thinking, considered
 from axil_models import (
+    Command,
     ContextBlock,
     ContextProvider,
     ContextQuery,
@@ -44,6 +46,8 @@ __all__ = [
     "Agent",
     "AgentConfig",
     "AgentSwitch",
+    "AgentTool",
+    "Command",
     "ContextBlock",
     "ContextPolicy",
     "ContextProvider",

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from axil import Out, run_sync
 from axil.plugin import Attributes, Body, BodyRules, Task, as_body, pushed_fields
 from axil_agent.alone import Alone
+from axil_agent.commands import commanded
 from axil_agent.context import (
     ContextPolicy,
     active_tools,
@@ -113,7 +114,8 @@ class Agent:
             instructions: the system prompt; a list is joined by newlines.
             prompt_template: the message; a mapping makes a titled part of each entry.
             formatters: one, or ``[in, out]``: objects or names. Usual: paragraph in, JSON out.
-            tools: functions, ``Tool``s, toolsets, names of installed tools.
+            tools: functions, ``Tool``s, toolsets, names of installed tools; agents, each of them a
+                tool that is sent a message.
             memories, retrievers: context providers, or names of installed ones; a memory with
                 ``insert`` receives each step, a ``HistoryMemory`` remembers.
             model_settings: handed to the model; those with well-known ranges are checked.
@@ -160,7 +162,7 @@ class Agent:
         self._pair: tuple[Formatter, Formatter] | None = None
         self._wiring = Wiring(node=name)
         self._setting: Any = None
-        self._chat = ""
+        self._chat, self._in_messages = "", False
         self.owned: list[Any] = []
         """What was made for this agent from names, and is closed with it."""
 
@@ -186,6 +188,10 @@ class Agent:
         """Add a memory; before the graph is built."""
         self._memories.append(memory)
 
+    def add_tool(self, tool: Any) -> None:
+        """Add a tool; before the graph is built."""
+        self._tools.append(tool)
+
     def add_retriever(self, retriever: Any) -> None:
         """Add a retriever; before the graph is built."""
         self._retrievers.append(retriever)
@@ -209,7 +215,7 @@ class Agent:
         )
         self.check(self._wiring)
         _ = self.pair
-        self._chat = rules.chat
+        self._chat, self._in_messages = rules.chat, rules.payload == "messages"
         if self.talks:
             from axil_agent.nodes import talking  # it makes agents of files
 
@@ -225,7 +231,9 @@ class Agent:
         if wiring.node and self._model.where == "model":
             self._model.where = f'node "{wiring.node}", model'
         self._model.check(self._setting)
-        self.known_tools()
+        for tool in self.known_tools():
+            if hasattr(tool, "bind"):
+                tool.bind(self._setting)
         _ = self.providers
         if self.output_type is not None:
             missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
@@ -432,10 +440,12 @@ class Agent:
 
     @property
     def talks(self) -> bool:
-        """True if it does nothing but take part in the conversation that a typed state holds."""
+        """True if it does nothing but take part in a conversation: that of a typed state, or of a
+        graph whose edges carry messages.
+        """
         style = self.style
         return bool(
-            self._chat
+            (self._chat or self._in_messages)
             and style.template is None
             and self._formatters is None
             and self.output_type is None
@@ -498,8 +508,12 @@ class Agent:
 
         Raises: as ``resolve`` and ``make_component``.
         """
+        from axil_agent.delegate import AgentTool  # it holds agents
+
         for number, given in enumerate(self._tools):
-            if isinstance(given, (str, Mapping)):
+            if isinstance(given, Agent):
+                self._tools[number] = AgentTool(given)
+            elif isinstance(given, (str, Mapping)):
                 self._tools[number] = made = _installed("tools", cast("Any", given), self._setting)
                 self.owned.append(made)
         return self._tools
@@ -575,8 +589,10 @@ class _Firing:
             if chat and chat not in shared:
                 reply: Message = {"role": "assistant", "content": answer.text}
                 shared[chat] = plain_data([*answer.acted, reply])
-            return Out({}, {**{name: fields[name] for name in names if name in fields}, **shared})
-        return Out(fields, {**pushed_fields(self.rules, fields, task.state, attributes), **shared})
+            delta = {name: fields[name] for name in names if name in fields}
+            return commanded(Out({}, {**delta, **shared}), self.rules, ctx, task)
+        delta = pushed_fields(self.rules, fields, task.state, attributes)
+        return commanded(Out(fields, {**delta, **shared}), self.rules, ctx, task)
 
 
 def _with_edges(error: PromptError, task: Task) -> PromptError:

@@ -23,8 +23,10 @@ from axil.driver import Pause
 from axil.plugin import Hold, RunError, did_you_mean, format_names
 from axil_agent.approval import Verdict, verdict
 from axil_agent.asker import asked_by
+from axil_agent.commands import plain_command, take_command
 from axil_agent.errors import ReplyError, TurnLimit
 from axil_models import (
+    Command,
     Formatter,
     Message,
     Model,
@@ -363,7 +365,7 @@ async def act(
     calls: Sequence[ToolCall], tools: Mapping[str, Tool], ctx: Stage, turn: int
 ) -> list[Message]:
     """Return the messages with the results of ``calls``, in their order."""
-    results: list[Any] = [""] * len(calls)
+    results: list[dict[str, Any]] = [{}] * len(calls)
     pauses: list[Pause] = []
 
     async def do(at: int) -> None:
@@ -389,8 +391,11 @@ async def act(
         await do(at)
     if pauses:
         raise Pause(*(question for pause in pauses for question in pause.questions))
+    for result in results:
+        if "command" in result:
+            take_command(result["command"], ctx)
     return [
-        {"role": "tool", "name": call.name, "content": result, "tool_call_id": call.id}
+        {"role": "tool", "name": call.name, "content": result["content"], "tool_call_id": call.id}
         for call, result in zip(calls, results, strict=True)
     ]
 
@@ -404,7 +409,7 @@ def _is_in_turn(tool: Tool) -> bool:
 
 async def _result(
     call: ToolCall, tools: Mapping[str, Tool], ctx: Stage, step: str
-) -> str | list[dict[str, Any]]:
+) -> dict[str, Any]:
     tool = tools.get(call.name)
     ctx.emit(
         {"kind": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.arguments)}
@@ -428,10 +433,12 @@ async def _result(
         if answer.refusal:
             return _failed(answer.refusal)
         try:
-            content = await tool(answer.arguments, ctx)
+            given = await tool(answer.arguments, ctx)
+            content = result_of(given.text) if isinstance(given, Command) else given
             return {
                 "content": _as_edited(answer.arguments, content) if answer.is_edited else content,
                 "failed": False,
+                **({"command": plain_command(given)} if isinstance(given, Command) else {}),
             }
         except Refused as error:
             return _failed(f"wrong arguments: {error}")
@@ -461,7 +468,7 @@ async def _result(
             result = {"content": result_of(result), "failed": False}
     data = cast("dict[str, Any]", result)
     ctx.emit({"kind": "tool_result", "id": call.id, "name": call.name, **data})
-    return data["content"]
+    return data
 
 
 def _as_edited(

@@ -29,6 +29,7 @@ from axil.plugin import (
     refers_to,
 )
 from axil_agent.agent import Agent, DynamicAgent
+from axil_agent.commands import commanded
 from axil_agent.context import passive_context
 from axil_agent.errors import PromptError
 from axil_agent.formatters import DEFAULT
@@ -127,7 +128,7 @@ class AgentConfig(_Modelled):
     )
     approve_within: float | str | None = Field(
         None,
-        description="How long there is for it: "
+        description="The time for an answer: "
         'seconds, or "15m", "2h 30m", "3 days"; without it for ever.',
     )
     approve_late: Literal["allow", "deny", "fail"] = Field(
@@ -146,13 +147,13 @@ class AgentConfig(_Modelled):
     )
     model_settings: dict[str, Any] = Field(
         default_factory=dict[str, Any],
-        description="Handed to the model: temperature, max_tokens, …; "
+        description="Passed to the model: temperature, max_tokens, …; "
         "those with known ranges are checked.",
     )
     params: dict[str, Any] = Field(
         default_factory=dict[str, Any], description="The same, as DevAll files write it."
     )
-    role_name: str = Field("", description="Who the agent is; without it its node's name.")
+    role_name: str = Field("", description="The agent's role; without it, its node's name.")
     hide_unused_fields: bool = Field(
         False, description="Leave fields without a place in the template out of the prompt."
     )
@@ -287,7 +288,7 @@ class AgentNode:
             raise parts.error()
         if in_fields:
             return agent.adapted(replace(rules, pull=rules.pull or {}, push=rules.push or {}))
-        return as_body(_Chat(agent, rules.node, self.config.input_mode, rules.chat).run, rules)
+        return as_body(_Chat(agent, rules, self.config.input_mode).run, rules)
 
     @property
     def gives(self) -> set[str] | None:
@@ -353,15 +354,15 @@ class _Asked:
 
 def talking(agent: Agent, rules: BodyRules) -> Any:
     """Return the body of an agent that takes part in the conversation of a typed state."""
-    return _Chat(agent, rules.node, "messages", rules.chat).run
+    return _Chat(agent, rules, "messages").run
 
 
 class _Chat:
     """An agent that speaks in messages."""
 
-    def __init__(self, agent: Agent, node: str, mode: str, chat: str = "") -> None:
-        """``chat``: the field of a typed state that holds the conversation."""
-        self.agent, self.node, self.mode, self.chat = agent, node, mode, chat
+    def __init__(self, agent: Agent, rules: BodyRules, mode: str) -> None:
+        self.agent, self.rules, self.mode = agent, rules, mode
+        self.node, self.chat = rules.node, rules.chat
 
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, wiring = self.agent, Wiring(node=self.node)
@@ -407,7 +408,7 @@ class _Chat:
         delta = shared_delta(ctx, task)
         if self.chat and self.chat not in delta:
             delta[self.chat] = plain_data([*answer.acted, reply])
-        return Out([reply], delta)
+        return commanded(Out([reply], delta), self.rules, ctx, task)
 
 
 def _told(given: Message) -> Message:
@@ -540,7 +541,7 @@ class HumanFormConfig(_Settings):
     )
     within: float | str | None = Field(
         None,
-        description='How long there is for each question: seconds, or "15m", "2h 30m", "3 days"; '
+        description='The time to answer each question: seconds, or "15m", "2h 30m", "3 days"; '
         "without it for ever.",
     )
     defaults: dict[str, Any] = Field(

@@ -70,9 +70,9 @@ class Line(_Strict):
     """A reply that is more than a text."""
 
     text: str = Field("", description="What is said.")
-    json_: Any = Field(None, alias="json", description="Said as JSON instead of text.")
+    json_: Any = Field(None, alias="json", description="Given as JSON instead of text.")
     tool_calls: tuple[Call, ...] = Field((), description="Tools that are asked for.")
-    echo_user: bool = Field(False, description="Say the user's messages: `(one+two)`.")
+    echo_user: bool = Field(False, description="Repeat the user's messages: `(one+two)`.")
     status: int | None = Field(None, description="Fail with this HTTP status instead.")
     retry_after: float | None = Field(None, description="Seconds that the failure says to wait.")
     delay: float = Field(0, ge=0, description="Seconds to wait first.")

@@ -68,7 +68,7 @@ class AgentSwitch:
             raise WiringError(
                 "AX665",
                 f"the edge to {target} is bound already, or by routes.",
-                "Say all of it in one condition.",
+                "Put both into one condition.",
             )
         self._bound[target] = prompt
 
@@ -99,7 +99,7 @@ class AgentSwitch:
         if self._routes and missing:
             raise WiringError(
                 "AX665",
-                f"routes say nothing of {format_names(missing)}.",
+                f"routes has no entry for {format_names(missing)}.",
                 "Add them, or bind edge by edge.",
                 f'node "{self.name}"',
             )
@@ -181,7 +181,7 @@ class AgentSwitch:
         raise ReplyError(
             "AX659",
             f'the model was asked which conditions hold and answered "{text:.80}".',
-            "Judge them side by side.",
+            "Judge each condition in a call of its own.",
             where,
         )
 

@@ -63,10 +63,10 @@ class Build:
         parser.add_argument(
             "--allow", action="append", default=[], choices=("code",), help="code: load --functions"
         )
-        parser.add_argument("--out", metavar="FOLDER", help="where it goes; without it build/NAME")
         parser.add_argument(
-            "--until", choices=STEPS, default="verify", help="the last step to be done"
+            "--out", metavar="FOLDER", help="the output folder; without it build/NAME"
         )
+        parser.add_argument("--until", choices=STEPS, default="verify", help="the last step")
         parser.add_argument("--format", choices=("text", "json"), default="text")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
@@ -147,7 +147,7 @@ def _put(place: Path, out: Path) -> None:
     except OSError as error:
         message = f"{out} cannot be written: {error.strerror or error}."
         raise ConfigError(
-            Problem("AX955", "--out", message, "Look at its folder and at the room on the disk.")
+            Problem("AX955", "--out", message, "Check its folder and the free space on the disk.")
         ) from error
 
 
@@ -156,7 +156,7 @@ def _replaceable(out: Path) -> None:
     if out.exists() and (
         not out.is_dir() or (any(out.iterdir()) and not (out / "plan.json").is_file())
     ):
-        message = f"{out} is there, and holds something else than a build."
+        message = f"{out} exists, and is not a build."
         raise ConfigError(Problem("AX746", "--out", message, "Name another folder, or remove it."))
 
 
@@ -167,7 +167,7 @@ def _lock(made: Made, settings: Settings, place: Path) -> None:
     }
     strangers = sorted(set(sources) - set(made.plan.distributions))
     if strangers:
-        message = f"{', '.join(strangers)} would not be in it."
+        message = f"{', '.join(strangers)} would not be in the build."
         raise ConfigError(
             Problem("AX740", "sources", message, "Remove the line, or include the distribution.")
         )
@@ -203,7 +203,9 @@ def _entry(made: Plan, settings: Settings) -> Path:
         names = ", ".join(made.named(each) for each in made.workflows)
         raise ConfigError(
             Problem(
-                "AX745", "dist.entry", f"{settings.dist.entry} is none of the workflows: {names}."
+                "AX745",
+                "dist.entry",
+                f"{settings.dist.entry} is not one of the workflows: {names}.",
             )
         )
     return wanted

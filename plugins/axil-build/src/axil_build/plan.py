@@ -184,7 +184,7 @@ def _keep(roots: dict[str, tuple[str, ...]], registry: Registry, why: str) -> No
         try:
             distribution = registry.find(kind, name).distribution
         except PluginError as error:
-            hint = f"{error.hint} Or say dist.keep_runs = false."
+            hint = f"{error.hint} Or set dist.keep_runs = false."
             problems.append(Problem("AX741", why, f"it asks people: {error.message}", hint))
             continue
         roots[distribution] = (*roots.get(distribution, ()), f"{kind}:{name} (people are asked)")
@@ -216,13 +216,13 @@ def _admitted(distributions: Mapping[str, str], settings: Settings) -> None:
         Problem(
             "AX744",
             "limits.deny",
-            f"{name} would be in it: {' → '.join(chain(name, distributions))}.",
+            f"{name} would be in the build: {' → '.join(chain(name, distributions))}.",
         )
         for name in denied
     ]
     if limits.max_distributions is not None and len(distributions) > limits.max_distributions:
         message = (
-            f"{len(distributions)} distributions, and {limits.max_distributions} are the limit: "
+            f"{len(distributions)} distributions; the limit is {limits.max_distributions}: "
             f"{', '.join(distributions)}."
         )
         problems.append(Problem("AX744", "limits.max_distributions", message))

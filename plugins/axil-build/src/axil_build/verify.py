@@ -115,7 +115,7 @@ def _inside(folder: Path, python: Path, plan: Plan, settings: Settings) -> dict[
         return json.loads(done.stdout.strip().rpartition("\n")[2])
     except ValueError:
         report = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise ConfigError(Problem("AX743", "verify", f"it cannot be looked at: {report}")) from None
+        raise ConfigError(Problem("AX743", "verify", f"it cannot be inspected: {report}")) from None
 
 
 def _faults(
@@ -143,7 +143,7 @@ def _faults(
             Problem(
                 "AX744",
                 "limits.max_mb",
-                f"it is {said['bytes'] / 1e6:.1f} MB, and {most:g} are the limit.",
+                f"it is {said['bytes'] / 1e6:.1f} MB; the limit is {most:g}.",
             )
         )
     return problems

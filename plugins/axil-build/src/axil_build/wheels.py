@@ -145,7 +145,9 @@ def _packed(name: str, metadata: Any, into: Path) -> Path:
     described = metadata.read_text("WHEEL")
     if not record or not described:
         hint = f"Install it from a wheel, or name one: [sources] {name} = …"
-        raise ConfigError(Problem("AX742", name, "it does not say which files it installed.", hint))
+        raise ConfigError(
+            Problem("AX742", name, "it has no record of the files that it installed.", hint)
+        )
     files: dict[str, bytes] = {}
     info = ""
     for row in csv.reader(io.StringIO(record)):

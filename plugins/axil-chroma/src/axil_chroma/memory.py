@@ -33,12 +33,14 @@ class ChromaMemoryConfig(Place):
     namespace: list[Owner] = Field(
         default_factory=list[Owner], description="Kept apart for each: run, session, agent, user."
     )
-    user_field: str = Field("user", description="The attribute or input that says who the user is.")
+    user_field: str = Field(
+        "user", description="The attribute or input that holds the user's name."
+    )
     remember: Literal["turn", "reply"] = Field(
         "turn", description="The reply, or the task and the reply."
     )
     max_items: int = Field(
-        1000, ge=1, description="Of each namespace, so many are kept, the newest."
+        1000, ge=1, description="The newest items of each namespace that are kept."
     )
 
 

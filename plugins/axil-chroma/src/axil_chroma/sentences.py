@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from axil.plugin import current_grants
 from axil_models import ContextError, call_async, decoded_settings
 
 
@@ -41,6 +42,12 @@ class SentenceEmbedder:
     def __init__(self, config: SentenceConfig | None = None, **settings: Any) -> None:
         """``settings``: those of ``SentenceConfig``. Raises: ConfigError."""
         self.config = decoded_settings(SentenceConfig, config, settings)
+        if (grants := current_grants()) is not None:
+            message = "the file would load a model, which may hold code that the library runs."
+            grants.need("code", message, "model", later=True)
+            if not self.config.allow_downloads:
+                folder = grants.path(self.config.model, "read", "model")
+                self.config = self.config.model_copy(update={"model": folder})
         self._lock = threading.Lock()
         self._model: Any = None
 
@@ -77,7 +84,7 @@ class SentenceEmbedder:
 
     def _loaded(self) -> Any:
         if not self.config.allow_downloads and not Path(self.config.model).is_dir():
-            message = f'"{self.config.model}" is no folder, and nothing is downloaded.'
+            message = f'"{self.config.model}" is not a folder, and downloads are not allowed.'
             raise ContextError(
                 "AX913", message, "Give the folder of a model, or set allow_downloads."
             )

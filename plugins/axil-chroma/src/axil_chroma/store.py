@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import Field, model_validator
 
-from axil.plugin import Secret, current_grants, granted, refers_to, writes_path
+from axil.plugin import Secret, current_grants, granted, refers_to, sends_to, writes_path
 from axil_chroma import rows
 from axil_models import (
     ContextBlock,
@@ -24,6 +24,7 @@ from axil_models import (
     Embedder,
     ProviderSettings,
     call_async,
+    component_later,
     component_of,
     fits_filters,
     vectors_of,
@@ -41,9 +42,11 @@ class Place(ProviderSettings):
         "made when it is first used.",
         json_schema_extra=writes_path(),
     )
-    host: str = Field("", description="Or a server (chroma run), for many.")
+    host: str = Field(
+        "", description="Or a server (chroma run), for many.", json_schema_extra=sends_to()
+    )
     port: int = Field(8000, ge=1, le=65535, description="The server's.")
-    ssl: bool = Field(False, description="Speak to the server by TLS.")
+    ssl: bool = Field(False, description="Connect to the server by TLS.")
     token: Secret | None = Field(
         None, description="What the server asks for, as a bearer token: {env: NAME} or ${NAME}."
     )
@@ -111,6 +114,7 @@ class Store:
         self._client: Any = None
         self._collection: _Collection | None = None
         self._grants = current_grants()
+        component_later("embedders", place.embedder, self.name)
         self._embedder: Embedder | None = None
         self._busy = 0
         """Threads in which it is used."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from axil import AxilError, EdgeSpec, GraphSpec, NodeSpec, Problem
 from axil.driver import PlanScope, cycle_bounds, walk_plan
-from axil.plugin import ENTRY, Compiler, Plan
+from axil.plugin import ENTRY, Compiler, Plan, Want, noting_wants, refusals_of
 from axil_cli.command import Exit, Session, allowing, equipped, problems_of
 from axil_cli.plain import as_json
 from axil_cli.source import TARGET, settings, workflow_of
+from axil_cli.wants import lines, rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,7 @@ class Finding:
     file: str
     problems: tuple[Problem, ...]
     plan: Plan | None = None
+    wants: tuple[Want, ...] = ()
 
     @property
     def is_fine(self) -> bool:
@@ -43,7 +45,7 @@ class Finding:
 
 
 class Check:
-    """Say everything that is wrong with workflows: files, and graphs in Python.
+    """Say everything that is wrong with workflows, files and graphs in Python, and what files want.
 
     Components are resolved and configured, cycles are folded; nothing runs. Exit code 2 if there
     are errors in any file.
@@ -85,9 +87,12 @@ def finding(file: str, session: Session, **reading: Any) -> Finding:
     renamed: list[Problem] = []
     telling, session.registry.tell = session.registry.tell, renamed.append
     try:
-        return _examined(file, session, renamed, reading)
+        with noting_wants() as wants:
+            found = _examined(file, session, renamed, reading)
     finally:
         session.registry.tell = telling
+    problems = dict.fromkeys((*refusals_of(wants), *found.problems))
+    return replace(found, problems=tuple(problems), wants=tuple(wants))
 
 
 def _examined(
@@ -203,6 +208,7 @@ def _tell(each: Finding, session: Session) -> None:
         session.say(
             f"{each.file}: {counts}" + ("; more may follow once these are mended" if hidden else "")
         )
+        _tell_wants(each, session)
         return
     spec, cycles = each.plan.graph.spec, each.cycles
     size = [
@@ -215,6 +221,12 @@ def _tell(each: Finding, session: Session) -> None:
         session.say(
             f"{'  ' * cycle.depth}{cycle.name}: {', '.join(cycle.members)}; {cycle_bounds(cycle)}"
         )
+    _tell_wants(each, session)
+
+
+def _tell_wants(each: Finding, session: Session) -> None:
+    for line in lines(each.wants):
+        session.say(line)
 
 
 def _is_written(edge: EdgeSpec) -> bool:
@@ -231,6 +243,7 @@ def _data(each: Finding) -> dict[str, Any]:
         "file": each.file,
         "fine": each.is_fine,
         "problems": [asdict(problem) for problem in each.problems],
+        "wants": rows(each.wants),
         "cycles": [
             {
                 "name": cycle.name,

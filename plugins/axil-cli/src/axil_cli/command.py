@@ -22,7 +22,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -33,6 +33,7 @@ from axil import AxilError, ConfigError, Problem
 from axil.plugin import Grants, Registry, format_names, use_registry
 
 if TYPE_CHECKING:
+    from axil import Workflow
     from axil_cli.launch import Given
 
 
@@ -66,6 +67,41 @@ class Session:
     """What is typed for the command: ``axil``, or ``flow axil`` in a distribution of its own."""
     options: tuple[Given, ...] = ()
     """Options of plugins that were given; see ``axil_cli.launch``."""
+
+    def workflow(self, target: str, **reading: Any) -> Workflow:
+        """Return the workflow that a target names: a file, or a graph in Python.
+
+        ``reading``: arguments of ``axil.load``. Raises: as ``axil_cli.source.workflow_of``.
+        """
+        from axil_cli.source import workflow_of
+
+        return workflow_of(target, self, **reading)
+
+    def variables(self, given: Iterable[str]) -> dict[str, Any]:
+        """Return ``NAME=VALUE`` options as variables of workflow files. Raises: ConfigError."""
+        from axil_cli.source import settings
+
+        return settings(given)
+
+    def origin(self, target: str, workflow: Workflow, reading: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what is kept with the runs of a workflow, so that they are resumed with what they
+        began with.
+        """
+        from axil_cli.record import origin
+
+        return origin(target, workflow, dict(reading))
+
+    def reopened(self, kept: Mapping[str, Any], allow: frozenset[str]) -> Workflow:
+        """Return the workflow of a kept run, from its origin. Raises: ConfigError."""
+        from axil_cli.record import reopened
+
+        return reopened(dict(kept), self, allow=allow)
+
+    def journal(self, options: argparse.Namespace, needed: str = "") -> Any:
+        """Return the journal that ``--journal`` names; see ``axil_cli.record``."""
+        from axil_cli.record import opened
+
+        return opened(options, self, needed=needed)
 
     def say(self, text: str = "") -> None:
         """Write a result to standard output; on a terminal without characters that would steer

@@ -30,7 +30,7 @@ def check_input(workflow: Workflow, registry: Registry) -> None:
             message = (
                 f'the workflow begins with "{name}", which asks a model, and there is no input.'
             )
-            hint = "Write --input TEXT; --input '' where none is meant."
+            hint = "Write --input TEXT; --input '' for an empty input."
             raise ConfigError(Problem("AX120", "--input", message, hint))
 
 

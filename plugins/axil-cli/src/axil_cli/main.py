@@ -151,7 +151,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action=_Version, help="say the versions, and end")
+    parser.add_argument("--version", action=_Version, help="print the versions")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--no-plugins", action="store_true", help="only the kernel and this command")
     which.add_argument(
@@ -162,7 +162,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME",
-        help="let an installed hook plugin act; may be repeated",
+        help="use an installed hook plugin; may be repeated",
     )
     parser.add_argument(
         "command", nargs="?", metavar="COMMAND", help="see below; axil COMMAND --help says more"

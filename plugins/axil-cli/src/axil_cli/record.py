@@ -25,6 +25,8 @@ from axil_cli.source import hooked
 
 FOLDER: Final = ".axil"
 _OFF: Final = ("off", "none", "no", "0")
+_UNREADABLE: Final = ("AX513", "AX514", "AX515")
+"""Errors of keys: a journal that is encrypted is never left out silently."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,19 +52,22 @@ def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -
         if needed:
             raise misuse(needed, "runs are kept nowhere.", "Name a folder with --journal.")
         return None
+    cipher = _cipher(session)
     try:
         journal: Any = make_component(
             session.registry.resolve("journals", "sqlite", "--journal"),
             {"folder": where},
             "--journal",
         )
+        if cipher is not None:
+            journal.cipher = cipher
         journal.runs()
     except UnknownComponent:
         if needed or named:
             raise
         return None
     except JournalError as error:
-        if needed or named:
+        if needed or named or error.id in _UNREADABLE:
             raise
         session.tell(
             f"warning: {error.message} The run is kept nowhere; --journal DIR names another "
@@ -70,6 +75,18 @@ def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -
         )
         return None
     return journal
+
+
+def _cipher(session: Session) -> Any:
+    """Return the cipher of the journal, where its key is set; else None.
+
+    Raises: UnknownComponent: axil-encryption is not installed.
+    """
+    for variable in ("AXIL_JOURNAL_KEY", "AXIL_JOURNAL_KEY_FILE"):
+        if os.environ.get(variable):
+            found = session.registry.resolve("ciphers", "aes", f"${variable}")
+            return make_component(found, {}, f"${variable}")
+    return None
 
 
 def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, Any]:

@@ -56,6 +56,7 @@ from axil_cli.picture import question_lines
 from axil_cli.plain import as_json, plain, refused, summary
 from axil_cli.progress import Progress
 from axil_cli.source import TARGET, as_data, check_breaks, settings, stopping, workflow_of
+from axil_cli.wants import opened
 from axil_cli.watch import Lines, Record
 
 CODES: Final[Mapping[str, Exit]] = {
@@ -118,7 +119,7 @@ class Run:
             "--thread",
             metavar="NAME",
             default="",
-            help="go on with the conversation NAME, where its last run left it",
+            help="continue the conversation NAME",
         )
         ways_of_watching(parser)
 
@@ -155,12 +156,22 @@ class Run:
             )
             if journal is not None:
                 launch.within.callback(journal.close)
-            workflow = workflow_of(
-                launch.file,
+            here, hooks = (
                 replace(session, registry=launch.registry),
-                hooks=stopping(options.breaks, session.hooks),
-                **launch.reading,
+                stopping(options.breaks, session.hooks),
             )
+            workflow, allow = opened(
+                lambda words: workflow_of(
+                    launch.file, here, hooks=hooks, **{**launch.reading, "allow": words}
+                ),
+                frozenset(launch.reading["allow"]),
+                launch.file,
+                session,
+                asks=options.format == "text"
+                and options.input_file != "-"
+                and session.stdin.isatty(),
+            )
+            launch.reading["allow"] = launch.running["allow"] = allow
             check_breaks(options.breaks, workflow)
             for name in _unused(variables, launch.file, workflow):
                 session.tell(

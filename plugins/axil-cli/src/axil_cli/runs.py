@@ -50,6 +50,7 @@ from axil_cli.run import (
     ways_of_watching,
 )
 from axil_cli.source import as_data, check_breaks, settings, stopping
+from axil_cli.wants import opened
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 """How ids of questions look: the activation, and which of its questions it is."""
@@ -85,10 +86,10 @@ class Runs:
             "--status",
             action="append",
             default=[],
-            help="only those that ended so; may be repeated",
+            help="only those with this status; may be repeated",
         )
         listing.add_argument(
-            "--limit", type=int, default=30, metavar="N", help="so many at most; 0: all"
+            "--limit", type=int, default=30, metavar="N", help="the most that are shown; 0: all"
         )
         showing = one(
             "show", "a run in short: its nodes, what they used, what it waits for; or step by step"
@@ -102,7 +103,7 @@ class Runs:
             "--at",
             type=int,
             metavar="N",
-            help="where the run stood after step N: its state, and what came next",
+            help="the run after step N: its state, and the next steps",
         )
         allowing(showing)
         for name, help in (
@@ -124,13 +125,13 @@ class Runs:
             which.add_argument(
                 "--current",
                 action="store_true",
-                help="go on with the files as they are now, where the graph is the same",
+                help="resume with today's files, if the graph is the same",
             )
             which.add_argument(
                 "--migrate",
                 action="store_true",
-                help="go on with files and plugins as they are now, "
-                "whatever changed: the run is theirs then",
+                help="resume with today's files and plugins, whatever has changed, "
+                "and keep them for this run",
             )
         forking = one(
             "fork", "branch off: a new run that has done what a run had done up to a step"
@@ -138,12 +139,12 @@ class Runs:
         forking.add_argument("run", metavar="RUN")
         forking.add_argument("--at", type=int, metavar="N", help="up to step N; without it all")
         forking.add_argument(
-            "--as", dest="new", metavar="ID", default="", help="what the new run is called"
+            "--as", dest="new", metavar="ID", default="", help="the new run's name"
         )
         forking.add_argument(
             "--current",
             action="store_true",
-            help="with the files as they are now: another prompt, other edges, other code",
+            help="with today's files: another prompt, other edges, other code",
         )
         forking.add_argument(
             "--input", metavar="TEXT", help="with another input; without --at from the beginning"
@@ -173,6 +174,12 @@ class Runs:
         comparing.add_argument("other", metavar="OTHER")
         exporting = one("export", "the whole record of a run, one JSON object a line", format=())
         exporting.add_argument("run", metavar="RUN")
+        exporting.add_argument(
+            "--html",
+            action="store_true",
+            help="as one page for a browser, which needs no server; with axil-serve",
+        )
+        allowing(exporting)
         pruning = one("prune", "forget runs that have ended")
         pruning.add_argument(
             "--older-than",
@@ -185,14 +192,14 @@ class Runs:
             "--status",
             action="append",
             default=[],
-            help="those that ended so; done. May be repeated",
+            help="those with this status; done. May be repeated",
         )
-        pruning.add_argument("--dry-run", action="store_true", help="say which, and forget none")
+        pruning.add_argument("--dry-run", action="store_true", help="print which, and delete none")
         healing = one("doctor", "look for damage")
         healing.add_argument(
             "--cut",
             metavar="RUN",
-            help="drop what follows the damage in RUN, so that it goes on from there",
+            help="drop the entries behind the damage in RUN, so that it can be resumed",
         )
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
@@ -321,6 +328,8 @@ class Runs:
         return Exit.FAILED if apart else Exit.DONE
 
     def _export(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        if options.html:
+            return self._export_page(journal, options, session)
         for number, entry in enumerate(journal.entries(found(journal, options.run)), 1):
             who = {"frame": list(entry.frame), "node": entry.node, "ordinal": list(entry.ordinal)}
             session.say(
@@ -329,6 +338,16 @@ class Runs:
                     indent=None,
                 )
             )
+        return Exit.DONE
+
+    def _export_page(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
+        run_id = found(journal, options.run)
+        view = session.registry.resolve("commands", "view", "--html")()
+        kept = _origin(journal.entries(run_id))
+        # without leave to run code the page shows the record alone
+        functions = kept.get("functions") if "code" in options.allow else None
+        with equipped(options, session, functions) as here:
+            session.say(view.export(journal, run_id, here, frozenset(options.allow)))
         return Exit.DONE
 
     # ------------------------------------------------------------------ going on
@@ -393,7 +412,14 @@ class Runs:
             prepared(launch, session.options)
             here = replace(session, registry=launch.registry)
             is_current = options.current or options.migrate
-            workflow = record.reopened(kept, here, allow=allow, current=is_current, hooks=hooks)
+            workflow, _ = opened(
+                lambda words: record.reopened(
+                    kept, here, allow=words, current=is_current, hooks=hooks
+                ),
+                allow,
+                launch.file,
+                session,
+            )
             check_breaks(options.breaks, workflow)
             if options.migrate:
                 launch.running.update(

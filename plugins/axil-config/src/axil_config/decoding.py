@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from axil import ConfigError, Problem
-from axil.plugin import Place, current_grants, format_value
-from axil_config.grants import Grants
+from axil.plugin import Place, current_grants, format_value, note_own
+from axil_config.grants import Grants, host_of
 from axil_config.misfits import Keys, misfits, model_fields_of
 from axil_config.secrets import Secret
 
@@ -129,6 +129,10 @@ def _within_fields(
         if act := extra.get("x-axil-path"):
             new = _paths(given, act, grants, where, at, problems)
         elif extra.get("x-axil-usual"):
+            continue
+        elif extra.get("x-axil-host"):
+            if isinstance(given, str) and (host := host_of(given)):
+                note_own(f"net:{host}", _inside(where, at))
             continue
         else:
             new = _within(given, grants, where, at, problems)

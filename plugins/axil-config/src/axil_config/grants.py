@@ -7,18 +7,20 @@ A specification that was read from a file carries its grants (``GraphSpec.extras
 compiler puts them in force while it makes the file's components (``granted``); what is made then
 asks for them (``current_grants``). Where none are in force nothing is refused. Settings are checked
 where they are decoded (``decode_config``): fields say what they are by ``reads_path``,
-``writes_path`` and the type ``Secret``.
+``writes_path``, ``sends_to`` and the type ``Secret``.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from axil import ConfigError, Problem
-from axil.plugin import did_you_mean, is_granted, one_line
+from axil.plugin import Want, did_you_mean, is_granted, note_want, one_line
 
 Act = Literal["read", "write"]
 
@@ -27,6 +29,18 @@ WORDS: Final = ("code", "env", "import", "mcp", "network", "program", "read", "w
 _NARROW: Final = ("env", "import", "mcp", "net", "program", "read", "write")
 OWN_FOLDER: Final = ".axil"
 """The folder beside a workflow file that the file may write to."""
+_REFUSED: Final = os.path.join(OWN_FOLDER, "not-granted")
+"""Stands for a path that is refused, where the refusal comes later (``noting_wants``)."""
+_HOST: Final = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_DOES: Final = {
+    "code": "run code",
+    "env": "read variables of the environment",
+    "import": "import {}",
+    "mcp": "start the MCP server {}",
+    "net": "use the network: {}",
+    "network": "use the network",
+    "program": "start the program {}",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,20 +90,52 @@ class Grants:
             message = f"the path {given!r} cannot be followed: {error}."
             raise ConfigError(Problem("AX137", where, message, "Correct the path.")) from error
         own = root if act == "read" else os.path.join(root, OWN_FOLDER)
+        word = f"{act}:{one_line(real)}"
+        if _is_below(real, own):
+            note_want(Want(word=word, where=where, status="own"))
+            return real
         prefix = f"{act}:"
-        granted = (word[len(prefix) :] for word in self.words if word.startswith(prefix))
-        if act in self.words or any(_is_below(real, each) for each in (own, *granted)):
+        granted = (each[len(prefix) :] for each in self.words if each.startswith(prefix))
+        if act in self.words or any(_is_below(real, each) for each in granted):
+            note_want(Want(word=word, where=where))
             return real
         place = "its folder" if act == "read" else f"the folder {OWN_FOLDER} beside it"
         message = f"the file would {act} {one_line(given)}, which is outside of {place}."
-        hint = f"Allow it if you trust the workflow: --allow {act}:{one_line(real)}"
-        raise ConfigError(Problem("AX137", where, message, hint))
+        hint = f"Allow it if you trust the workflow: --allow {word}"
+        problem = Problem("AX137", where, message, hint)
+        if note_want(Want(word=word, where=where, status="missing", problem=problem)):
+            return os.path.join(root, _REFUSED)
+        raise ConfigError(problem)
 
-    def need(self, what: str, told: str, where: str = "") -> None:
-        """Refuse what is not granted. Raises: ConfigError (AX138)."""
-        if not self.allows(what):
-            hint = f"Allow it if you trust the workflow: --allow {one_line(what)}"
-            raise ConfigError(Problem("AX138", where, told, hint))
+    def need(self, what: str, reason: str = "", where: str = "", *, later: bool = False) -> bool:
+        """Return whether a word is granted; refuse it where it is not.
+
+        Args:
+            reason: what the file would do, as a sentence.
+            later: the refusal may come later, from those who note wants (``noting_wants``).
+        Raises: ConfigError (AX138): it is not granted.
+        """
+        wanted = self.wanted(what, reason, where)
+        is_noted = note_want(wanted)
+        if wanted.problem is not None and not (later and is_noted):
+            raise ConfigError(wanted.problem)
+        return wanted.problem is None
+
+    def wanted(
+        self, what: str, reason: str = "", where: str = "", *, is_late: bool = False
+    ) -> Want:
+        """Return what a file wants, with the refusal where it is not granted."""
+        if self.allows(what):
+            return Want(word=what, where=where, is_late=is_late)
+        hint = f"Allow it if you trust the workflow: --allow {one_line(what)}"
+        problem = Problem("AX138", where, reason or f"the file would {_doing(what)}.", hint)
+        return Want(word=what, where=where, status="missing", problem=problem, is_late=is_late)
+
+    def note_later(self, made: object, where: str = "") -> None:
+        """Note what a component asks its run for later: its attribute ``wants``."""
+        words: Any = getattr(made, "wants", ())
+        for word in cast("Iterable[Any]", words) if isinstance(words, (tuple, list)) else ():
+            note_want(self.wanted(str(word), where=where, is_late=True))
 
 
 def reads_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -106,11 +152,49 @@ def writes_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
     return {**(more or {}), "x-axil-path": "write"}
 
 
+def sends_to(more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Say of a field of a ``Config`` that it is the URL, or the host, of a server that a file may
+    choose without leave; see ``reads_path``.
+    """
+    return {**(more or {}), "x-axil-host": True}
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL, or of ``HOST`` and ``HOST:PORT``, in lower case; empty: it has
+    none.
+    """
+    from urllib.parse import urlsplit
+
+    try:
+        return (urlsplit(url if "//" in url else f"//{url}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def _doing(what: str) -> str:
+    kind, _, name = what.partition(":")
+    return _DOES.get(kind, f"{kind} {{}}").format(one_line(name) or "of any kind")
+
+
 def _is_below(path: str, root: str) -> bool:
     try:
         return os.path.commonpath([path, root]) == root
     except ValueError:  # on another drive
         return False
+
+
+def _host(given: str) -> str:
+    """Return a host as it is granted; empty: it is none."""
+    bare = given.lower().rstrip(".")
+    plain = bare.removeprefix("[").removesuffix("]")
+    try:
+        return str(
+            ipaddress.ip_network(plain, strict=False)
+            if "/" in plain
+            else ipaddress.ip_address(plain)
+        )
+    except ValueError:
+        return bare if _HOST.fullmatch(bare) else ""
 
 
 def _word(given: str) -> str:
@@ -126,4 +210,10 @@ def _word(given: str) -> str:
         )
     if kind in ("read", "write"):
         return f"{kind}:{os.path.realpath(os.path.expanduser(name))}"
-    return f"{kind}:{name.lower()}" if kind == "net" else given
+    if kind == "net":
+        if not (host := _host(name)):
+            message = f"{one_line(name)!r} is no host."
+            hint = "Write net:HOST, or net:*.HOST for what is below it, without scheme and port."
+            raise ConfigError(Problem("AX136", "allow", message, hint))
+        return f"net:{host}"
+    return given

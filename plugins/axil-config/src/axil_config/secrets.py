@@ -79,7 +79,7 @@ class Secret:
         grants = grants or self._grants
         if grants is not None and self.name and self._value is None:
             message = f"the file would read the environment variable {self.name}."
-            grants.need(f"env:{self.name}", message, where)
+            grants.need(f"env:{self.name}", message, where, later=True)
 
     def resolve(
         self,
@@ -97,8 +97,9 @@ class Secret:
 
         if self._value is not None:
             return SecretStr(self._value)
-        if not permitted:
-            self.permit(where)
+        if not permitted and self._grants is not None:
+            message = f"the file would read the environment variable {self.name}."
+            self._grants.need(f"env:{self.name}", message, where)
         found = (os.environ if environment is None else environment).get(self.name)
         if found is None:
             raise ConfigError(

@@ -25,7 +25,7 @@ from pydantic import BaseModel, Field
 from axil import Context
 from axil.plugin import ComponentBlocked, Message, message, text_of
 from axil_control.conditions import FAILED
-from axil_subprocess import run as run_program
+from axil_subprocess import Place, Wanted, run as run_program, sandboxed
 
 _BLOCK = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _PASSED: Final = (
@@ -81,6 +81,13 @@ class Python:
             ge=1,
             description="Bytes of each output that are kept; the rest is read and dropped.",
         )
+        sandbox: Wanted = Field(
+            default="auto",
+            description="auto: in a sandbox where axil-sandbox is installed and works; required: "
+            "an error where it does not; off: none.",
+        )
+
+    wants = ("code",)
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
@@ -175,7 +182,9 @@ async def execute(code: str, config: Python.Config, workspace: Path, given: str 
         raise
     try:
         ended = await run_program(
-            [interpreter, *config.args, str(script)],
+            await sandboxed(
+                [interpreter, *config.args, str(script)], Place(folder=workspace), config.sandbox
+            ),
             timeout_seconds=config.timeout_seconds,
             output_bytes=config.output_limit,
             cwd=workspace,

@@ -55,7 +55,7 @@ class Human:
         )
         within: float | str | None = Field(
             default=None,
-            description='How long there is to answer: seconds, or "15m", "2h 30m", "3 days"; '
+            description='The time to answer: seconds, or "15m", "2h 30m", "3 days"; '
             "without it for ever.",
         )
         default: Any = Field(
@@ -75,14 +75,9 @@ class Human:
         @model_validator(mode="after")
         def _says_one_thing(self) -> Human.Config:
             if self.within is None and (self.default is not None or self.late is not None):
-                raise ValueError(
-                    "AX523 default and late say what happens after a time; within says which."
-                )
+                raise ValueError("AX523 default and late need a time: set within.")
             if self.default is not None and self.late is not None:
-                raise ValueError(
-                    "AX523 without an answer in time there is a default, "
-                    "or another node goes on; not both."
-                )
+                raise ValueError("AX523 expected default or late, not both.")
             return self
 
     def __init__(self, config: Config | None = None) -> None:

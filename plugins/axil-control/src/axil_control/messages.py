@@ -40,7 +40,7 @@ class Constant:
 
         content: str = Field(min_length=1, description="The text of the message.")
         role: Literal["user", "assistant"] = Field(
-            default="user", description="Who says it; edges keep this role."
+            default="user", description="The role of its author; edges keep it."
         )
 
     def __init__(self, config: Config) -> None:

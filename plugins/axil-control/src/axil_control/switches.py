@@ -70,13 +70,13 @@ def unfit(what: str, named: Iterable[str], receivers: Sequence[str], *, all_of_t
             or f"Its out-edges lead to {format_names(receivers) or 'nothing'}."
         )
         raise BindingError(
-            "AX611", f"{what} names {format_names(strangers)}, where none of its edges leads.", hint
+            "AX611", f"{what} names {format_names(strangers)}, to which it has no edge.", hint
         )
     missing = [name for name in receivers if name not in names]
     if all_of_them and missing:
         raise BindingError(
             "AX612",
-            f"{what} says nothing of {format_names(missing)}, where its edges lead.",
+            f"{what} has no entry for {format_names(missing)}, to which its edges lead.",
             "Add them, or bind edge by edge.",
         )
 
@@ -169,7 +169,7 @@ def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
         raise BindingError(
             "AX613",
             f"the condition for {name} is async.",
-            "Let a node do what waits, and the switch ask for its result.",
+            "Await in a node, and switch by its output.",
         )
     try:
         inspect.signature(callback)

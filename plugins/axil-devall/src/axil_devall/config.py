@@ -150,7 +150,7 @@ class Retry(Strict):
     min_wait_seconds: float = Field(1.0, ge=0, description="The shortest wait.")
     max_wait_seconds: float = Field(6.0, ge=0, description="The longest wait.")
     retry_on_status_codes: list[int] | None = Field(
-        None, description="After these HTTP statuses; nothing said: after what may pass."
+        None, description="After these HTTP statuses; empty: after failures that may pass."
     )
     retry_on_exception_types: list[str] | None = Field(
         None, description="After errors of these classes."
@@ -159,7 +159,7 @@ class Retry(Strict):
         None, description="Never after errors of these classes."
     )
     retry_on_error_substrings: list[str] | None = Field(
-        None, description="After errors that say this."
+        None, description="After errors with this text."
     )
 
 
@@ -181,7 +181,7 @@ class AgentConfig(Strict):
     )
     params: dict[str, Any] = Field(
         default_factory=dict[str, Any],
-        description="Handed to the model: temperature, max_tokens, …",
+        description="Passed to the model: temperature, max_tokens, …",
     )
     input_mode: Literal["messages", "prompt"] = Field(
         "messages", description="prompt: all that comes in as one user message, in blocks."

@@ -251,7 +251,7 @@ class Files:
             raise StoreError(
                 "AX854",
                 f"{file} cannot be read: {error}.",
-                "Say its encoding, or leave it out with file_types.",
+                "Set its encoding, or leave it out with file_types.",
             ) from error
         pieces = [
             text[at : at + CHUNK] for at in range(0, max(len(text) - OVERLAP, 1), CHUNK - OVERLAP)

@@ -505,7 +505,7 @@ def _resolve(waiters: Iterable[asyncio.Future[Result]], outcome: Result | BaseEx
 def _check_answerable(run_id: str, question: str, replay: ReplayIndex) -> None:
     if question not in replay.asked:
         message = f'the run "{run_id}" does not ask "{question}".'
-        raise EngineError(message, id="AX541", hint="Look at its open questions with `get`.")
+        raise EngineError(message, id="AX541", hint="See its open questions with `get`.")
     if question in replay.answers:
         message = f'the question "{question}" of the run "{run_id}" was answered before.'
         raise EngineError(message, id="AX541", hint="The first answer counts.")

@@ -21,10 +21,12 @@ from axil.plugin import (
     FromEnvironment,
     Grants,
     Place,
+    Want,
     did_you_mean,
     format_names,
     format_value,
     is_private,
+    note_want,
 )
 
 Keys = tuple[str | int, ...]
@@ -507,6 +509,9 @@ class _Resolver:
         elif name in self._environment:
             if self._grants is not None and not self._grants.allows(f"env:{name}"):
                 return self.withheld(name, keys, found)
+            status = "own" if self._grants is None else "granted"
+            where = str(self._document.place(*keys))
+            note_want(Want(word=f"env:{name}", where=where, status=status))
             self.used.add(name)
             value = FromEnvironment(self._environment[name], "${" + name + "}")
         else:
@@ -526,13 +531,16 @@ class _Resolver:
             return found
         if name not in self._withheld:
             self._withheld.add(name)
-            self.problem(
+            problem = Problem(
                 "AX138",
-                keys,
+                str(self._document.place(*keys)),
                 f"the file would read the environment variable {name}.",
                 f"Allow it if you trust the workflow: --allow env:{name}; "
                 f"or give a value: --set {name}=…",
             )
+            want = Want(word=f"env:{name}", where=problem.where, status="missing", problem=problem)
+            if not note_want(want):
+                self._report(problem)
         return found
 
     def tell_unknown(self) -> None:
@@ -549,7 +557,7 @@ class _Resolver:
             )
             also = f", nor at {format_names(lines)}" if lines else ""
             self._report(
-                Problem("AX146", str(first), f"nothing is known for ${{{name}}}{also}.", hint)
+                Problem("AX146", str(first), f"there is no value for ${{{name}}}{also}.", hint)
             )
 
     def problem(self, id: str, keys: Keys, message: str, hint: str) -> None:

@@ -424,7 +424,7 @@ def _parsed(name: str, real: str, reading: Reading) -> Document:
 
 def _empty(name: str) -> SpecError:
     hint = "Write graph, with nodes and start; axil schema prints the format."
-    return refused("AX103", name, None, "there is nothing in the file.", hint)
+    return refused("AX103", name, None, "the file is empty.", hint)
 
 
 def _text(name: str, real: str) -> str:

@@ -31,11 +31,13 @@ from axil.plugin import (
     Place,
     PluginContract,
     Registry,
+    Want,
     default_registry,
     did_you_mean,
     format_names,
     format_value,
     isolate,
+    note_want,
     with_usual_wrappers,
 )
 from axil_files.documents import Document, Keys
@@ -331,19 +333,25 @@ class Reader:
         named: dict[str, Any] = {"type": value} if isinstance(value, str) else value
         if not isinstance(cast("Any", named), dict) or not isinstance(named.get("type"), str):
             return Use(type="")  # its shape was reported already
-        module = named["type"].partition(":")[0]
-        may = self._allow_code or self._grants.allows(f"import:{module}")
-        if ":" in named["type"] and not may:
+        if ":" in named["type"]:
             where = keys if isinstance(value, str) or not key else (*keys, key)
-            message = f"import paths are not allowed in files, found {format_value(named['type'])}."
-            self._problem(
-                "AX148",
-                where,
-                message,
-                f"Name an installed component, or allow it: --allow import:{module}",
-            )
+            self._imports(named["type"], where)
         config = cast("dict[str, Any]", named.get("config") or {})
         return Use(type=named["type"], config=config, place=self._document.place(*keys))
+
+    def _imports(self, path: str, keys: Keys) -> None:
+        """Report an import path that was not granted."""
+        module, where = path.partition(":")[0], str(self._document.place(*keys))
+        if self._allow_code or self._grants.allows(f"import:{module}"):
+            note_want(Want(word=f"import:{module}", where=where))
+            return
+        message = f"import paths are not allowed in files, found {format_value(path)}."
+        hint = f"Name an installed component, or allow it: --allow import:{module}"
+        problem = Problem("AX148", where, message, hint)
+        if not note_want(
+            Want(word=f"import:{module}", where=where, status="missing", problem=problem)
+        ):
+            self._problem("AX148", keys, message, hint)
 
     def _join(self, data: Mapping[str, Any], keys: Keys) -> str | Use | None:
         """Return the join of a node: one of the kernel's by its name, or a component."""
@@ -606,7 +614,7 @@ class Reader:
             sources = [name for name in names if name not in targets]
             hint = f"Write start: [{format_names(sources or list(names), 3)}]."
             self._problem(
-                "AX114", keys, "no start: nothing says which nodes receive the input.", hint
+                "AX114", keys, "no start: it is not given which nodes receive the input.", hint
             )
         entries = [
             EdgeSpec(source=ENTRY, target=name, place=self._document.place(*where))

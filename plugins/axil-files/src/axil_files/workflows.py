@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from axil import Workflow
 from axil.plugin import CompileOptions, Grants, Registry, default_registry
 from axil_files.loading import load as load_spec
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from axil.plugin import ReadingOptions
 
 
@@ -39,9 +37,7 @@ def load(
         registry = with_functions(registry or default_registry(), functions)
     spec = load_spec(path, registry=registry, **options)
     given_options = cast("dict[str, Any]", options)
-    shared = {
-        name: given_options[name] for name in ("environment", "allow_code") if name in options
-    }
+    shared = {n: given_options[n] for n in ("environment", "allow_code") if n in options}
     allow = frozenset(options.get("allow", ()))
     given = Grants.of(allow | {"code"} if shared.get("allow_code") else allow)
     if given.allows("code"):

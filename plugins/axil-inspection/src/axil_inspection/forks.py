@@ -146,7 +146,7 @@ def _edited(
 ) -> list[Entry]:
     """Return the entries, the first and the last one edited. Raises: JournalError (AX528)."""
     if workflow is None:
-        hint = "Give the graph that the fork goes on with."
+        hint = "Pass the graph of the fork."
         raise JournalError("an edit was given, and no workflow.", id="AX528", hint=hint)
     first, *others = entries
     last = entries[-1]

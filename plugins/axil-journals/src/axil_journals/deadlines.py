@@ -96,7 +96,7 @@ def answered(question: Question, answer: Any) -> Any:
     """
     if answer is MISSING:
         asked = (question.text.strip().splitlines() or [question.id])[0]
-        message = f'nobody answered "{asked}" in time.'
+        message = f'there was no answer to "{asked}" in time.'
         raise Overdue(
             message, hint="Give the question a default, or let the node say where to go on."
         )
@@ -129,7 +129,7 @@ def accept_answers(replay: ReplayIndex, given: Mapping[str, Any], clock: Clock) 
             raise JournalError(
                 message,
                 id="AX522",
-                hint="Resume the run: it goes on without an answer, as the question says.",
+                hint="Resume the run: it continues without an answer, as the question defines.",
             )
         fresh.append(question)
     return fresh

@@ -139,6 +139,36 @@ class JournalWriter(Protocol):
         ...
 
 
+class Cipher(Protocol):
+    """``axil.ciphers``: encrypts what a journal stores. It holds the keys.
+
+    ``about`` is what a text belongs to; a text that was moved elsewhere does not open.
+    """
+
+    def seal(self, text: bytes, about: bytes) -> bytes:
+        """Return ``text``, encrypted. Raises: JournalError (AX513): there is no usable key."""
+        ...
+
+    def open(self, sealed: bytes, about: bytes) -> bytes:
+        """Return the text that was sealed.
+
+        Raises: JournalError: AX513 there is no usable key; AX514 it was sealed with another key, or
+        was changed.
+        """
+        ...
+
+    def digest(self, text: bytes) -> bytes:
+        """Return a digest of at least 16 bytes that depends on the key.
+
+        Raises: JournalError (AX513).
+        """
+        ...
+
+    def is_current(self, sealed: bytes) -> bool:
+        """Return whether this was sealed with the key that seals now, and not with an older one."""
+        ...
+
+
 T = TypeVar("T")
 
 

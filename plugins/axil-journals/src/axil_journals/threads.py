@@ -44,5 +44,5 @@ def left_behind_error(thread: str, run_id: str, by: str) -> JournalError:
     """Return the error for resuming a run that did not end well, whose thread went on without
     it.
     """
-    message = f'the thread "{thread}" has gone on without the run "{run_id}": "{by}" came after it.'
-    return JournalError(message, id="AX529", hint="A fork of it goes on beside the thread.")
+    message = f'the run "{run_id}" is not the last of the thread "{thread}": "{by}" came after it.'
+    return JournalError(message, id="AX529", hint="Fork it to continue beside the thread.")

@@ -72,8 +72,7 @@ def encode_value(value: Any, depth: int = 0) -> Any:
     raise JournalError(
         f"a value of type {kind.__module__}.{kind.__qualname__} cannot be kept in a journal.",
         id="AX501",
-        hint="Return plain data, declare the field in a typed schema, or hand the object in as "
-        "deps.",
+        hint="Return plain data, declare the field in a typed schema, or pass the object as deps.",
     )
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from axil import ConfigError
-from axil.plugin import Effects, Secret, decode_config
+from axil.plugin import Effects, Secret, decode_config, sends_to
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -42,7 +42,11 @@ class MCPServer(_Settings):
         description="Variables of the program, beside those it needs to start.",
     )
     cwd: str = Field("", description="The folder it starts in; empty: the current one.")
-    url: str = Field("", description="The address of a server that speaks streamable HTTP.")
+    url: str = Field(
+        "",
+        description="The address of a server over streamable HTTP.",
+        json_schema_extra=sends_to(),
+    )
     headers: dict[str, Secret] = Field(
         default_factory=dict[str, Secret], description="Headers of each request."
     )
@@ -100,7 +104,7 @@ class MCPServer(_Settings):
         strangers = ("args", "env", "cwd") if self.url else ("headers", "token")
         if any(getattr(self, name) for name in strangers):
             raise ValueError(
-                f"{', '.join(strangers)} mean nothing "
+                f"{', '.join(strangers)} have no effect "
                 f"{'with a url' if self.url else 'with a command'}"
             )
         return self
@@ -227,8 +231,8 @@ def split(
     where: str,
 ) -> tuple[MCPServer, Part]:
     """Return the server and the part to use, from values given in Python. Raises: ConfigError."""
-    if server is None:
-        both = decode_config(whole, dict(settings), where)
+    if server is None or (isinstance(server, whole) and not settings):
+        both = server or decode_config(whole, dict(settings), where)
         return both, cast("Part", both)
     return server, decode_config(part, dict(settings), where)
 

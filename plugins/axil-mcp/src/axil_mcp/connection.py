@@ -390,7 +390,7 @@ class _Owner:
         if isinstance(self._first, ValueError) and hasattr(self._first, "problems"):
             return self._first
         start = "started" if self.server.command else "reached"
-        hint = "Look at the command." if self.server.command else "Look at the url and the token."
+        hint = "Check the command." if self.server.command else "Check the url and the token."
         return Unreachable(
             "AX920", f"it cannot be {start}: {why}.{self._said()}", hint, self.server.place
         )

@@ -12,7 +12,7 @@ from axil.plugin import Grants, make_component
 from axil_mcp.config import ContextConfig, ToolsConfig
 from axil_mcp.context import MCPContext
 from axil_mcp.listing import Listing
-from axil_mcp.tools import MCPTools, permit
+from axil_mcp.tools import MCPTools, permit, words_of
 
 
 class Asking:
@@ -37,8 +37,9 @@ class Tools(MCPTools):
     Config = ToolsConfig
 
     def __init__(self, config: ToolsConfig) -> None:
-        super().__init__(**_given(config))
+        super().__init__(config)
         self.config = config
+        self.wants = words_of(self.server)
 
     def permit(self, ctx: Any) -> None:
         """Raises: ComponentBlocked (AX921)."""
@@ -77,13 +78,10 @@ class Context(MCPContext):
     Config = ContextConfig
 
     def __init__(self, config: ContextConfig) -> None:
-        super().__init__(**_given(config))
+        super().__init__(config)
         self.config = config
+        self.wants = words_of(self.server)
 
     def permit(self, ctx: Any) -> None:
         """Raises: ComponentBlocked (AX921)."""
         permit(self.server, ctx)
-
-
-def _given(config: ToolsConfig | ContextConfig) -> dict[str, Any]:
-    return {name: getattr(config, name) for name in config.model_fields_set}

@@ -109,8 +109,7 @@ def chosen(server: str, tools: Sequence[Offered], offer: Offer) -> Listing:
         raise ListingRefused(
             "AX922",
             message,
-            "Look at them (axil mcp tools); "
-            "if they are what you want, put the new digest into expect.",
+            "Check them (axil mcp tools); if they are right, put the new digest into expect.",
             where,
         )
     names = names_of(server, [tool.name for tool in tools])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +19,8 @@ from axil_mcp.results import content_of
 from axil_models import Tool
 
 log = logging.getLogger("axil_mcp")
+_STEERING = re.compile(r"PATH|(LD|DYLD)_.*")
+"""Variables of the environment that change which program starts, or what is loaded into it."""
 PAGES = 100
 """Pages of a listing that are read; a server that has no end is refused."""
 
@@ -188,13 +192,35 @@ def permit(server: MCPServer, ctx: Any) -> None:
     Raises: ComponentBlocked (AX921).
     """
     allows = getattr(ctx, "allows", None)
-    words = ("code", f"mcp:{server.command[0]}") if server.command else ()
-    if words and not (allows is not None and any(map(allows, words))):
+    if not server.command:
+        return
+    name = server.command[0]
+    words = ("code", f"mcp:{name}", f"program:{name}")
+    if not (allows is not None and any(map(allows, words))):
         raise ComponentBlocked(
-            f'the workflow would start a program as an MCP server: "{server.command[0]}". '
+            f'the workflow would start a program as an MCP server: "{name}". '
             "This run does not allow it.",
             id="AX921",
             where=server.place,
-            hint='Allow it if you trust the workflow: allow={"mcp"}, or --allow mcp; '
-            "--allow-code allows it, too.",
+            hint=f"Allow it if you trust the workflow: --allow mcp:{name}, or all with mcp.",
         )
+    if not any(map(allows, ("code", "mcp", "program"))) and (steering := _steering(server)):
+        raise ComponentBlocked(
+            f"its setting {steering} changes which program {name} is, and only that one is "
+            "allowed.",
+            id="AX921",
+            where=server.place,
+            hint=f"Remove {steering}, or allow all servers: --allow mcp.",
+        )
+
+
+def _steering(server: MCPServer) -> str:
+    """Return the setting that decides which program a name is; empty: none does."""
+    if server.cwd and os.path.dirname(server.command[0]) and not os.path.isabs(server.command[0]):
+        return "cwd"
+    return next((f"env.{name}" for name in server.env if _STEERING.fullmatch(name)), "")
+
+
+def words_of(server: MCPServer) -> tuple[str, ...]:
+    """Return what a file asks leave for: to start the server, if it is a program."""
+    return (f"mcp:{server.command[0]}",) if server.command else ()

@@ -32,6 +32,7 @@ from axil_models import (
     Turn,
     blocks_of,
     call_async,
+    component_later,
     component_of,
     decoded_settings,
     fits_filters,
@@ -96,7 +97,9 @@ class FactsConfig(ProviderSettings):
     namespace: list[Owner] = Field(
         default_factory=list[Owner], description="Kept apart for each: run, session, agent, user."
     )
-    user_field: str = Field("user", description="The attribute or input that says who the user is.")
+    user_field: str = Field(
+        "user", description="The attribute or input that holds the user's name."
+    )
     candidates: int = Field(
         10, ge=1, le=100, description="Known facts that the model is shown, the nearest."
     )
@@ -124,6 +127,7 @@ class FactMemory:
         self.context_label = self.config.context_label or "facts"
         self.passive, self.active = self.config.passive, self.config.active
         self._grants = current_grants()
+        component_later("context", self.config.index, self.context_label)
         self._index: Any = None
 
     @property

@@ -29,6 +29,7 @@ from axil_models import (
     block_of,
     blocks_of,
     call_async,
+    component_later,
     component_of,
     decoded_settings,
     fits_filters,
@@ -62,14 +63,16 @@ class FileMemoryConfig(ProviderSettings):
     namespace: list[Owner] = Field(
         default_factory=list[Owner], description="Kept apart for each: run, session, agent, user."
     )
-    user_field: str = Field("user", description="The attribute or input that says who the user is.")
+    user_field: str = Field(
+        "user", description="The attribute or input that holds the user's name."
+    )
     remember: Literal["turn", "reply"] = Field(
         "turn", description="The reply, or the task and the reply."
     )
     max_items: int = Field(
         1000,
         ge=1,
-        description="Of each namespace, so many are found, the newest; the file keeps all.",
+        description="The newest items of each namespace that are searched; the file keeps all.",
     )
     lock_seconds: float = Field(30.0, gt=0, description="How long a writer waits for another one.")
 
@@ -94,6 +97,7 @@ class FileMemory:
         self.passive, self.active = self.config.passive, self.config.active
         self._lines = Lines(self.config.path, self.config.lock_seconds)
         self._grants = current_grants()
+        component_later("context", self.config.index, self.context_label)
         self._index: Any = None
         self._known: dict[Key, ContextBlock] = {}
         """What the index holds, oldest first."""

@@ -66,7 +66,9 @@ class Lines:
         except (OSError, Timeout) as error:
             message = f'the memory "{self.path.as_posix()}" cannot be written: {error}.'
             raise ContextError(
-                "AX895", message, "Check the path, its permissions, and who holds the lock."
+                "AX895",
+                message,
+                "Check the path, its permissions, and which process holds the lock.",
             ) from error
 
     @property

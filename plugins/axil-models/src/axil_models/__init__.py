@@ -96,6 +96,7 @@ from axil_models.prices import (
 from axil_models.providers import (
     ProviderSettings as ProviderSettings,
     SingleFlight as SingleFlight,
+    component_later as component_later,
     component_of as component_of,
     decoded_settings as decoded_settings,
 )
@@ -149,6 +150,7 @@ from axil_models.threads import (
 )
 from axil_models.tools import (
     Approval as Approval,
+    Command as Command,
     Refused as Refused,
     Tool as Tool,
     Toolset as Toolset,

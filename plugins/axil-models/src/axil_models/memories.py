@@ -127,10 +127,7 @@ def owner_metadata(
     }
     for name in namespace:
         if known[name] in (None, ""):
-            message = (
-                f"memories are kept for each {name}, "
-                f"and the query does not say which {name} it is for."
-            )
+            message = f"memories are kept for each {name}, and the query has no {name}."
             hint = (
                 f'Give "{user_field}" as an input, or pull it.'
                 if name == "user"

@@ -260,7 +260,7 @@ def _with_type(part: Part, content: bytes | None, where: str) -> Part:
         found = "text/plain" if _is_text(content) else "application/octet-stream"
     if found is None:
         if content is not None:
-            hint = "Say media_type."
+            hint = "Set media_type."
             raise PartError("AX802", f"the kind of this {part['type']} is unknown.", hint, where)
         return part
     kind = _SPELT.get(found, found)
@@ -268,7 +268,7 @@ def _with_type(part: Part, content: bytes | None, where: str) -> Part:
         raise PartError(
             "AX802",
             f"{part_label(part)} holds {kind}, which is no {part['type']}.",
-            "Give it as what it is.",
+            "Use the part type of its content.",
             where,
         )
     return {**part, "media_type": kind}
@@ -381,7 +381,7 @@ def check_modalities(messages: Iterable[Message], modalities: Iterable[str], mod
             )
             if kind in PART_KINDS and kind not in known:
                 takes = ", ".join(sorted(known))
-                hint = "Ask a model that can, or say its modalities if it can."
+                hint = "Use a model that can, or set its modalities if it can."
                 raise PartError(
                     "AX801",
                     f"{model} takes {takes}; a message holds {part_label(cast('Any', part))}.",

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil.plugin import decode_config, make_component
+from axil.plugin import current_grants, decode_config, make_component
 
 Settings = TypeVar("Settings", bound=BaseModel)
 Use = str | dict[str, Any]
@@ -53,6 +53,15 @@ def component_of(kind: str, given: Any, where: str = "") -> Any:
     return make_component(
         default_registry().resolve(kind, name, where), use.pop("config", None) or use or None, where
     )
+
+
+def component_later(kind: str, given: Any, where: str = "") -> None:
+    """Find out what a component wants that is made later, where a file names it; keep nothing.
+
+    Making a component has no effects. Raises: as ``component_of``.
+    """
+    if current_grants() is not None:
+        component_of(kind, given, where)
 
 
 Result = TypeVar("Result")

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from axil import ConfigError, Problem
-from axil.plugin import Message, Secret, current_grants, decode_config
+from axil.plugin import Message, Secret, current_grants, decode_config, note_own, sends_to
 from axil_models.clients import Clients
 from axil_models.errors import ModelError, PartError
 from axil_models.parts import part_label
@@ -64,7 +64,9 @@ class ServiceConfig(BaseModel):
         json_schema_extra={"x-axil-usual": True},
     )
     base_url: str | None = Field(
-        default=None, description="Where the service is; without it its usual place."
+        default=None,
+        description="Where the service is; without it its usual place.",
+        json_schema_extra=sends_to(),
     )
     headers: dict[str, str] = Field(
         default_factory=dict[str, str], description="Further headers of every request."
@@ -191,6 +193,7 @@ class Service(Generic[C]):
         self._grants = current_grants()
         if (key := config.api_key) is not None and not self._is_usual(key.name):
             key.permit("api_key")
+        self._note_own()
         self._told, self._key = meaning, ""
 
         def connect() -> C:
@@ -253,6 +256,15 @@ class Service(Generic[C]):
         return self.host == self.usual.host or self.host.endswith(
             "." + ".".join(self.usual.host.split(".")[-2:])
         )
+
+    def _note_own(self) -> None:
+        """Note what a file does without leave: asking the maker's host, with the maker's key."""
+        if not self.config.base_url:
+            note_own(f"net:{self.host}")
+        key = self.config.api_key
+        for name in self.usual.keys[:1] if key is None else (key.name,):
+            if self._is_usual(name):
+                note_own(f"env:{name}")
 
     def _is_usual(self, name: str) -> bool:
         """Return whether a variable holds the maker's key, and its maker gets it, by TLS.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from axil.plugin import Effects, did_you_mean, format_names, is_async
@@ -23,6 +23,30 @@ EFFECTS = ("none", "idempotent", "external")
 
 class Refused(ValueError):
     """The arguments are not what the tool takes; the message is for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The result of a tool that does more than answer: it writes state, or says where to go on.
+
+    What it writes and where it goes is part of the agent's firing: recorded with it, undone with
+    it.
+
+    >>> Command("Billing answers next.", write={"topic": "refund"}, go_to="billing").targets
+    ('billing',)
+    """
+
+    text: Any = ""
+    """What the model is sent."""
+    write: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Values of fields that the state has."""
+    go_to: str | Sequence[str] = ()
+    """Nodes to which edges of the agent lead: the only ones that its output goes to."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of ``go_to``."""
+        return (self.go_to,) if isinstance(self.go_to, str) else tuple(self.go_to)
 
 
 class Toolset(Protocol):
@@ -105,15 +129,16 @@ class Tool:
 
     async def __call__(
         self, arguments: Mapping[str, Any], ctx: Any = None
-    ) -> str | list[dict[str, Any]]:
-        """Return the result as text, or as the parts of a message's content.
+    ) -> str | list[dict[str, Any]] | Command:
+        """Return the result as text, as the parts of a message's content, or as a command.
 
         Raises: Refused; and what the function raises.
         """
         given, named = ((), dict(arguments)) if self.validate is None else self.validate(arguments)
         if self.wants_ctx:
             named = {**named, CONTEXT: ctx}
-        return result_of(await call_async(self.call, *given, **named))
+        result = await call_async(self.call, *given, **named)
+        return result if isinstance(result, Command) else result_of(result)
 
 
 def result_of(value: Any) -> str | list[dict[str, Any]]:
@@ -127,6 +152,8 @@ def result_of(value: Any) -> str | list[dict[str, Any]]:
 
     Raises: PartError (AX802, AX803): a part is none, or too large.
     """
+    if isinstance(value, Command):
+        value = value.text
     if is_part(value):
         return [checked_part(value)]
     if is_content(value) and any(is_part(each) for each in value):

@@ -77,7 +77,7 @@ def held(structure: Structure, form: Form) -> tuple[dict[str, Any] | None, str]:
             return {"name": name, "schema": strict(structure.schema), "strict": True}, ""
         except ValueError as error:
             if form == "strict":
-                hint = "Say what it may hold, or set structured_output: schema."
+                hint = "Define what it may hold, or set structured_output: schema."
                 raise ConfigError(
                     Problem("AX808", structure.name, f"the schema cannot be strict: {error}.", hint)
                 ) from None

@@ -94,7 +94,7 @@ class Pattern:
         return PatternLimit(
             "AX633",
             f"searching {len(text)} characters for {_shown(self.text)} takes more than "
-            f"{seconds:g} seconds or the memory there is.",
+            f"{seconds:g} seconds or more memory than there is.",
             "Simplify the pattern: no repetition inside another repetition of the same characters.",
         )
 

@@ -112,7 +112,7 @@ class Plugins:
         how = one.add_mutually_exclusive_group()
         how.add_argument("--write", action="store_true", help="write them into the packages")
         how.add_argument(
-            "--check", action="store_true", help="say whether those in the packages are current"
+            "--check", action="store_true", help="print whether those in the packages are current"
         )
 
     def run(self, options: argparse.Namespace, session: Session) -> int:

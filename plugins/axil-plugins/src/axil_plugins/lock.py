@@ -3,10 +3,11 @@ still is.
 
 A lock lies beside its workflow (``flow.yaml.lock``) and is JSON: the distributions that the
 workflow needs and those that they require, each with its version and a digest of its ``RECORD`` (of
-an editable one, of its source); the files that it is made of; the models that it names; and what
-components say of things outside, if they have ``pinned(config, allow)``: a class or static method
-that gives plain data, such as digests of a server's tools by their names. ``allow`` is what may be
-done for that, as for a run: ``mcp``, to start a server.
+an editable one, of its source); the files that it is made of; the models that it names; what it
+wants and what it was granted, in words of ``--allow``; and what components say of things outside,
+if they have ``pinned(config, allow)``: a class or static method that gives plain data, such as
+digests of a server's tools by their names. ``allow`` is what may be done for that, as for a run:
+``mcp``, to start a server. A lock gives no leave: what it was granted is a record.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, cast
 
-from axil import ConfigError, Problem
+from axil import AxilError, ConfigError, Problem, load
 from axil.plugin import (
     KERNEL,
+    Compiler,
     Dependencies,
     FromEnvironment,
     Grants,
@@ -32,6 +35,7 @@ from axil.plugin import (
     dependencies_of,
     format_names,
     granted,
+    noting_wants,
     python_target,
     recorded_files,
 )
@@ -55,11 +59,11 @@ class Lock:
         """Add the arguments."""
         parser.add_argument("files", nargs="+", metavar="WORKFLOW")
         parser.add_argument(
-            "--check", action="store_true", help="write nothing; say what has changed since"
+            "--check", action="store_true", help="write nothing; print what has changed since"
         )
         allowing = (
-            "let the files do this: mcp, to start the servers whose tools are locked; "
-            "may be repeated"
+            "what the files are granted, which the lock records; mcp starts the servers whose "
+            "tools are locked; may be repeated"
         )
         parser.add_argument("--allow", action="append", default=[], metavar="WHAT", help=allowing)
         parser.add_argument("--format", choices=("text", "json"), default="text")
@@ -147,11 +151,15 @@ def lock_of(
     for need in found.found:
         if need.error is not None:
             raise need.error
-    return _made_of(file, found, registry, allow)
+    return _made_of(file, found, registry, vars, allow)
 
 
 def _made_of(
-    file: str, found: Dependencies, registry: Registry, allow: frozenset[str]
+    file: str,
+    found: Dependencies,
+    registry: Registry,
+    vars: Mapping[str, Any] | None,
+    allow: frozenset[str],
 ) -> dict[str, Any]:
     roots = sorted({KERNEL, *found.distributions()})
     target = python_target(file)
@@ -166,7 +174,49 @@ def _made_of(
         "models": sorted(found.models),
         "outside": _outside(found, registry, folder, allow),
         "not_looked_into": sorted(found.blind),
+        "wants": sorted(_wanted(file, registry, vars, allow, folder)),
+        "allow": sorted(_beside(word, folder) for word in Grants.of(allow).words),
     }
+
+
+def _wanted(
+    file: str,
+    registry: Registry,
+    vars: Mapping[str, Any] | None,
+    allow: frozenset[str],
+    folder: str,
+) -> set[str]:
+    """Return what a file wants, in words; that of a graph in Python is nothing.
+
+    What cannot be made here, for lack of a variable of the environment or otherwise, is left out:
+    the run says so.
+    """
+    if python_target(file) is not None:
+        return set()
+    with noting_wants() as wants, suppress(AxilError):
+        workflow = load(
+            file, registry=registry, vars=vars, allow=allow, environment=_AnyVariable(os.environ)
+        )
+        Compiler(workflow.setting).compile(workflow.spec)
+    return {_beside(each.word, folder) for each in wants}
+
+
+class _AnyVariable(dict[str, str]):
+    """An environment in which every variable is set: what is wanted does not depend on keys."""
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str)
+
+    def __missing__(self, name: str) -> str:
+        return f"${name}"
+
+
+def _beside(word: str, folder: str) -> str:
+    """Return a word with a path from the workflow's folder, as the lock travels with it."""
+    kind, _, name = word.partition(":")
+    if kind not in ("read", "write") or not name:
+        return word
+    return f"{kind}:{_inside(name, folder)}"
 
 
 def _inside(file: str, folder: str) -> str:
@@ -329,7 +379,8 @@ def drift(
     gone = [need.error for need in found.found if need.error is not None]
     if gone:
         return [f"something that it needs is not there any more: {error}" for error in gone]
-    return list(_changes(cast("dict[str, Any]", before), _made_of(file, found, registry, allow)))
+    now = _made_of(file, found, registry, vars, allow)
+    return list(_changes(cast("dict[str, Any]", before), now))
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
@@ -362,6 +413,9 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
     if gone or new:
         models = f"{format_names(gone) or 'none'} became {format_names(new) or 'none'}"
         yield f"the models changed: {models}."
+    grown = sorted(set(now["wants"]) - set(before.get("wants", now["wants"])))
+    if grown:
+        yield f"it wants more than when it was locked: {format_names(grown, 20)}."
     for where, (was, found) in _apart(before, now, "outside"):
         if was is None or found is None:
             state = "was not locked" if was is None else "is not part of it any more"

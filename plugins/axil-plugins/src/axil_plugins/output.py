@@ -43,7 +43,7 @@ def unwritten(place: Path, error: OSError) -> ConfigError:
             "AX955",
             str(place),
             message,
-            "Look at its folder and at the room on the disk; what was there is as it was.",
+            "Check its folder and the free space on the disk; the old content is unchanged.",
         )
     )
 

@@ -21,7 +21,7 @@ class ProcessConfig(BaseModel):
         None, ge=64, description="What each may take of addresses; Linux. None: no limit."
     )
     firings_per_worker: int | None = Field(
-        None, ge=1, description="A process is replaced after so many. None: never."
+        None, ge=1, description="A process is replaced after this many bodies. None: never."
     )
     environment: tuple[str, ...] | None = Field(
         None, description="Names of the variables that processes see. None: all."
@@ -37,5 +37,5 @@ class ExecutorConfig(ProcessConfig):
     """The bodies that run in processes, and the settings of those."""
 
     lanes: tuple[str, ...] = Field(
-        (), description="Bodies of nodes in these lanes. None said: all that are plain functions."
+        (), description="Bodies of nodes in these lanes. Without lanes: all plain functions."
     )

@@ -29,7 +29,7 @@ class WorkerDied(ProcessError):
         super().__init__(
             "AX550",
             f"the process that ran the body ended {ended(code)}.",
-            "The run goes on; so does the next firing.",
+            "The run continues, and so does the next firing.",
         )
 
 

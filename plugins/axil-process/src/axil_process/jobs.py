@@ -149,7 +149,7 @@ def plan_of_job(job: Job) -> Plan:
                 "AX544",
                 f'node "{job["node"]}"',
                 message,
-                "Run what it does heavily in a node of its own.",
+                "Run its heavy work in a node of its own.",
             )
         )
     function: Any = None if use is not None else imported(job["function"])

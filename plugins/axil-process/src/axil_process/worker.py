@@ -156,8 +156,8 @@ class Worker:
             if firing != self._firing:
                 raise ProcessError(
                     "AX552",
-                    f"ctx.{what} cannot be had any more: the body has ended.",
-                    "Wait for all that the body begins.",
+                    f"ctx.{what} is not available any more: the body has ended.",
+                    "Await everything that the body starts.",
                 )
             self._count += 1
             asked = self._waiting[self._count] = Asked(self._count)
@@ -339,8 +339,8 @@ class Elsewhere(Context):
     # ------------------------------------------------------------------ what cannot be had here
 
     def _refuse(self, what: str) -> NoReturn:
-        hint = "Let the node run in the run's own process, or do without."
-        raise ProcessError("AX552", f"ctx.{what} cannot be had in a process of its own.", hint)
+        hint = "Run the node in the run's own process, or do not use it."
+        raise ProcessError("AX552", f"ctx.{what} is not available in a process of its own.", hint)
 
     @property
     def deps(self) -> Any:

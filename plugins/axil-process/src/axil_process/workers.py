@@ -139,7 +139,7 @@ class _Worker:
                     f"a process for bodies could not be started: it ended {ended(error.code)}."
                 )
                 raise ProcessError(
-                    "AX553", message, "What it said is on standard error; is there memory enough?"
+                    "AX553", message, "Its messages are on standard error. Is there enough memory?"
                 ) from None
             raise
         return worker

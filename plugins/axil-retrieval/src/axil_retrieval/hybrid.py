@@ -24,6 +24,7 @@ from axil_models import (
     block_identity,
     blocks_of,
     call_async,
+    component_later,
     component_of,
     decoded_settings,
     named_providers,
@@ -73,6 +74,8 @@ class HybridRetriever:
         self.context_label = self.config.context_label or "hybrid"
         self.passive, self.active = self.config.passive, self.config.active
         self._grants = current_grants()
+        for given in self.config.providers:
+            component_later("context", given, self.context_label)
         self._providers: list[Any] | None = None
 
     @property

@@ -91,7 +91,9 @@ class Table:
             except sqlite3.Error as error:
                 message = f'the index "{self._path or "in memory"}" cannot be used: {error}.'
                 raise ContextError(
-                    "AX899", message, "Look at the room on the disk, and at who else uses it."
+                    "AX899",
+                    message,
+                    "Check the free space on the disk, and which programs use the file.",
                 ) from error
             finally:
                 if database.in_transaction:  # it failed, and SQLite has not taken it back itself

@@ -24,6 +24,7 @@ from axil_models import (
     SingleFlight,
     block_key,
     call_async,
+    component_later,
     component_of,
     decoded_settings,
     fits_filters,
@@ -74,6 +75,7 @@ class VectorRetriever:
         self._keys: dict[str, set[Key]] = {}
         """The keys of each document's blocks."""
         self._grants = current_grants()
+        component_later("embedders", self.config.embedder, provider_label(self))
         self._lock = threading.Lock()
         self._flight = SingleFlight[list[str]]()
         self._is_fresh = False

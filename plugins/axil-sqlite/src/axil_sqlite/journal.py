@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 import weakref
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil import AxilError
-from axil.driver import Compactor, Entry, RunInfo, claimed_error
+from axil.driver import Cipher, Compactor, Entry, RunInfo, claimed_error
 from axil.plugin import JournalError
-from axil_sqlite.rows import Files, Row, entries_of, joined, row_of
+from axil_sqlite.codec import Codec, Stored
+from axil_sqlite.rows import Row, entries_of, joined, row_of
 from axil_sqlite.store import Store, Sync
 from axil_sqlite.writer import Waiter, Writer, insert
+
+_ROWS = (
+    "select seq, kind, who, body, crc from entries where run = (select id from runs "
+    "where run = ?) order by seq"
+)
+_NAMING = (
+    "select substr(body, 2) from entries where substr(body, 1, 1) = '#' "
+    "union all select body from parts where kind = 'list'"
+)
 
 
 class Settings(BaseModel):
@@ -27,7 +39,7 @@ class Settings(BaseModel):
 
     folder: Path = Field(
         default=Path(".axil"),
-        description="Where the database and its large values lie; made if need be.",
+        description="Where the database lies; made if need be.",
     )
     sync: Sync = Field(
         default="full",
@@ -60,8 +72,21 @@ class SqliteJournal:
 
     Config = Settings
 
-    def __init__(self, config: Settings | str | Path | None = None, **settings: Any) -> None:
-        """``config``: the settings, or just the folder."""
+    def __init__(
+        self,
+        config: Settings | str | Path | None = None,
+        *,
+        cipher: Cipher | None = None,
+        **settings: Any,
+    ) -> None:
+        """Set where runs are kept, and how.
+
+        Args:
+            config: the settings, or just the folder.
+            cipher: encrypts what runs were given, wrote and asked; ids of runs, and names of
+                graphs, threads and kinds of entries stay readable.
+        """
+        self.cipher = cipher
         if isinstance(config, (str, Path)):
             settings["folder"] = config
         self.config = config if isinstance(config, Settings) else Settings(**settings)
@@ -71,11 +96,17 @@ class SqliteJournal:
 
     @property
     def writer(self) -> Writer:
-        """The writer; opens the database. Raises: JournalError (AX510)."""
+        """The writer; opens the database. Raises: JournalError (AX510, AX513, AX514, AX515)."""
         with self._lock:
             if self._writer is None:
                 store = Store(self.config.folder, self.config.sync)
-                self._writer = Writer(store, Files(self.config.folder / "values"), self.config.sync)
+                codec = Codec(self.config.folder, self.cipher)
+                try:
+                    codec.admit(store)
+                except BaseException:
+                    store.close()
+                    raise
+                self._writer = Writer(store, codec, self.config.sync)
                 # also at the end of the process
                 self._closing = weakref.finalize(self, self._writer.close)
             return self._writer
@@ -96,32 +127,33 @@ class SqliteJournal:
 
         Raises: JournalError (AX511): one is damaged.
         """
-        return list(self._read(run_id))
+        return list(self.read(run_id))
 
-    def _read(self, run_id: str) -> Iterator[tuple[int, Entry]]:
-        for stored in self._rows(run_id):
-            yield from self._told(stored, run_id)
+    def read(self, run_id: str) -> Iterator[tuple[int, Entry]]:
+        """Yield the entries with their numbers, as they are at one time: nothing that is deleted
+        meanwhile is missed.
 
-    def _rows(self, run_id: str) -> list[Any]:
-        sql = (
-            "select seq, kind, who, body, crc from entries where run = (select id from runs "
-            "where run = ?) order by seq"
-        )
-        return self.query(sql, run_id)
+        Raises: JournalError (AX511): one is damaged.
+        """
+        _storable(run_id)
+        with self._reading() as reader:
+            for row in reader.execute(_ROWS, (run_id,)):
+                yield from self._entries_of(reader, row, run_id)
 
-    def _told(self, stored: Any, run_id: str) -> list[tuple[int, Entry]]:
-        seq, kind, who, body, crc = stored
-        return entries_of(
-            Row(seq, kind, who, self.writer.files.get(body, run_id, seq)), crc, run_id
-        )
+    def _entries_of(
+        self, connection: sqlite3.Connection, stored: Stored, run_id: str
+    ) -> list[tuple[int, Entry]]:
+        row, crc = self.writer.codec.row(connection, run_id, stored)
+        return entries_of(row, crc, run_id)
 
-    def query(self, sql: str, *values: Any) -> list[Any]:
-        """Return rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
-        _storable(*(value for value in values if isinstance(value, str)))
+    @contextmanager
+    def _reading(self) -> Generator[sqlite3.Connection]:
         writer = self.writer
         with writer.reading:
+            reader = writer.store.reader
             try:
-                return writer.store.reader.execute(sql, values).fetchall()
+                reader.execute("begin")
+                yield reader
             except sqlite3.DatabaseError as error:
                 hint = "Keep a copy, and try SqliteJournal.examine; a backup may be needed."
                 raise JournalError(
@@ -129,6 +161,15 @@ class SqliteJournal:
                     id="AX510",
                     hint=hint,
                 ) from None
+            finally:
+                if reader.in_transaction:
+                    reader.execute("rollback")
+
+    def query(self, sql: str, *values: Any) -> list[Any]:
+        """Return rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
+        _storable(*(value for value in values if isinstance(value, str)))
+        with self._reading() as reader:
+            return reader.execute(sql, values).fetchall()
 
     def thread(self, name: str) -> Sequence[str]:
         """See ``axil.driver.Journal``."""
@@ -184,7 +225,9 @@ class SqliteJournal:
             connection.execute("delete from runs where id = ?", (id,))
 
     def shrink(self) -> int:
-        """Give the space of deleted runs back to the disk; return how many large values went."""
+        """Give the space of what was deleted back to the disk; return how many large values of
+        databases of version 1, which lie in files of their own, went.
+        """
         writer = self.writer
         with writer.lock, writer.store.alone():
             used = {
@@ -193,7 +236,7 @@ class SqliteJournal:
                     "select body from entries where body like '@%'"
                 )
             }
-            gone = writer.files.sweep(used)
+            gone = writer.codec.files.sweep(used)
             writer.store.connection.execute("pragma incremental_vacuum").fetchall()
             writer.store.connection.execute("pragma wal_checkpoint(truncate)").fetchall()
         return gone
@@ -202,6 +245,7 @@ class SqliteJournal:
         """Read everything and say what is damaged; nothing is changed."""
         found: list[Damage] = []
         try:
+            found.extend(self._miscounted())
             lines = [line for (line,) in self.query("pragma integrity_check(20)")]
             found.extend(Damage("", line) for line in lines if line != "ok")
             runs = [run for (run,) in self.query("select run from runs order by id")]
@@ -210,11 +254,26 @@ class SqliteJournal:
         for run_id in runs:
             good = 0
             try:
-                for _ in self._read(run_id):
+                for _ in self.read(run_id):
                     good += 1
             except JournalError as error:
                 found.append(Damage(run_id, error.message, good))
         return found
+
+    def _miscounted(self) -> Iterator[Damage]:
+        """Yield what is wrong with how often parts are named."""
+        with self._reading() as reader:
+            counted = Counter[str]()
+            for (names,) in reader.execute(_NAMING):
+                with suppress(ValueError):  # the entry that it belongs to is found below
+                    counted.update(set(json.loads(names)))
+            there = dict(reader.execute("select name, uses from parts").fetchall())
+        for name in counted.keys() | there.keys():
+            if counted[name] != there.get(name, 0):
+                known = there.get(name, "no")
+                yield Damage(
+                    "", f"part {name} has {known} uses, and is named {counted[name]} times"
+                )
 
     def cut(self, run_id: str, at: int) -> None:
         """Drop the entries of a run but for the first ``at``, so that it goes on from there.
@@ -234,21 +293,24 @@ class SqliteJournal:
                 raise claimed_error(run_id, "it is at work")
             left = at
             # one by one: their numbers have gaps, as superseded ones may be gone
-            for stored in self._rows(run_id):
+            for row in connection.execute(_ROWS, (run_id,)).fetchall():
                 try:
-                    several = self._told(stored, run_id)
+                    several = self._entries_of(connection, row, run_id)
                 except JournalError:
-                    several = [(stored[0], Entry(stored[1]))]
+                    several = [(row[0], Entry(row[1]))]
                 if len(several) > left:
                     connection.execute(
-                        "delete from entries where run = ? and seq >= ?", (found[0], stored[0])
+                        "delete from entries where run = ? and seq >= ?", (found[0], row[0])
                     )
                     insert(
                         connection,
                         [
                             value
                             for whole in several[:left]
-                            for value in (found[0], *writer.stored(row_of(*whole)))
+                            for value in (
+                                found[0],
+                                *writer.codec.stored(connection, run_id, row_of(*whole)),
+                            )
                         ],
                     )
                     sql = (
@@ -300,12 +362,13 @@ class SqliteBook:
         self._writer.let_go(run_id)  # what an earlier book of this process has still to write
         # before the entries: who writes in between is found out when this book claims the run
         self.seen = self._seen(journal)
-        numbered = journal.numbered(run_id)
-        gone: set[int] = set()
-        for seq, entry in numbered:
-            gone.update(self._known.add(entry, seq))
-        self._past.extend(sorted(gone))
-        self.entries: Sequence[Entry] = [entry for seq, entry in numbered if seq not in gone]
+        there: dict[int, Entry] = {}
+        for seq, entry in journal.read(run_id):
+            for gone in self._known.add(entry, seq):
+                del there[gone]
+                self._past.append(gone)
+            there[seq] = entry
+        self.entries: Sequence[Entry] = list(there.values())
         self.safe = self._next = self.seen[1]
 
     def _seen(self, journal: SqliteJournal) -> tuple[int, int]:

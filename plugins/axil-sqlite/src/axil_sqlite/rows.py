@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zlib
 from collections.abc import Callable
 from functools import lru_cache
@@ -13,11 +12,6 @@ from typing import Any, NamedTuple, cast
 
 from axil.driver import Entry, Frame, Ordinal, inner_frame, new_tuple
 from axil.plugin import JournalError
-
-LARGE = 65_536
-"""Bytes above which what an entry says is kept in a file of its own: SQLite is slower from there
-on.
-"""
 
 
 def _encoder() -> Callable[[Any], str]:
@@ -188,40 +182,11 @@ def damaged(run_id: str, seq: int, how: str) -> JournalError:
     )
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 class Files:
-    """Large bodies, each in a file named by its contents: what is said twice is kept once."""
+    """Large bodies of databases of version 1, each in a file named by its contents."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-
-    def put(self, body: str, *, safely: bool) -> str:
-        """Keep ``body``; gives what stands for it in a row.
-
-        ``safely``: it is on the disk when this returns.
-        """
-        raw = body.encode()
-        name = hashlib.sha256(raw).hexdigest()
-        path = self.folder / name[:2] / name
-        if not path.exists():
-            for folder in (self.folder, path.parent):
-                folder.mkdir(0o700, parents=True, exist_ok=True)
-            made = path.with_suffix(f".{os.getpid()}.new")
-            try:
-                with open(made, "wb", opener=_private) as file:
-                    file.write(raw)
-                    if safely:
-                        file.flush()
-                        os.fsync(file.fileno())
-                made.replace(path)
-            finally:
-                made.unlink(missing_ok=True)
-            if safely:
-                _sync_folder(path.parent)
-        return f"@{name}"
 
     def get(self, body: str, run_id: str, seq: int) -> str:
         """Return the value that ``body`` stands for. Raises: JournalError (AX511)."""
@@ -246,13 +211,3 @@ class Files:
                 path.unlink(missing_ok=True)
                 gone += 1
         return gone
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # folders cannot be opened there, and need not be
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from axil.plugin import JournalError
+from axil_sqlite.parts import TABLES as _PARTS
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-VERSION = 1
+VERSION = 2
 Sync = Literal["full", "normal"]
 
 _TABLES = """
@@ -51,7 +52,7 @@ create unique index entries_by_run on entries (run, seq);
 PATIENCE = 30.0
 """Seconds that a process waits for another one to let go of the lock."""
 
-_MIGRATIONS: dict[int, str] = {1: _TABLES}
+_MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS}
 """What makes version n of n - 1; forward only, each in one transaction."""
 
 _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
@@ -122,6 +123,8 @@ class Store:
             connection.execute(f"pragma synchronous = {sync}")
             connection.execute("pragma fullfsync = 1")
             connection.execute("pragma foreign_keys = on")
+            # a list that nothing names any more gives up its parts, which may be lists
+            connection.execute("pragma recursive_triggers = on")
             connection.execute("pragma journal_size_limit = 16777216")
             # SQLite itself waits no longer than ``timeout`` for others that make it at the same
             # time

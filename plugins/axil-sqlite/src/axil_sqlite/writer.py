@@ -20,7 +20,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from axil import AxilError
 from axil.driver import claimed_error, left_behind_error, overtaken_error
 from axil.plugin import JournalError
-from axil_sqlite.rows import LARGE, Files, Row
+from axil_sqlite.codec import Codec
+from axil_sqlite.rows import Row
 from axil_sqlite.store import Store, Sync
 
 if TYPE_CHECKING:
@@ -58,10 +59,6 @@ _INSERTS = {
 }
 
 Waiter = asyncio.Future[None]
-_Stored = tuple[int, str, str, str, int]
-"""A row as the table has it: number, kind, who, body or the name of its file behind an ``@``,
-checksum.
-"""
 
 
 class _Part(NamedTuple):
@@ -70,26 +67,26 @@ class _Part(NamedTuple):
     """
 
     book: SqliteBook
-    rows: list[_Stored]
+    rows: list[Row]
     is_closing: bool
     ended: str
 
 
-def _part(book: SqliteBook, stored: Callable[[Row], _Stored]) -> _Part:
+def _part(book: SqliteBook) -> _Part:
     """Take the rows of a book.
 
     Whether it is closing and how it ended are read before: then all that belongs to it is among the
     rows.
     """
     is_closing, ended = book.closing, book.ended
-    return _Part(book, [stored(row) for row in _taken(book.rows)], is_closing, ended)
+    return _Part(book, _taken(book.rows), is_closing, ended)
 
 
 class Writer:
     """Writes for all books of one journal object."""
 
-    def __init__(self, store: Store, files: Files, sync: Sync) -> None:
-        self.store, self.files, self.sync = store, files, sync
+    def __init__(self, store: Store, codec: Codec, sync: Sync) -> None:
+        self.store, self.codec, self.sync = store, codec, sync
         self.lock, self.reading, self._gate = threading.RLock(), threading.Lock(), threading.RLock()
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{id(self):x}"
         self._asked: queue.SimpleQueue[Sequence[tuple[SqliteBook, Waiter | None]] | None] = (
@@ -187,10 +184,9 @@ class Writer:
         with self.lock:
             taken: list[_Part] = []
             try:
-                # files, too: until a row names it, a file has no owner, and ``shrink`` takes it
                 with self.store.writing() as connection:
                     for book in books:
-                        taken.append(_part(book, self.stored))
+                        taken.append(_part(book))
                     self._put(connection, taken)
                 self.commits += 1
             except (
@@ -227,12 +223,6 @@ class Writer:
                 if not self._closed:
                     self._has_thread()
 
-    def stored(self, row: Row) -> _Stored:
-        """Return ``row`` as the table has it; write a large body into a file before that."""
-        seq, kind, who, body = row
-        kept = body if len(body) <= LARGE else self.files.put(body, safely=self.sync == "full")
-        return seq, kind, who, kept, row.crc
-
     def _put(self, connection: sqlite3.Connection, taken: Sequence[_Part]) -> None:
         """Insert all books' rows in few statements; a book that no longer holds its run is left
         out, with a ``fault``.
@@ -263,7 +253,12 @@ class Writer:
         parts += self._hold(connection, fresh)
         insert(
             connection,
-            [value for book, rows, *_ in parts for row in rows for value in (book.id, *row)],
+            [
+                value
+                for book, rows, *_ in parts
+                for row in rows
+                for value in (book.id, *self.codec.stored(connection, book.run_id, row))
+            ],
         )
         gone: list[tuple[int, int]] = []
         for book, rows, *_ in parts:

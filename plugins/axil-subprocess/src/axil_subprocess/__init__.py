@@ -3,5 +3,18 @@
 from axil_subprocess.child import KILL, Child
 from axil_subprocess.output import Output
 from axil_subprocess.program import Ended, run, settle
+from axil_subprocess.sandbox import Place, Sandbox, Wanted, find_sandbox, sandboxed
 
-__all__ = ["KILL", "Child", "Ended", "Output", "run", "settle"]
+__all__ = [
+    "KILL",
+    "Child",
+    "Ended",
+    "Output",
+    "Place",
+    "Sandbox",
+    "Wanted",
+    "find_sandbox",
+    "run",
+    "sandboxed",
+    "settle",
+]

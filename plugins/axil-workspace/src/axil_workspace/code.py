@@ -5,6 +5,8 @@ Only where the caller of the run allowed code.
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import sys
 import tempfile
@@ -14,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
+from axil_subprocess import Wanted
 from axil_workspace.errors import NotAllowed, ProgramFault
 from axil_workspace.process import Bounds, Ended, run
 from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
@@ -24,6 +27,8 @@ _START: Final = (
     "sys.path.insert(0, ''); runpy.run_path(sys.argv[0], run_name='__main__')"
 )
 """Isolated from the user's settings, but what is in the workspace can be imported."""
+_STEERING: Final = re.compile(r"PATH|(LD|DYLD)_.*")
+"""Variables of the environment that change which program starts, or what is loaded into it."""
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -55,6 +60,9 @@ class Programs(Tools):
             default_factory=dict[str, str], description="Further environment variables."
         )
 
+    wants: tuple[str, ...] = ("code",)
+    """The words that a file asks leave for."""
+
     def bounds(self, timeout_seconds: float | None = None) -> Bounds:
         """Return the limits of a program; a request for a shorter time is granted."""
         config = self.config
@@ -68,14 +76,52 @@ class Programs(Tools):
         )
 
     async def started(
-        self, ctx: Any, command: Sequence[str], bounds: Bounds, *, given: str = ""
+        self,
+        ctx: Any,
+        command: Sequence[str],
+        bounds: Bounds,
+        *,
+        given: str = "",
+        reads: Sequence[Path] = (),
+        word: str = "code",
     ) -> Ended:
-        """Run a program in the workspace.
+        """Run a program in the workspace, if ``word`` is allowed; in a sandbox, where the config
+        asks for one.
 
-        Raises: NotAllowed (AX876); WorkspaceError (AX874); ProgramFault (AX879).
+        ``reads``: what it reads outside the workspace. Raises: NotAllowed (AX876); WorkspaceError
+        (AX874); ProgramFault (AX879); ComponentBlocked (AX621).
         """
-        permitted(ctx, "code", "run programs")
-        return await run(command, Workspace.of(ctx).root, bounds, env=self.config.env, given=given)
+        permitted(ctx, word, "run programs")
+        if not ctx.allows("program"):
+            command = self._exactly(command)
+        return await run(
+            command,
+            Workspace.of(ctx).root,
+            bounds,
+            env=self.config.env,
+            given=given,
+            sandbox=getattr(self.config, "sandbox", "off"),
+            reads=reads,
+        )
+
+    def _exactly(self, command: Sequence[str]) -> Sequence[str]:
+        """Return the command with the whole path of its program, which is looked up as axil's own
+        process does: what lies in the workspace is not found.
+
+        Raises: NotAllowed (AX876): settings of the file would start another program.
+        """
+        steering = [name for name in self.config.env if _STEERING.fullmatch(name)]
+        if steering:
+            message = f"the variable {steering[0]} changes which program starts."
+            hint = "Remove it, or allow all programs: --allow program."
+            raise NotAllowed("AX876", message, hint)
+        if os.path.isabs(command[0]):
+            return command
+        found = None if os.path.dirname(command[0]) else shutil.which(command[0], path=_path())
+        if found is None:
+            message = f'"{shown(command[0])}" is no program of this machine.'
+            raise ProgramFault("AX879", message, "Give a program's name, without a folder.")
+        return [found, *command[1:]]
 
 
 class Code(Programs):
@@ -87,8 +133,21 @@ class Code(Programs):
         programs: tuple[str, ...] = Field(
             default=(), description="Programs that run_command may start; empty: any."
         )
+        sandbox: Wanted = Field(
+            default="auto",
+            description="auto: in a sandbox where axil-sandbox is installed and works; required: "
+            "an error where it does not; off: none.",
+        )
 
     provides: ClassVar = ("run_code", "run_command")
+
+    @property
+    def wants(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The words that a file asks leave for: its programs, if it runs no others."""
+        names = self.config.only or self.provides
+        if "run_code" in names or not self.config.programs:
+            return ("code",)
+        return tuple(f"program:{each}" for each in self.config.programs)
 
     @again("external")  # the program's effects are unknown
     async def run_code(
@@ -106,7 +165,10 @@ class Code(Programs):
             program = Path(temporary) / "program.py"
             program.write_text(code + "\n", "utf-8", errors="replace")
             ended = await self.started(
-                ctx, [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START, str(program)], bounds
+                ctx,
+                [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START, str(program)],
+                bounds,
+                reads=[program],
             )
         return ended.as_data(bounds)
 
@@ -133,19 +195,32 @@ class Code(Programs):
             hint = f"There are {', '.join(self.config.programs)}."
             raise NotAllowed("AX876", f'"{command[0]}" may not be started here.', hint)
         bounds = self.bounds(timeout_seconds)
-        return (await self.started(ctx, command, bounds, given=stdin)).as_data(bounds)
+        word = f"program:{command[0]}"
+        return (await self.started(ctx, command, bounds, given=stdin, word=word)).as_data(bounds)
 
 
 def permitted(ctx: Any, what: str, to_do: str) -> None:
     """Raises: NotAllowed (AX876): the caller of the run did not allow ``what``."""
     if not ctx.allows(what):
-        hint = f'To allow it: allow={{"{what}"}}, or axil run --allow {what}.'
+        word = shown(what)
+        hint = f'To allow it: allow={{"{word}"}}, or axil run --allow {word}.'
         raise NotAllowed("AX876", f"this run may not {to_do}.", hint)
+
+
+def shown(text: str) -> str:
+    """Return a text of a model as messages show it: on one line, and not without end."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text[:200])
+
+
+def _path() -> str:
+    """Return the folders of this process's programs; relative ones are in the workspace."""
+    given = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(each for each in given if os.path.isabs(each))
 
 
 def program(name: str, needed_for: str) -> str:
     """Return where a program is. Raises: ProgramFault (AX879): it is not installed."""
-    found = shutil.which(name)
+    found = shutil.which(name, path=_path())
     if found is None:
         raise ProgramFault(
             "AX879",

@@ -98,6 +98,8 @@ def _watch(child: int, settings: Mapping[str, Any]) -> dict[str, Any]:
     pause = _SHORT
     while True:
         code = _reaped(child)
+        if code is not None and settings.get("is_sandboxed") and 128 < code <= 192:
+            code = 128 - code  # by which signal the program ended, as the sandbox says it
         if code is not None:
             return {"code": code, "stopped": "cpu" if code == -signal.SIGXCPU else ""}
         if select.select([0], [], [], pause)[0] and not os.read(0, 1):

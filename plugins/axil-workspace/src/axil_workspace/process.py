@@ -1,8 +1,8 @@
 """Programs, run in a folder: with limits on what they use, without the secrets of the environment,
 and gone when they are to be gone.
 
-This is no sandbox: a program has the rights of the user who runs axil. What is promised, and what
-is not, is in ``docs/how-to/run-code-safely.md``.
+Without a sandbox a program has the rights of the user who runs axil. What is promised, and what is
+not, is in ``docs/how-to/run-code-safely.md``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from axil_subprocess import KILL, Child, Output, settle
+from axil_subprocess import KILL, Child, Output, Place, Wanted, sandboxed, settle
 from axil_workspace.errors import ProgramFault
 
 PASSED: Final = (
@@ -111,11 +111,16 @@ async def run(
     *,
     env: Mapping[str, str] | None = None,
     given: str = "",
+    sandbox: Wanted = "off",
+    reads: Sequence[Path] = (),
 ) -> Ended:
     """Run a program in ``folder`` and wait for its end; with ``given`` as its standard input.
 
+    ``reads``: what it reads beside the folder, where it runs in a sandbox.
+
     If the waiting is cancelled, the program is killed with all that it started before this returns.
-    Raises: ProgramFault (AX879): it cannot be started.
+    Raises: ProgramFault (AX879): it cannot be started. ComponentBlocked (AX621): there is no
+    sandbox, and one is required.
     """
     if os.name != "posix" or not sys.executable:
         raise ProgramFault(
@@ -129,7 +134,7 @@ async def run(
         _file(given) as stdin,
         _pipe() as (status, report),
     ):
-        settings = {
+        settings: dict[str, Any] = {
             "status": report,
             "stdin": stdin.fileno(),
             "cpu_seconds": bounds.cpu_seconds,
@@ -137,9 +142,12 @@ async def run(
             "file_bytes": bounds.file_bytes,
             "processes": bounds.processes,
         }
+        place = Place(folder=folder, writes=[Path(temporary)], reads=reads)
         try:
+            started = await sandboxed(command, place, sandbox)
+            settings["is_sandboxed"] = started != list(command)
             launcher = await Child.start(
-                [sys.executable, "-I", "-S", _LAUNCHER, json.dumps(settings), *command],
+                [sys.executable, "-I", "-S", _LAUNCHER, json.dumps(settings), *started],
                 cwd=folder,
                 env=environment(folder, temporary, env or {}),
                 pass_fds=(report, stdin.fileno()),

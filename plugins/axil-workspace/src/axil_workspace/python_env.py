@@ -45,6 +45,12 @@ class PythonEnv(Programs):
 
     provides: ClassVar = ("init_python_env", "install_python_packages", "uv_run")
 
+    @property
+    def wants(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The words that a file asks leave for."""
+        installs = "install_python_packages" in (self.config.only or self.provides)
+        return ("program:uv", *(("network",) if installs else ()))
+
     async def init_python_env(
         self,
         ctx: Any,
@@ -135,11 +141,10 @@ class PythonEnv(Programs):
     async def _run(
         self, ctx: Any, arguments: Sequence[str], timeout_seconds: float | None = None
     ) -> dict[str, Any]:
-        permitted(ctx, "code", "run programs")
+        permitted(ctx, "program:uv", "run programs")
         bounds = self.bounds(timeout_seconds)
-        return (await self.started(ctx, [program("uv", "this tool"), *arguments], bounds)).as_data(
-            bounds
-        )
+        command = [program("uv", "this tool"), *arguments]
+        return (await self.started(ctx, command, bounds, word="program:uv")).as_data(bounds)
 
 
 def _has(ctx: Any, name: str) -> bool:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 
 from axil import Context, Out, Token
 from axil.plugin import Body, Mode, NodeInfo, Task, as_messages, gather_messages, text_of
+from axil_subprocess import Wanted
 from axil_workspace.code import permitted
 from axil_workspace.errors import WorkspaceError
 from axil_workspace.process import Bounds, run
@@ -53,6 +54,13 @@ class SaveAndRun:
             description="How long it runs; one that is still at work then has run well, unless it "
             "told of errors.",
         )
+        sandbox: Wanted = Field(
+            default="auto",
+            description="auto: in a sandbox where axil-sandbox is installed and works; required: "
+            "an error where it does not; off: none.",
+        )
+
+    wants = ("code",)
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
@@ -111,7 +119,7 @@ class _Running:
             return f"Error: {error}"
         bounds = replace(Bounds(), timeout_seconds=self._config.timeout_seconds)
         command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START]
-        ended = await run(command, place.root, bounds)
+        ended = await run(command, place.root, bounds, sandbox=self._config.sandbox)
         if ended.exit_code == 0 or not ended.stderr.strip():
             return "\n\n".join(part for part in (ended.stdout.strip(), _FINE) if part)
         return ended.stderr.replace(f"{place.root}/", "")

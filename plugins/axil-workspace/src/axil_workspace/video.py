@@ -37,6 +37,12 @@ class Video(Programs):
 
     provides: ClassVar = ("render_manim", "concat_videos")
 
+    @property
+    def wants(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The words that a file asks leave for."""
+        programs = {"render_manim": "program:manim", "concat_videos": "program:ffmpeg"}
+        return tuple(programs[name] for name in self.config.only or self.provides)
+
     async def render_manim(
         self,
         ctx: Any,
@@ -44,7 +50,7 @@ class Video(Programs):
         quality: Annotated[Literal["l", "m", "h", "p", "k"], "from l, low, to k, 4K"] = "h",
     ) -> Any:
         """Render the first scene of a Manim script to a video beside it."""
-        permitted(ctx, "code", "run programs")
+        permitted(ctx, "program:manim", "run programs")
         place = Workspace.of(ctx)
         found = place.stat(script_path)
         if found is None:
@@ -63,6 +69,7 @@ class Video(Programs):
                     scene,
                 ],
                 self.bounds(),
+                word="program:manim",
             )
             if ended.exit_code != 0:
                 raise ProgramFault(
@@ -90,7 +97,7 @@ class Video(Programs):
         self, ctx: Any, video_paths: Annotated[list[str], Field(min_length=1)]
     ) -> Any:
         """Put videos one after the other, into combined_video.mp4 beside the first."""
-        permitted(ctx, "code", "run programs")
+        permitted(ctx, "program:ffmpeg", "run programs")
         place = Workspace.of(ctx)
         found = [place.stat(path) or path for path in video_paths]
         for each in found:
@@ -104,7 +111,10 @@ class Video(Programs):
         try:
             options = ("-nostdin", "-y", "-f", "concat", "-safe", "0", "-i", listing, "-c", "copy")
             ended = await self.started(
-                ctx, [program("ffmpeg", "putting videos together"), *options, target], self.bounds()
+                ctx,
+                [program("ffmpeg", "putting videos together"), *options, target],
+                self.bounds(),
+                word="program:ffmpeg",
             )
         finally:
             place.delete(listing)

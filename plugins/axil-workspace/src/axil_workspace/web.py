@@ -1,6 +1,6 @@
 """Tools that read the web: ``web``, and each by its own name.
 
-Only where the caller of the run allowed the network.
+Only where the caller of the run allowed the network, or the host: redirects included.
 
 Every address is looked up once, judged, and then connected to, redirects included; so neither a
 name that changes its meaning between two look-ups nor a page that points inwards leads anywhere it
@@ -22,9 +22,10 @@ from typing import Annotated, Any, ClassVar, Final
 import httpx
 from pydantic import Field, field_validator
 
+from axil.plugin import current_grants
 from axil_workspace.addresses import Network, Resolve, chosen, resolved
 from axil_workspace.code import permitted
-from axil_workspace.errors import AddressRefused, FetchFault, LimitExceeded
+from axil_workspace.errors import AddressRefused, FetchFault, LimitExceeded, WorkspaceError
 from axil_workspace.page import text_of_page
 from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
 
@@ -84,6 +85,28 @@ class Web(Tools):
     resolve: Resolve = staticmethod(resolved)
     """How hosts are looked up."""
 
+    def __init__(self, config: Config | None = None) -> None:
+        super().__init__(config)
+        grants = current_grants()
+        self._networks: list[Network] = [
+            network
+            for network in (
+                ipaddress.ip_network(each, strict=False) for each in self.config.allow_networks
+            )
+            if grants is None or grants.allows(f"net:{network}")
+        ]
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        """The words that a file asks leave for: its hosts, else the whole network; and networks
+        that are not public.
+        """
+        hosts = (f"net:{each}{host}" for host in self.config.hosts for each in ("", "*."))
+        inner = (
+            f"net:{ipaddress.ip_network(each, strict=False)}" for each in self.config.allow_networks
+        )
+        return (*(tuple(hosts) or ("network",)), *inner)
+
     @again("none")
     async def http_get(self, ctx: Any, url: Annotated[str, "http://… or https://…"]) -> str:
         """Get what is at an address, as text: a page's source, JSON, CSV."""
@@ -103,16 +126,17 @@ class Web(Tools):
         )
 
     async def _asked(self, ctx: Any, url: str, *, is_read: bool) -> str:
-        permitted(ctx, "network", "use the network")
         over = threading.Event()
         try:
             async with asyncio.timeout(self.config.timeout_seconds):
-                page = await self._followed(url)
+                page = await self._followed(ctx, url)
                 # a page may be large: other runs go on while it is read
                 return await asyncio.to_thread(self._told, page, is_read, over)
         except TimeoutError as error:
             message = f"{url} took longer than {self.config.timeout_seconds:g} seconds."
             raise LimitExceeded("AX878", message, "Try again later, or another address.") from error
+        except WorkspaceError:
+            raise
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             why = str(error) or type(error).__name__
             raise FetchFault(
@@ -126,14 +150,11 @@ class Web(Tools):
         is_html = is_read and "html" in page.media_type
         return self._shown(page, text, text_of_page(text, over.is_set) if is_html else "")
 
-    async def _followed(self, url: str) -> Page:
-        networks: list[Network] = [
-            ipaddress.ip_network(each, strict=False) for each in self.config.allow_networks
-        ]
-        here = self._judged(url)
+    async def _followed(self, ctx: Any, url: str) -> Page:
+        here = self._judged(ctx, url)
         for _ in range(self.config.redirects + 1):
             port = here.port or (443 if here.scheme == "https" else 80)
-            address = await chosen(here.host, port, networks, type(self).resolve)
+            address = await chosen(here.host, port, self._networks, type(self).resolve)
             # A client for each: connections and cookies are kept by address, and two names may have
             # one.
             async with (
@@ -153,15 +174,18 @@ class Web(Tools):
                 target = response.headers.get("location")
                 if response.status_code not in _MOVED or not target:
                     return await self._read(response, str(here))
-                here = self._judged(str(here.join(target)))
+                here = self._judged(ctx, str(here.join(target)))
         raise LimitExceeded(
             "AX878",
             f"{url} leads to another address more than {self.config.redirects} times.",
             "Give the last address.",
         )
 
-    def _judged(self, url: str) -> httpx.URL:
-        """Return the address, if it is one that may be asked. Raises: AddressRefused (AX877)."""
+    def _judged(self, ctx: Any, url: str) -> httpx.URL:
+        """Return the address, if it is one that may be asked.
+
+        Raises: AddressRefused (AX877); NotAllowed (AX876): the run may not ask its host.
+        """
         if len(url) > _URL or any(
             unicodedata.category(sign) in ("Cc", "Zs", "Zl", "Zp") or sign == "\\" for sign in url
         ):
@@ -184,6 +208,8 @@ class Web(Tools):
                 f'"{host}" may not be read here.',
                 f"There are {', '.join(self.config.hosts)}.",
             )
+        asked = parsed.raw_host.decode("ascii").lower().strip("[]")
+        permitted(ctx, f"net:{asked}", "ask this host")
         return parsed
 
     async def _read(self, response: httpx.Response, url: str) -> Page:

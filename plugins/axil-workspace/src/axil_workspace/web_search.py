@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, cast
 
 import httpx
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from axil.plugin import Secret
+from axil.plugin import Secret, current_grants, note_own
 from axil_workspace.code import permitted
 from axil_workspace.errors import FetchFault, LimitExceeded
 from axil_workspace.toolset import Tools, ToolsConfig, again
@@ -43,7 +43,38 @@ class WebSearch(Tools):
         )
         results: int = Field(default=10, ge=1, description="How many results are shown.")
 
+        @field_validator("url")
+        @classmethod
+        def _is_a_url(cls, given: str) -> str:
+            try:
+                parts = httpx.URL(given)
+            except httpx.InvalidURL as error:
+                raise ValueError("expected a URL as https://host/path") from error
+            if parts.scheme not in ("http", "https") or not parts.host:
+                raise ValueError("expected a URL as https://host/path")
+            return given
+
     provides: ClassVar = ("web_search",)
+
+    def __init__(self, config: Config | None = None) -> None:
+        super().__init__(config)
+        self._grants = current_grants()
+        if self._is_at_its_makers:
+            note_own(f"env:{KEY}")
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        """The words that a file asks leave for: the service's host."""
+        return (f"net:{self._host}",)
+
+    @property
+    def _host(self) -> str:
+        """The service's host, as certificates name it."""
+        return httpx.URL(self.config.url).raw_host.decode("ascii").lower().strip("[]")
+
+    @property
+    def _is_at_its_makers(self) -> bool:
+        return self.config.url == _ADDRESS
 
     @again("none")
     async def web_search(
@@ -55,10 +86,10 @@ class WebSearch(Tools):
         country: Annotated[str, "from which it is searched, like us"] = "us",
     ) -> str:
         """Search the web: titles, addresses and excerpts of the pages that are found."""
-        permitted(ctx, "network", "use the network")
+        host = self._host
+        permitted(ctx, f"net:{host}", "ask this host")
         key = self._key()
         wanted = {"q": query, "page": page, "hl": language, "gl": country}
-        host = httpx.URL(self.config.url).host
         try:
             async with (
                 httpx.AsyncClient(timeout=self.config.timeout_seconds, trust_env=False) as client,
@@ -93,7 +124,11 @@ class WebSearch(Tools):
         """
         given = self.config.api_key
         found = given.resolve(where="api_key").get_secret_value() if given else ""
-        found = found or os.environ.get(KEY, "")
+        grants = self._grants
+        if not found and (
+            grants is None or self._is_at_its_makers or grants.allows(f"env:{KEY}")
+        ):  # a file that names another service gets no key that it does not name
+            found = os.environ.get(KEY, "")
         if not found:
             raise FetchFault(
                 "AX800",

@@ -187,7 +187,7 @@ class Kit:
             raise AssertionError(
                 f"an unknown key raises {type(error).__name__}, not ConfigError: {error}"
             ) from error
-        raise AssertionError('its Config takes unknown keys. Say extra="forbid".')
+        raise AssertionError('its Config takes unknown keys. Set extra="forbid".')
 
     def test_its_config_has_a_schema(self) -> None:
         """Editors complete and check with it: it is JSON, and every secret in it is marked."""

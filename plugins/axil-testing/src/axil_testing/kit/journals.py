@@ -193,10 +193,10 @@ class JournalKit(Kit):
             await _kept(first)
             first.close()
             first.close()
-            await _refused(first, "AX506", "a book that was closed goes on")
+            await _refused(first, "AX506", "a closed writer still appends")
             late = journal.open(run)
             await self.append(journal, run, Entry("clock", data={"call": 1, "value": 1.0}))
-            await _refused(late, "AX506", "a book that was overtaken may go on")
+            await _refused(late, "AX506", "a writer that was overtaken still appends")
             for book in (second, late):
                 book.close()
             await self.append(journal, run, Entry("clock", data={"call": 2, "value": 1.0}))
@@ -233,7 +233,7 @@ class JournalKit(Kit):
             require(found == [a, b, c], f"of the runs {a}, {b}, {c} of a thread it says {found}")
             require(list(journal.thread(none)) == [], "a thread without a beginning has runs")
             ended = journal.open(b)
-            await _refused(ended, "AX529", "a run is resumed whose thread went on without it")
+            await _refused(ended, "AX529", "a run is resumed that is not the last of its thread")
             ended.close()
             again = journal.open(x)
             again.append(Entry("resumed"))
@@ -311,7 +311,7 @@ class JournalKit(Kit):
                     await self.append(journal, run, Entry("run", data={"n": 2}))
                 message = "has begun anew" if again else "was forgotten"
                 await _refused(
-                    late, "AX506", f"a book goes on with a run that {message} since it was opened"
+                    late, "AX506", f"a writer continues a run that {message} since it was opened"
                 )
                 late.close()
                 found = [entry.data for entry in await self.kept(journal, run)]

@@ -33,6 +33,7 @@ from axil.plugin import (
     make_component,
 )
 from axil_testing.kit.base import Kit, require
+from axil_testing.kit.confined import confinement_faults
 from axil_testing.kit.report import Outcome, Report, check
 
 KITS: Final[Mapping[str, str]] = {
@@ -222,6 +223,14 @@ class DistributionKit(Kit):
         loaded = set(json.loads(done.stdout.strip().rpartition("\n")[2]))
         strangers = sorted(others[name] for name in loaded & set(others))
         require(not strangers, f"it imports {format_names(strangers)}, which it does not require")
+
+    def test_settings_of_a_strangers_file_do_nothing_that_needs_leave(self) -> None:
+        """Paths are declared (``reads_path``, ``writes_path``), keys are ``Secret``, code and
+        programs are asked for (``current_grants``, ``ctx.allows``).
+        """
+        found = confinement_faults(self.distribution)
+        faults = "; ".join(f"{name} {', '.join(seen)}" for name, seen in found.items())
+        require(not found, f"without leave, {faults}")
 
     def _required(self) -> set[str]:
         """Return what it requires, extras included, and what that requires in turn."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import axil_agent
 from evofabric.core.clients.base import ChatClientBase, messages_of, response_of, specs_of
@@ -68,8 +68,11 @@ class OpenAIChatClient(ChatClientBase):
         came: asyncio.Queue[Any] = asyncio.Queue()
 
         def emit(chunk: Any) -> None:
-            if isinstance(chunk, Mapping) and chunk.get("kind") == "text":  # type: ignore[union-attr]  # a chunk is plain data
-                came.put_nowait(ChatStreamChunk(content=str(chunk["text"])))  # type: ignore[index]  # as above
+            plain: Mapping[str, Any] = (
+                cast("Mapping[str, Any]", chunk) if isinstance(chunk, Mapping) else {}
+            )
+            if plain.get("kind") == "text":
+                came.put_nowait(ChatStreamChunk(content=str(plain["text"])))
 
         async def ask() -> None:
             try:

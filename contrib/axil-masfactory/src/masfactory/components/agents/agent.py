@@ -212,7 +212,7 @@ class Agent(Node):
                     json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
                 )
                 said = _text(adapter.call(str(call["name"]), given))
-            except Exception as error:  # noqa: BLE001  # a tool is anybody's code: the model is told
+            except Exception as error:  # noqa: BLE001 (a tool is any code: the model reads why)
                 said = f"{type(error).__name__}: {error}"
             results.append(
                 {

@@ -1,0 +1,149 @@
+"""Tokens: the callers of a server, their rights, and the runs that they see."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, cast
+
+from axil_serve.errors import NotAllowed, Unserved
+
+Right = Literal["look", "run", "answer"]
+RIGHTS: Final[tuple[Right, ...]] = ("look", "run", "answer")
+"""``look`` reads runs; ``run`` starts, resumes, cancels and forks them; ``answer`` answers their
+questions."""
+_LEAST: Final = 16
+_NAME: Final = re.compile(r"[\w.@-]+")  # no "/": it ends the name in the names of sessions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """The owner of a token. The runs that it starts belong to its name."""
+
+    name: str
+    rights: frozenset[Right] = frozenset(RIGHTS)
+    sees_all: bool = False
+    """Whether it sees the runs of all callers, and those that no server started."""
+
+    def check(self, right: Right) -> None:
+        """Raises: NotAllowed (AX962): the token does not have the right."""
+        if right not in self.rights:
+            message = f'the token of "{self.name}" does not have the right "{right}".'
+            raise NotAllowed("AX962", message, "Use a token that has it.")
+
+    def sees(self, owner: str | None) -> bool:
+        """Return whether the caller sees the runs of an owner; None: no server started them."""
+        return self.sees_all or owner == self.name
+
+
+class Access:
+    """The callers of a server, found by their tokens. No token is kept, only its digest."""
+
+    def __init__(self, callers: Iterable[tuple[str, Caller]]) -> None:
+        """``callers``: each with the SHA-256 digest of its token, in hexadecimal digits.
+
+        Raises: Unserved (AX960): two callers have one name or one token, or a digest is none.
+        """
+        self._callers: list[tuple[bytes, Caller]] = []
+        names: set[str] = set()
+        for digest, caller in callers:
+            try:
+                known = bytes.fromhex(digest)
+            except ValueError:
+                known = b""
+            if len(known) != hashlib.sha256().digest_size:
+                message = f'the digest of the token of "{caller.name}" is no SHA-256 digest.'
+                raise Unserved("AX960", message, "Give 64 hexadecimal digits.")
+            if caller.name in names or any(known == each for each, _ in self._callers):
+                message = f'"{caller.name}" has the name or the token of another caller.'
+                raise Unserved("AX960", message, "Give each caller a name and a token of its own.")
+            if not _NAME.fullmatch(caller.name):
+                message = f'"{caller.name}" cannot be the name of a caller.'
+                raise Unserved("AX960", message, "Use letters, digits, and any of . _ @ -")
+            names.add(caller.name)
+            self._callers.append((known, caller))
+
+    @staticmethod
+    def of_token(token: str, caller: Caller) -> Access:
+        """Return the access of one caller. Raises: Unserved (AX960): the token is too short."""
+        return Access([(token_digest(token, caller.name), caller)])
+
+    @staticmethod
+    def from_file(path: str | Path, environment: Mapping[str, str] = os.environ) -> Access:
+        """Return the callers that a JSON file names.
+
+        ``{"ada": {"env": "ADA_TOKEN", "rights": ["look", "run"], "look": "own"}}``; in place of
+        ``env``, ``sha256`` gives the digest of the token.
+
+        Raises: Unserved (AX960): the file cannot be read, or is not such a file.
+        """
+        try:
+            found: Any = json.loads(Path(path).read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            message = f"the file of tokens {path} cannot be read: {error}"
+            raise Unserved("AX960", message, "Give a JSON file of callers by name.") from error
+        if not isinstance(found, dict) or not found:
+            message = f"the file of tokens {path} names no callers."
+            raise Unserved("AX960", message, 'Write {"ada": {"env": "ADA_TOKEN"}}.')
+        callers = cast("dict[str, Any]", found)
+        return Access(_stated(name, each, environment) for name, each in callers.items())
+
+    def caller(self, token: str) -> Caller | None:
+        """Return the owner of a token; None: no caller has it."""
+        given, owner = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest(), None
+        for digest, caller in self._callers:  # all of them: the time says nothing about the place
+            if hmac.compare_digest(digest, given):
+                owner = caller
+        return owner
+
+
+def new_token() -> str:
+    """Return a new random token."""
+    return secrets.token_urlsafe(32)
+
+
+def token_digest(token: str, name: str) -> str:
+    """Return the digest of a token. Raises: Unserved (AX960): it is too short to be one."""
+    if len(token) < _LEAST:
+        message = f'the token of "{name}" has fewer than {_LEAST} characters.'
+        hint = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
+        raise Unserved("AX960", message, hint)
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _stated(name: str, given: Any, environment: Mapping[str, str]) -> tuple[str, Caller]:
+    stated = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    rights, look = stated.get("rights", list(RIGHTS)), stated.get("look", "own")
+    is_list = isinstance(rights, list) and set(cast("list[Any]", rights)) <= set(RIGHTS)
+    is_known = not stated.keys() - {"env", "sha256", "rights", "look"}
+    if not (
+        is_known
+        and is_list
+        and look in ("own", "all")
+        and ("env" in stated) != ("sha256" in stated)
+    ):
+        message = f'the caller "{name}" is not stated as one.'
+        hint = "Give env or sha256; rights: of look, run, answer; look: own or all."
+        raise Unserved("AX960", message, hint)
+    caller = Caller(
+        name=name,
+        rights=frozenset(cast("list[Right]", rights)),
+        sees_all=look == "all",
+    )
+    if "sha256" in stated:
+        return str(stated["sha256"]), caller
+    variable = str(stated["env"])
+    if variable not in environment:
+        message = f'the environment variable {variable}, the token of "{name}", is not set.'
+        raise Unserved("AX960", message, f"Set it: export {variable}=…")
+    return token_digest(environment[variable], name), caller
+
+
+__all__ = ["RIGHTS", "Access", "Caller", "Right", "new_token", "token_digest"]

@@ -1,0 +1,292 @@
+"""``axil serve`` and ``axil view``: a server of workflows, and a page that shows kept runs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from axil import run_sync
+from axil.plugin import python_target
+from axil_serve.access import Access, Caller, new_token
+from axil_serve.errors import Unserved
+
+if TYPE_CHECKING:
+    from axil import Workflow
+    from axil_serve.service import RunService
+
+TOKEN: Final = "AXIL_SERVE_TOKEN"
+_FILES: Final = (".yaml", ".yml", ".json")
+_LOCAL: Final = ("127.0.0.1", "localhost", "::1")
+
+
+class Serve:
+    """Serve workflows over HTTP: an API, other protocols, and a page.
+
+    A token is printed when the server starts, unless AXIL_SERVE_TOKEN or --tokens gives it. Runs
+    are kept in a journal: a server that is started again resumes them.
+    """
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments."""
+        parser.add_argument(
+            "targets",
+            nargs="+",
+            metavar="WORKFLOW",
+            help="a workflow file, a folder of them, or a graph in Python, as module:graph",
+        )
+        _listening(parser, 8766)
+        parser.add_argument(
+            "--tokens", metavar="FILE", help="a JSON file of callers with their tokens and rights"
+        )
+        parser.add_argument(
+            "--protocol",
+            action="append",
+            default=None,
+            metavar="NAME",
+            help="a protocol to serve beside the API; all that are installed, or none with 'off'",
+        )
+        parser.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="a variable of the files has this value; may be repeated",
+        )
+        parser.add_argument(
+            "--concurrency", type=int, default=100, metavar="N", help="runs at the same time"
+        )
+        parser.add_argument(
+            "--body-bytes", type=int, default=1_000_000, metavar="N", help="largest request body"
+        )
+        parser.add_argument(
+            "--requests-per-minute", type=float, default=600.0, metavar="N", help="for each token"
+        )
+        _reading(parser)
+
+    def run(self, options: argparse.Namespace, session: Any) -> int:
+        """Serve until the process is asked to end."""
+        from axil_serve.app import app_of
+        from axil_serve.guard import Limits
+        from axil_serve.service import RunService
+
+        allow = frozenset[str](options.allow)
+        reading: dict[str, Any] = {"allow": allow}
+        if given := session.variables(options.set):
+            reading["vars"] = given
+        workflows: dict[str, Workflow] = {}
+        origins: dict[str, Any] = {}
+        for target in _targets(options.targets):
+            workflow: Workflow = session.workflow(target, **reading)
+            name = _name(target, workflow.plan.graph.spec.id)
+            if name in workflows:
+                message = f'two workflows would be called "{name}": one is {target}.'
+                raise Unserved("AX960", message, "Rename one of them.")
+            workflows[name], origins[name] = workflow, session.origin(target, workflow, reading)
+        access, token = _access(options)
+        journal = session.journal(options, "axil serve")
+        try:
+            service = RunService(
+                journal,
+                workflows,
+                origins=origins,
+                reopen=lambda kept: session.reopened(kept, allow),
+                loaded=options.concurrency,
+                allow=allow,
+            )
+            app = app_of(
+                service,
+                access,
+                limits=Limits(
+                    body_bytes=options.body_bytes,
+                    requests_per_minute=options.requests_per_minute,
+                ),
+                hosts=[*options.allow_host, *_names(options.host)],
+                origins=options.allow_origin,
+                protocols=_protocols(options.protocol, session),
+            )
+            _serve(app, options, lambda url: _tell(session, url, token))
+        finally:
+            journal.close()
+        return 0
+
+
+class View:
+    """Show kept runs, and those at work, in a browser; nothing is executed or changed.
+
+    RUN is a run's id; without it the page lists the runs.
+    """
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments."""
+        parser.add_argument("run", nargs="?", default="", metavar="RUN", help="the run to show")
+        _listening(parser, 0)
+        _reading(parser)
+
+    def run(self, options: argparse.Namespace, session: Any) -> int:
+        """Serve until the process is asked to end."""
+        from axil_serve.app import app_of
+
+        access, token = _access(options)
+        journal = session.journal(options, "axil view")
+        try:
+            service = _viewing(journal, session, frozenset[str](options.allow))
+            hosts = [*options.allow_host, *_names(options.host)]
+            app = app_of(service, access, hosts=hosts, origins=options.allow_origin)
+            _serve(app, options, lambda url: _tell(session, url, token, options.run))
+        finally:
+            journal.close()
+        return 0
+
+    def export(self, journal: Any, run_id: str, session: Any, allow: frozenset[str]) -> str:
+        """Return a run as one page of HTML that needs no server."""
+        from axil_serve.export import page_of
+
+        return run_sync(page_of(_viewing(journal, session, allow), run_id))
+
+
+def _viewing(journal: Any, session: Any, allow: frozenset[str]) -> RunService:
+    from axil_serve.service import RunService
+
+    return RunService(journal, reopen=lambda kept: session.reopened(kept, allow), watch_only=True)
+
+
+# ------------------------------------------------------------------------------------ options
+
+
+def _listening(parser: argparse.ArgumentParser, port: int) -> None:
+    parser.add_argument(
+        "--journal",
+        metavar="DIR",
+        help="the folder that runs are kept in; without it $AXIL_JOURNAL, else .axil",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen at")
+    parser.add_argument(
+        "--port", type=int, default=port, help=f"the port; 0: any that is free ({port})"
+    )
+    parser.add_argument(
+        "--token-env",
+        default=TOKEN,
+        metavar="NAME",
+        help=f"the variable with the token ({TOKEN}); where it is not set, one is made",
+    )
+    parser.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="a name of this server"
+    )
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="a web page's origin that may ask",
+    )
+
+
+def _reading(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help="let the workflows do this, as of axil run: code, network, …",
+    )
+    parser.add_argument(
+        "--allow-code",
+        action="append_const",
+        dest="allow",
+        const="code",
+        help="the same as --allow code: run code, with your rights",
+    )
+
+
+def _targets(given: list[str]) -> list[str]:
+    """Return the workflows: folders as the workflow files in them. Raises: Unserved (AX960)."""
+    targets: list[str] = []
+    for each in given:
+        path = Path(each)
+        if not path.is_dir():
+            targets.append(each)
+            continue
+        found = sorted(str(file) for file in path.iterdir() if file.suffix in _FILES)
+        if not found:
+            raise Unserved("AX960", f"the folder {each} has no workflow files.", "Name another.")
+        targets += found
+    return targets
+
+
+def _name(target: str, graph: str) -> str:
+    """Return the name of a workflow: that of its file, or of a graph in Python its own.
+
+    >>> _name("flows/letter.yaml", "g"), _name("app.py:graph", "refund"), _name("a:make", "")
+    ('letter', 'refund', 'make')
+    """
+    if python_target(target) is None:
+        return Path(target).stem
+    return graph or target.rpartition(":")[2]
+
+
+def _access(options: argparse.Namespace) -> tuple[Access, str]:
+    """Return the callers, and the token that is printed; empty: none was made."""
+    if getattr(options, "tokens", None):
+        return Access.from_file(options.tokens), ""
+    caller = Caller(name="local", sees_all=True)
+    given = os.environ.get(options.token_env, "")
+    token = given or new_token()
+    return Access.of_token(token, caller), "" if given else token
+
+
+def _protocols(wanted: list[str] | None, session: Any) -> Mapping[str, Any]:
+    if wanted == ["off"]:
+        return {}
+    names = session.registry.names("protocols") if wanted is None else wanted
+    return {name: session.registry.resolve("protocols", name, "--protocol")() for name in names}
+
+
+def _names(host: str) -> list[str]:
+    return [f"[{host}]" if ":" in host else host]
+
+
+def _tell(session: Any, url: str, token: str, run_id: str = "") -> None:
+    place = f"#run={run_id}" if run_id else "#"
+    if token:
+        session.tell(f"Token, printed once: {token}")
+        session.tell(f"Page: {url}/{place}{'&' if run_id else ''}token={token}")
+    else:
+        session.tell(f"Page: {url}/{place if run_id else ''}")
+    session.tell("Ctrl+C ends the server; runs stay in the journal.")
+
+
+def _serve(app: Any, options: argparse.Namespace, listening: Callable[[str], None]) -> None:
+    """Serve until the process is asked to end. Raises: Unserved (AX960)."""
+    import uvicorn
+
+    host = options.host
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, options.port), family=family)
+    except OSError as error:
+        message = f"cannot listen at {host}:{options.port}: {error.strerror or error}."
+        raise Unserved("AX960", message, "Choose another port; 0 is any.") from error
+
+    async def serving() -> None:
+        settings = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            server_header=False,
+            timeout_graceful_shutdown=2,
+        )
+        shown = f"[{host}]" if ":" in host else host
+        listening(f"http://{shown}:{listener.getsockname()[1]}")
+        await uvicorn.Server(settings).serve(sockets=[listener])
+
+    with listener:
+        asyncio.run(serving())
+
+
+__all__ = ["Serve", "View"]

@@ -1,0 +1,242 @@
+"""Runs, plans and steps in the types of JSON, as the routes and the page have them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from typing import Any, Final, cast
+
+from axil import NodeSpec, Question, Use
+from axil.driver import (
+    Entry,
+    PlanScope,
+    RunInfo,
+    decode_value,
+    edge_label,
+    open_questions,
+    outline,
+    steps,
+    walk_plan,
+)
+from axil.plugin import FromEnvironment, JournalError, Plan, PlanNode, thaw
+
+_DEEPEST: Final = 60
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Return a value in the types of JSON; what has no counterpart becomes text.
+
+    Values that came from the environment are shown as the placeholders that they were.
+
+    >>> plain({"n": float("nan"), 1: (b"ab", None)})
+    {'n': 'nan', '1': ['<2 bytes>', None]}
+    """
+    if isinstance(value, FromEnvironment):
+        return value.template
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, int):
+        return value if -(2**53) < value < 2**53 else hex(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth > _DEEPEST:
+        return "…"
+    if isinstance(value, Mapping):
+        named = cast("Mapping[Any, Any]", value)
+        return {str(key): plain(each, depth + 1) for key, each in named.items()}
+    if isinstance(value, (bytes, bytearray)):
+        return f"<{len(value)} bytes>"
+    if isinstance(value, BaseException):
+        return f"{type(value).__name__}: {value}"
+    if hasattr(value, "model_dump"):
+        return plain(value.model_dump(), depth + 1)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name), depth + 1) for each in fields(value)}
+    if isinstance(value, Set):
+        listed = [plain(each, depth + 1) for each in cast("Set[Any]", value)]
+        return sorted(listed, key=lambda each: json.dumps(each, sort_keys=True))
+    if isinstance(value, Sequence):
+        return [plain(each, depth + 1) for each in cast("Sequence[Any]", value)]
+    return f"<{type(value).__qualname__}>"
+
+
+def entry_key(entry: Entry) -> str:
+    """Return a digest of an entry: it is found again where earlier entries were superseded."""
+    told = [entry.kind, list(entry.frame), entry.node, list(entry.ordinal), dict(entry.data)]
+    text = json.dumps(told, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def step_data(entry: Entry, number: int) -> dict[str, Any]:
+    """Return an entry as a step; ``id`` is that of its event in a stream."""
+    data, told = entry.data, dict[str, Any]()
+    if entry.kind in ("done", "round", "run", "step", "answer", "asked", "ended", "resumed"):
+        [step] = steps([entry])
+        told = {"output": plain(thaw(step.output)), "wrote": plain(thaw(dict(step.delta)))}
+    if entry.kind == "step":
+        told["name"] = str(data.get("name", ""))
+    if entry.kind == "asked":
+        told["question"] = plain(dict(data))
+    if entry.kind == "ended":
+        told |= {"status": str(data.get("status", "")), "error": str(data.get("error", ""))}
+    return {
+        "id": f"{number}-{entry_key(entry)}",
+        "number": number,
+        "kind": entry.kind,
+        "frame": list(entry.frame),
+        "node": entry.node,
+        "ordinal": list(entry.ordinal),
+        "activation": str(entry.activation) if entry.node else "",
+        "at": float(data.get("at", 0.0)),
+        "used": plain(data.get("used", {})),
+        **told,
+    }
+
+
+def place_of(entries: Sequence[Entry], id: str) -> int | None:
+    """Return how many entries there are up to that of an event, itself counted; None: it is not
+    there any more.
+    """
+    number, _, key = id.partition("-")
+    if not number.isdigit():
+        return None
+    guess = min(int(number), len(entries))
+    if guess and entry_key(entries[guess - 1]) == key:
+        return guess
+    return next(
+        (at for at in range(len(entries), 0, -1) if entry_key(entries[at - 1]) == key), None
+    )
+
+
+def info_data(info: RunInfo, session: str) -> dict[str, Any]:
+    """Return what is known of a run without reading it."""
+    return {
+        "run_id": info.run_id,
+        "workflow": info.graph,
+        "status": info.status,
+        "session": session,
+        "begun": info.begun,
+        "touched": info.touched,
+        "steps": info.entries,
+        "forked_from": info.forked_from,
+    }
+
+
+def question_data(question: Question) -> dict[str, Any]:
+    """Return a question to a person."""
+    return {
+        "id": question.id,
+        "node": question.node,
+        "text": question.text,
+        "kind": question.kind,
+        "options": list(question.options),
+        "default": plain(question.default),
+        "data": plain(question.data),
+        "due": question.due,
+    }
+
+
+def run_data(entries: Sequence[Entry], status: str) -> dict[str, Any]:
+    """Return a recorded run: its outline and its open questions."""
+    told = outline(entries)
+    is_over = status in ("done", "failed", "cancelled", "limited")
+    waiting = [] if is_over else [q for q in open_questions(entries) if q.kind != "timer"]
+    return {
+        "input": plain(thaw(told.input)),
+        "output": plain(thaw(told.output)),
+        "error": told.error,
+        "seconds": told.seconds,
+        "used": plain(told.used),
+        "nodes": [plain(node) for node in told.nodes],
+        "questions": [question_data(question) for question in waiting],
+    }
+
+
+# ------------------------------------------------------------------------------------- plans
+
+
+def plan_data(plan: Plan) -> dict[str, Any]:
+    """Return a plan as nested scopes: nodes by level, edges with labels.
+
+    A cycle and a graph inside a node are the ``inside`` of that node.
+    """
+    scopes: dict[int, dict[str, Any]] = {}
+    nodes: dict[tuple[int, str], dict[str, Any]] = {}
+    top: dict[str, Any] = {}
+    for step in walk_plan(plan):
+        scope: PlanScope = step.scope
+        if step.kind == "open":
+            made = _scope(scope)
+            scopes[scope.id] = made
+            if scope.parent is None or scope.node is None:
+                top = made
+            else:
+                nodes[scope.parent.id, scope.node.name]["inside"] = made
+        elif step.kind == "node" and step.node is not None:
+            made = _node(scope, step.node)
+            nodes[scope.id, step.node.name] = made
+            scopes[scope.id]["nodes"].append(made)
+    return top
+
+
+def _scope(scope: PlanScope) -> dict[str, Any]:
+    members = set(scope.members)
+    graph = scope.plan.graph
+    edges = [
+        {
+            "name": graph.edges[number].name,
+            "source": edge.source,
+            "target": edge.target,
+            "label": edge_label(scope, edge),
+            "trigger": edge.trigger,
+        }
+        for number, edge in enumerate(graph.spec.edges)
+        if scope.kind == "graph" or (edge.source in members and edge.target in members)
+    ]
+    return {
+        "kind": scope.kind,
+        "name": scope.name,
+        "entries": list(scope.entries),
+        "nodes": list[Any](),
+        "edges": edges,
+    }
+
+
+def _node(scope: PlanScope, node: PlanNode) -> dict[str, Any]:
+    spec: NodeSpec | None = scope.specs.get(node.name)
+    use = spec.use if spec is not None else None
+    return {
+        "name": node.name,
+        "level": node.level,
+        "description": spec.description if spec is not None else "",
+        "type": node.vertex.type.replace("<lambda>", "function"),
+        "config": plain(thaw(dict(use.config))) if isinstance(use, Use) else {},
+    }
+
+
+def origin_of(entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return the data that is kept with a run: its workflow, and the caller that started it.
+
+    Raises: JournalError (AX503): there are no entries.
+    """
+    for entry in entries:
+        if entry.kind == "run":
+            found: Any = decode_value(entry.data.get("origin", {}))
+            return dict(cast("Mapping[str, Any]", found)) if isinstance(found, Mapping) else {}
+    raise JournalError("the record has no beginning.", id="AX503", hint="Check the run's id.")
+
+
+__all__ = [
+    "entry_key",
+    "info_data",
+    "origin_of",
+    "place_of",
+    "plain",
+    "plan_data",
+    "question_data",
+    "run_data",
+    "step_data",
+]

@@ -1,0 +1,36 @@
+"""Errors of served workflows.
+
+AxilError
+└── ServeFault       a sentence with an id
+    ├── Unserved     the server cannot be opened as its settings say     (ValueError)
+    ├── NotAllowed   the token does not have the right                   (PermissionError)
+    ├── NotFound     there is no such run, or the token does not see it  (LookupError)
+    └── BadRequest   the request is not what the route takes             (ValueError)
+"""
+
+from __future__ import annotations
+
+from axil.plugin import ProblemError
+
+
+class ServeFault(ProblemError):
+    """One sentence with an id; ``hint`` says what to do next."""
+
+
+class Unserved(ServeFault, ValueError):
+    """The server cannot be opened as its settings say."""
+
+
+class NotAllowed(ServeFault, PermissionError):
+    """The token does not have the right that the route needs."""
+
+
+class NotFound(ServeFault, LookupError):
+    """There is no such run or workflow, or the token does not see it."""
+
+
+class BadRequest(ServeFault, ValueError):
+    """The request is not what the route takes."""
+
+
+__all__ = ["BadRequest", "NotAllowed", "NotFound", "ServeFault", "Unserved"]

@@ -1,0 +1,68 @@
+"""A run as one page of HTML, with the page's own scripts and styles, that needs no server."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from importlib.resources import files
+from typing import Any, Final
+
+from axil import AxilError
+from axil_serve.access import Caller
+from axil_serve.service import RunService
+
+_SCRIPTS: Final = ("graph.js", "run.js", "app.js")
+_MOST_STATES: Final = 300
+"""Steps of nodes of which the state is written into the page."""
+
+
+async def page_of(service: RunService, run_id: str) -> str:
+    """Return the page of a run. Raises: NotFound (AX965): there is no such run."""
+    caller = Caller(name="export", sees_all=True)
+    steps = service.steps(caller, run_id)
+    try:
+        plan = service.plan(caller, run_id)
+    except AxilError:  # its workflow does not compile here; the record is shown alone
+        plan = None
+    states: dict[str, Any] = {}
+    if plan is not None:
+        for step in [step for step in steps if step["kind"] == "done"][:_MOST_STATES]:
+            states[step["id"]] = await service.moment(caller, run_id, step["id"])
+    data = {"run": service.look(caller, run_id), "steps": steps, "plan": plan, "states": states}
+    return _page(data)
+
+
+def _page(data: Any) -> str:
+    place = files("axil_serve") / "page"
+    style = (place / "style.css").read_text("utf-8")
+    script = "\n".join(_plainly((place / name).read_text("utf-8")) for name in _SCRIPTS)
+    # nothing in the data can end its element: a browser looks for "</script" alone
+    text = json.dumps(data).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:"
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>axil run</title>\n<style>{style}</style>\n</head>\n"
+        '<body>\n<div id="app"></div>\n'
+        f'<script type="application/json" id="exported">{text}</script>\n'
+        f"<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def _plainly(module: str) -> str:
+    """Return a module as a part of one script: without its imports and exports."""
+    without = re.sub(r"^import .*$\n", "", module, flags=re.MULTILINE)
+    return re.sub(r"^export ", "", without, flags=re.MULTILINE)
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+__all__ = ["page_of"]

@@ -1,0 +1,174 @@
+"""Events of the runs of a server, for their followers.
+
+Two sources: a journal that says what was appended to it, and a hook plugin that says what is not
+recorded (a firing has started, a model has said a word). A follower whose queue is full loses it
+and reads the journal again from where it stood.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from axil import hookimpl
+from axil.driver import Entry, Journal, JournalWriter, RunInfo
+from axil_serve.data import plain
+
+_MOST: Final = 5000
+"""Events that wait for one follower."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """Something that happened in a run: an entry of its journal, or an event beside it."""
+
+    entry: Entry | None = None
+    kind: str = ""
+    data: Any = None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Follower:
+    """One that follows a run, with what it has not read yet."""
+
+    loop: asyncio.AbstractEventLoop
+    waiting: list[Happened] = field(default_factory=list[Happened])
+    more: asyncio.Event = field(default_factory=asyncio.Event)
+    is_behind: bool = False
+    """Whether events were lost, because too many waited."""
+
+    def put(self, happened: Happened) -> None:
+        """Add an event; from any thread."""
+        if self.is_behind:
+            return
+        if len(self.waiting) >= _MOST:
+            self.is_behind, self.waiting = True, []
+        else:
+            self.waiting.append(happened)
+        self.loop.call_soon_threadsafe(self.more.set)
+
+    async def take(self, seconds: float) -> list[Happened]:
+        """Wait for events, at most so long, and return them."""
+        if not self.waiting and not self.is_behind:
+            try:
+                await asyncio.wait_for(self.more.wait(), seconds)
+            except TimeoutError:
+                return []
+        self.more.clear()
+        taken, self.waiting = self.waiting, []
+        return taken
+
+
+class Feed:
+    """The followers of runs, by run; as a hook plugin, the source of what is not recorded."""
+
+    def __init__(self) -> None:
+        self._followers: dict[str, list[Follower]] = {}
+
+    @contextmanager
+    def follow(self, run_id: str) -> Generator[Follower]:
+        """Within it, return a follower of the run."""
+        follower = Follower(loop=asyncio.get_running_loop())
+        self._followers.setdefault(run_id, []).append(follower)
+        try:
+            yield follower
+        finally:
+            left = self._followers[run_id]
+            left.remove(follower)
+            if not left:
+                del self._followers[run_id]
+
+    def say(self, run_id: str, happened: Happened) -> None:
+        """Give an event to all that follow the run."""
+        for follower in self._followers.get(run_id, ()):
+            follower.put(happened)
+
+    def _tell(self, run_id: str, kind: str, activation: Any, **data: Any) -> None:
+        if run_id in self._followers:
+            told = {
+                "frame": list(activation.frame),
+                "node": activation.node,
+                "activation": str(activation),
+                **data,
+            }
+            self.say(run_id, Happened(kind=kind, data=told))
+
+    @hookimpl
+    def firing_started(self, run_id: str, activation: Any, kind: str) -> None:
+        """Report that a firing has started."""
+        self._tell(run_id, "started", activation, what=kind)
+
+    @hookimpl
+    def chunk(self, run_id: str, activation: Any, chunk: Any) -> None:
+        """Report what a body shows of its work."""
+        shown: Any = {"kind": "text", "text": str(chunk)}
+        if isinstance(chunk, dict):
+            shown = cast("dict[str, Any]", chunk)
+        self._tell(run_id, "chunk", activation, chunk=plain(shown))
+
+    @hookimpl
+    def firing_failed(self, run_id: str, activation: Any, kind: str, error: Any) -> None:
+        """Report that a firing has failed."""
+        self._tell(run_id, "failed", activation, what=kind, error=str(error))
+
+    @hookimpl
+    def firing_skipped(self, run_id: str, activation: Any, kind: str) -> None:
+        """Report that a node was skipped."""
+        self._tell(run_id, "skipped", activation, what=kind)
+
+
+class HeardJournal:
+    """A journal that says what is appended to it."""
+
+    def __init__(self, journal: Journal, feed: Feed) -> None:
+        self.journal, self._feed = journal, feed
+
+    def open(self, run_id: str) -> JournalWriter:
+        """See ``Journal``."""
+        return _HeardWriter(
+            self.journal.open(run_id),
+            lambda entry: self._feed.say(run_id, Happened(entry=entry)),
+        )
+
+    def entries(self, run_id: str) -> Iterable[Entry]:
+        """See ``Journal``."""
+        return self.journal.entries(run_id)
+
+    def thread(self, name: str) -> Sequence[str]:
+        """See ``Journal``."""
+        return self.journal.thread(name)
+
+    def runs(self) -> Sequence[RunInfo]:
+        """See ``Journal``."""
+        return self.journal.runs()
+
+    def forget(self, run_id: str) -> None:
+        """See ``Journal``."""
+        self.journal.forget(run_id)
+
+
+class _HeardWriter:
+    """The writer of a ``HeardJournal``."""
+
+    def __init__(self, writer: JournalWriter, say: Callable[[Entry], None]) -> None:
+        self._writer, self._say = writer, say
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        return self._writer.entries
+
+    def append(self, entry: Entry) -> None:
+        self._writer.append(entry)
+        self._say(entry)
+
+    def kept(self) -> Awaitable[None] | None:
+        return self._writer.kept()
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+__all__ = ["Feed", "Follower", "Happened", "HeardJournal"]

@@ -1,0 +1,205 @@
+"""Guard before the routes: names and origins, sizes, rates, tokens.
+
+A request that is refused here has reached no route. Static files of the page need no token: they
+hold nothing of any run.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from axil_serve.access import Access
+
+Asgi = Callable[[Any, Any, Any], Awaitable[None]]
+
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+_MOST_CLIENTS: Final = 10_000
+CONTENT_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Final = (
+    (b"content-security-policy", CONTENT_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The limits of requests."""
+
+    body_bytes: int = 1_000_000
+    """The largest body of a request."""
+    requests_per_minute: float = 600.0
+    """For each token; a client without one has a tenth of it for each address."""
+    burst: int = 60
+    """Requests that may come at once."""
+    streams: int = 100
+    """Event streams that are open at the same time, of all callers."""
+
+
+class Guard:
+    """An ASGI application before another."""
+
+    def __init__(
+        self,
+        app: Asgi,
+        access: Access,
+        *,
+        limits: Limits,
+        hosts: Iterable[str] = (),
+        origins: Iterable[str] = (),
+        public: Callable[[str], bool] = lambda path: False,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Store the settings.
+
+        Args:
+            hosts: further names of this server, without a port, beside those of the loopback.
+            origins: of web pages on other hosts that may ask; the server's own page always may.
+            public: whether a path is served without a token.
+        """
+        self._app, self._access, self._limits = app, access, limits
+        self._hosts = {*_LOOPBACK, *(host.lower() for host in hosts)}
+        self._origins, self._public = frozenset(origins), public
+        self._rates = _Rates(limits, now)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Handle one request, or the application's start and end."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # the server refuses the connection
+        send = _with_headers(send)
+        host, origin = _header(scope, b"host"), _header(scope, b"origin")
+        if _name(host) not in self._hosts:
+            await _refuse(send, 421, "AX963", "this server does not have that name.")
+            return
+        if origin and origin not in self._origins and origin != f"{scope['scheme']}://{host}":
+            await _refuse(send, 403, "AX963", "pages of that origin may not ask this server.")
+            return
+        client = (scope.get("client") or ("",))[0]
+        if self._public(scope["path"]):
+            caller, key, share = None, f"public {client}", 1.0
+        else:
+            caller = self._access.caller(_bearer(scope))
+            key, share = (f"of {caller.name}", 1.0) if caller else (f"from {client}", 0.1)
+        wait = self._rates.wait(key, share)
+        if wait > 0:
+            more = [(b"retry-after", str(max(1, round(wait))).encode())]
+            await _refuse(send, 429, "AX964", "too many requests.", more)
+            return
+        if caller is None and not self._public(scope["path"]):
+            more = [(b"www-authenticate", b"Bearer")]
+            await _refuse(
+                send, 401, "AX961", "the request has no token, or one of no caller.", more
+            )
+            return
+        body = _Body(receive, self._limits.body_bytes)
+        if body.is_over(_header(scope, b"content-length")):
+            await _refuse(send, 413, "AX964", f"a body has at most {body.most} bytes.")
+            return
+        scope.setdefault("state", {})["caller"] = caller
+        await self._app(scope, body.receive, send)
+
+
+class BodyTooLarge(Exception):
+    """A body of a request that is larger than the limit; the application answers it with 413."""
+
+
+class _Body:
+    """The body of a request, counted while it is read."""
+
+    def __init__(self, receive: Any, most: int) -> None:
+        self._receive, self.most, self._read = receive, most, 0
+
+    def is_over(self, stated: str) -> bool:
+        return stated.isdigit() and int(stated) > self.most
+
+    async def receive(self) -> Any:
+        message = await self._receive()
+        self._read += len(message.get("body", b""))
+        if self._read > self.most:
+            raise BodyTooLarge
+        return message
+
+
+class _Rates:
+    """A bucket of requests for each key, filled at a constant rate."""
+
+    def __init__(self, limits: Limits, now: Callable[[], float]) -> None:
+        self._per_second = limits.requests_per_minute / 60
+        self._burst, self._now = limits.burst, now
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, key: str, share: float) -> float:
+        """Take one request; return the seconds until there is room for it, 0: there was."""
+        now, rate = self._now(), self._per_second * share
+        left, since = self._buckets.pop(key, (float(self._burst), now))
+        left = min(self._burst, left + (now - since) * rate)
+        is_room = left >= 1
+        self._buckets[key] = (left - 1 if is_room else left, now)
+        if len(self._buckets) > _MOST_CLIENTS:
+            self._buckets.popitem(last=False)
+        return 0.0 if is_room else (1 - left) / rate
+
+
+def _header(scope: Any, name: bytes) -> str:
+    """Return a header that the request has once; empty: it has none, or several."""
+    found = [value for each, value in scope["headers"] if each == name]
+    return found[0].decode("latin-1").strip() if len(found) == 1 else ""
+
+
+def _name(host: str) -> str:
+    """Return the name in a ``Host``, without its port.
+
+    >>> _name("LocalHost:8000"), _name("[::1]:80"), _name("")
+    ('localhost', '[::1]', '')
+    """
+    if host.startswith("["):
+        return host.partition("]")[0].lower() + "]"
+    return host.partition(":")[0].lower()
+
+
+def _bearer(scope: Any) -> str:
+    scheme, _, token = _header(scope, b"authorization").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _with_headers(send: Any) -> Any:
+    async def sent(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            given = list(message.get("headers", ()))
+            known = {name.lower() for name, _ in given}
+            message["headers"] = [*given, *(each for each in _HEADERS if each[0] not in known)]
+        await send(message)
+
+    return sent
+
+
+async def _refuse(
+    send: Any,
+    status: int,
+    id: str,
+    message: str,
+    more: Iterable[tuple[bytes, bytes]] = (),
+) -> None:
+    body = json.dumps({"error": {"id": id, "message": message}}).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        *more,
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+__all__ = ["CONTENT_POLICY", "BodyTooLarge", "Guard", "Limits"]

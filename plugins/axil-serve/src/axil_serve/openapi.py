@@ -1,0 +1,173 @@
+"""The OpenAPI document of the routes below ``/v1``."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_ANY: Final[dict[str, Any]] = {}
+_TEXT: Final = {"type": "string"}
+_FIELDS: Final = {"type": "object", "additionalProperties": True}
+_STARTED: Final = {"type": "object", "properties": {"run_id": _TEXT}, "required": ["run_id"]}
+_NOTHING: Final = {"type": "object"}
+_RUN: Final = "/v1/runs/{run_id}"
+
+# path, method, what it does, right, fields of the body, required ones, status, answer
+_ROUTES: Final[
+    tuple[tuple[str, str, str, str, dict[str, Any], tuple[str, ...], int, dict[str, Any]], ...]
+] = (
+    ("/v1/me", "get", "The caller: its name and rights.", "", {}, (), 200, _FIELDS),
+    ("/v1/workflows", "get", "The workflows.", "look", {}, (), 200, _FIELDS),
+    (
+        "/v1/runs",
+        "get",
+        "The runs that the caller sees, the last one that changed first.",
+        "look",
+        {},
+        (),
+        200,
+        _FIELDS,
+    ),
+    (
+        "/v1/runs",
+        "post",
+        "Start a run. The header Idempotency-Key makes it the same run when it is sent again.",
+        "run",
+        {"workflow": _TEXT, "input": _ANY, "attributes": _FIELDS, "session": _TEXT},
+        ("workflow",),
+        201,
+        _STARTED,
+    ),
+    (_RUN, "get", "A run: status, nodes, questions, output.", "look", {}, (), 200, _FIELDS),
+    (f"{_RUN}/steps", "get", "The recorded steps of a run.", "look", {}, (), 200, _FIELDS),
+    (f"{_RUN}/plan", "get", "The graph of a run, by levels.", "look", {}, (), 200, _FIELDS),
+    (
+        f"{_RUN}/state",
+        "get",
+        "The state of a run after the step with the id `at`, and what was next.",
+        "look",
+        {},
+        (),
+        200,
+        _FIELDS,
+    ),
+    (
+        f"{_RUN}/events",
+        "get",
+        "The events of a run as server-sent events; Last-Event-ID resumes them.",
+        "look",
+        {},
+        (),
+        200,
+        _ANY,
+    ),
+    (
+        f"{_RUN}/answers",
+        "post",
+        "Answer open questions, by their ids.",
+        "answer",
+        {"answers": _FIELDS},
+        ("answers",),
+        202,
+        _NOTHING,
+    ),
+    (f"{_RUN}/cancel", "post", "End a run.", "run", {}, (), 202, _NOTHING),
+    (
+        f"{_RUN}/resume",
+        "post",
+        "Resume a run that was interrupted, failed, reached a limit or was cancelled.",
+        "run",
+        {},
+        (),
+        202,
+        _NOTHING,
+    ),
+    (
+        f"{_RUN}/fork",
+        "post",
+        "Start a run with the record of this one up to the step with the id `at`, perhaps edited.",
+        "run",
+        {"at": _TEXT, "input": _ANY, "state": _FIELDS, "output": _ANY},
+        (),
+        201,
+        _STARTED,
+    ),
+)
+_QUERIES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("/v1/runs", "get"): ("status", "session", "workflow", "limit", "offset"),
+    (f"{_RUN}/state", "get"): ("at",),
+    (f"{_RUN}/events", "get"): ("after", "live"),
+}
+
+
+def document() -> dict[str, Any]:
+    """Return the document.
+
+    >>> document()["paths"]["/v1/runs"]["post"]["responses"]["201"]["description"]
+    'done'
+    """
+    paths: dict[str, dict[str, Any]] = {}
+    for path, method, summary, right, fields, required, status, answer in _ROUTES:
+        is_stream = path.endswith("/events")
+        media = "text/event-stream" if is_stream else "application/json"
+        error = {
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+        }
+        operation: dict[str, Any] = {
+            "summary": summary,
+            "description": f"Needs the right `{right}`." if right else "",
+            "operationId": f"{method}_{path.strip('/').replace('/', '_').translate(_BRACES)}",
+            "parameters": [*_parameters(path, method)],
+            "responses": {
+                str(status): {"description": "done", "content": {media: {"schema": answer}}},
+                "default": {"description": "an error", **error},
+            },
+        }
+        if fields:
+            schema = {
+                "type": "object",
+                "properties": fields,
+                "required": list(required),
+                "additionalProperties": False,
+            }
+            body = {"required": True, "content": {"application/json": {"schema": schema}}}
+            operation["requestBody"] = body
+        paths.setdefault(path, {})[method] = operation
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "axil serve", "version": "1"},
+        "paths": paths,
+        "security": [{"token": []}],
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {
+                "Error": {
+                    "type": "object",
+                    "properties": {
+                        "error": {
+                            "type": "object",
+                            "properties": {"id": _TEXT, "message": _TEXT},
+                            "required": ["id", "message"],
+                        }
+                    },
+                    "required": ["error"],
+                }
+            },
+        },
+    }
+
+
+_BRACES: Final = str.maketrans({"{": "", "}": "", ".": "_"})
+
+
+def _parameters(path: str, method: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    if "{run_id}" in path:
+        found.append({"name": "run_id", "in": "path", "required": True, "schema": _TEXT})
+    for name in _QUERIES.get((path, method), ()):
+        found.append({"name": name, "in": "query", "required": False, "schema": _TEXT})
+    if path.endswith("/events"):
+        found.append({"name": "Last-Event-ID", "in": "header", "schema": _TEXT})
+    return found
+
+
+__all__ = ["document"]

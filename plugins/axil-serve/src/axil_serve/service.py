@@ -1,0 +1,396 @@
+"""``RunService``: the runs of a server, for every protocol that serves them.
+
+The journal holds the runs, an engine executes them, and this decides which caller may do what with
+which of them. A run that a caller does not see is answered as one that does not exist. The caller
+that started a run is recorded with it (``origin["serve"]["owner"]``), so a second server on the
+same journal decides alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from axil import MISSING, AxilError, Workflow
+from axil.driver import (
+    Edit,
+    Entry,
+    Journal,
+    LocalEngine,
+    RunInfo,
+    decode_value,
+    fork,
+    moment,
+)
+from axil.plugin import JournalError, did_you_mean, hook_manager, thaw
+from axil_serve.access import Caller
+from axil_serve.data import (
+    entry_key,
+    info_data,
+    origin_of,
+    place_of,
+    plain,
+    plan_data,
+    run_data,
+    step_data,
+)
+from axil_serve.errors import BadRequest, NotAllowed, NotFound
+from axil_serve.feed import Feed, Happened, HeardJournal
+
+OVER: Final = frozenset({"done", "failed", "cancelled", "limited"})
+"""Statuses with which a run has ended; it can be resumed unless it is done."""
+Reopen = Callable[[Mapping[str, Any]], Workflow]
+"""From the data that was kept with a run, its origin, to its workflow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamEvent:
+    """One event of a run, as a stream has it."""
+
+    kind: str
+    data: Any
+    id: str = ""
+    """Of a recorded step: where a stream is resumed behind it."""
+
+
+class RunService:
+    """Workflows and the runs of one journal, for callers with rights.
+
+    Its methods raise: NotFound (AX965): the caller does not see such a run; NotAllowed (AX962): the
+    token lacks the right; and what the engine and the journal raise.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        workflows: Mapping[str, Workflow] | None = None,
+        *,
+        origins: Mapping[str, Mapping[str, Any]] | None = None,
+        reopen: Reopen | None = None,
+        watch_only: bool = False,
+        poll_seconds: float = 1.0,
+        **options: Any,
+    ) -> None:
+        """Store the settings.
+
+        Args:
+            workflows: by the names under which they are started.
+            origins: by the same names, what is kept with their runs.
+            reopen: returns the workflow of a run that is of none of these; it may raise.
+            watch_only: no run is executed here, and nothing is written.
+            poll_seconds: how often the journal is read for what other processes do.
+            options: of ``LocalEngine``.
+        """
+        self.feed, self.watch_only, self.poll_seconds = Feed(), watch_only, poll_seconds
+        self.journal = HeardJournal(journal, self.feed)
+        self.workflows = {
+            name: self._heard(workflow) for name, workflow in (workflows or {}).items()
+        }
+        self._origins, self._reopen = origins or {}, reopen
+        self._found: dict[str, Workflow] = {}
+        self._owners: dict[str, dict[str, Any]] = {}  # the part of serve in the origin, by run
+        self.engine = LocalEngine(self.journal, self.workflows.values(), find=self._find, **options)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[RunService]:
+        """Within it runs are executed; those that an earlier server left open are recovered."""
+        if self.watch_only:
+            yield self
+            return
+        async with self.engine:
+            yield self
+
+    def _heard(self, workflow: Workflow) -> Workflow:
+        own = workflow.setting.hooks
+        plugins = [*(own.get_plugins() if own is not None else ()), self.feed]
+        return Workflow(workflow.spec, replace(workflow.setting, hooks=hook_manager(plugins)))
+
+    def _find(self, header: Mapping[str, Any]) -> Workflow:
+        origin = header.get("origin", {})
+        if self._reopen is None or "serve" not in origin:  # runs of others are left to them
+            message = "the run is of no workflow that is served here."
+            raise NotFound("AX965", message, "Resume it where it was begun.")
+        return self._heard(self._reopen(origin))
+
+    # ------------------------------------------------------------------------------- looking
+
+    def list(
+        self, caller: Caller, *, status: str = "", session: str = "", workflow: str = ""
+    ) -> Sequence[dict[str, Any]]:
+        """Return the runs that the caller sees, the last one that changed first."""
+        caller.check("look")
+        seen: list[dict[str, Any]] = []
+        for info in self._infos():
+            kept = self._kept(info.run_id)
+            data = info_data(info, str(kept.get("session", info.thread)))
+            data["workflow"] = str(kept.get("workflow", info.graph))
+            wanted = ((status, "status"), (session, "session"), (workflow, "workflow"))
+            if caller.sees(kept.get("owner")) and all(
+                not given or data[name] == given for given, name in wanted
+            ):
+                seen.append(data)
+        return seen
+
+    def look(self, caller: Caller, run_id: str) -> dict[str, Any]:
+        """Return a run: its status, outline, questions and output."""
+        info = self._seen(caller, run_id, "look")
+        kept = self._kept(run_id)
+        data = info_data(info, str(kept.get("session", info.thread)))
+        data["workflow"] = str(kept.get("workflow", info.graph))
+        return {**data, **run_data(self._entries(run_id), info.status)}
+
+    def steps(self, caller: Caller, run_id: str) -> list[dict[str, Any]]:
+        """Return the recorded steps of a run."""
+        self._seen(caller, run_id, "look")
+        return [step_data(entry, at) for at, entry in enumerate(self._entries(run_id), 1)]
+
+    def plan(self, caller: Caller, run_id: str) -> dict[str, Any] | None:
+        """Return the graph of a run as nested scopes; None: its workflow cannot be had here."""
+        self._seen(caller, run_id, "look")
+        workflow = self._workflow_of(run_id)
+        return None if workflow is None else plan_data(workflow.plan)
+
+    async def moment(self, caller: Caller, run_id: str, at: str) -> dict[str, Any] | None:
+        """Return the state of a run after a step, by its id; None: as ``plan``."""
+        self._seen(caller, run_id, "look")
+        workflow = self._workflow_of(run_id)
+        if workflow is None:
+            return None
+        entries = self._entries(run_id)
+        stood = await moment(workflow, entries, at=_place(entries, at))
+        return {"state": plain(thaw(stood.state)), "due": plain(list(stood.due))}
+
+    async def stream(
+        self, caller: Caller, run_id: str, *, after: str = "", live: bool = True
+    ) -> AsyncIterator[StreamEvent]:
+        """Yield the events of a run: recorded steps, and what is not recorded while it happens.
+
+        Ends when the run has ended. A stream whose reader is slow loses what is not recorded.
+
+        Args:
+            after: the id of the last step that is known; empty: all are yielded.
+            live: whether what is not recorded is yielded, too.
+        """
+        self._seen(caller, run_id, "look")
+        seen: set[str] = set()  # keys of entries
+        number, touched, is_first, is_stale = 0, 0.0, True, False
+        happened: Sequence[Happened] = ()
+        with self.feed.follow(run_id) as follower:
+            while True:
+                if not happened and (now := self._info(run_id).touched) != touched:
+                    touched, is_stale = now, True
+                if is_stale or follower.is_behind:
+                    is_stale = follower.is_behind = False
+                    entries = self._entries(run_id)
+                    if is_first and after:
+                        if (place := place_of(entries, after)) is None:
+                            yield StreamEvent(kind="reset", data={})
+                        seen.update(entry_key(entry) for entry in entries[: place or 0])
+                    is_first, number = False, len(entries)
+                    for at, entry in enumerate(entries, 1):
+                        if (key := entry_key(entry)) not in seen:
+                            seen.add(key)
+                            yield _step_event(entry, at)
+                    if _is_over(entries[-1]):
+                        return
+                happened = await follower.take(self.poll_seconds)
+                for each in happened:
+                    if each.entry is None:
+                        if live:
+                            yield StreamEvent(kind=each.kind, data=each.data)
+                    elif (key := entry_key(each.entry)) not in seen:
+                        seen.add(key)
+                        number += 1
+                        yield _step_event(each.entry, number)
+                        if _is_over(each.entry):
+                            return
+                if not happened:
+                    yield StreamEvent(kind="", data=None)  # nothing happened; the reader is there
+
+    # --------------------------------------------------------------------------------- doing
+
+    async def start(
+        self,
+        caller: Caller,
+        name: str,
+        input: Any = None,
+        *,
+        attributes: Mapping[str, Any] | None = None,
+        session: str = "",
+        key: str = "",
+    ) -> str:
+        """Store a new run and return its id.
+
+        Args:
+            session: the conversation that it continues; sessions of callers are apart.
+            key: the same key and the same input are the same run, begun once.
+        """
+        self._check_doing(caller, "run")
+        workflow = self.workflows.get(name)
+        if workflow is None:
+            hint = did_you_mean(name, list(self.workflows)) or "See the workflows that are served."
+            raise NotFound("AX965", f'there is no workflow "{name:.100}".', hint)
+        own = {"owner": caller.name, "workflow": name, "session": session}
+        run_id = (
+            hashlib.sha256(json.dumps([caller.name, name, key]).encode()).hexdigest()[:16]
+            if key
+            else secrets.token_hex(8)
+        )
+        return await self.engine.start(
+            workflow,
+            input,
+            attributes,
+            run_id=run_id,
+            thread=f"{caller.name}/{session}" if session else "",
+            origin={**self._origins.get(name, {}), "serve": own},
+        )
+
+    async def answer(self, caller: Caller, run_id: str, answers: Mapping[str, Any]) -> None:
+        """Answer open questions, by their ids, and resume the run."""
+        self._check_doing(caller, "answer")
+        self._seen(caller, run_id, "answer")
+        await self.engine.answer(run_id, answers)
+
+    async def cancel(self, caller: Caller, run_id: str) -> None:
+        """End a run; one that has ended is not changed."""
+        self._check_doing(caller, "run")
+        self._seen(caller, run_id, "run")
+        await self.engine.cancel(run_id, "cancelled by a caller")
+
+    async def resume(self, caller: Caller, run_id: str) -> None:
+        """Resume a run that was interrupted, failed, reached a limit or was cancelled."""
+        self._check_doing(caller, "run")
+        self._seen(caller, run_id, "run")
+        await self.engine.resume(run_id)
+
+    async def fork(
+        self,
+        caller: Caller,
+        run_id: str,
+        *,
+        at: str = "",
+        input: Any = MISSING,
+        state: Mapping[str, Any] | None = None,
+        output: Any = MISSING,
+    ) -> str:
+        """Start a new run with the record of another up to a step, perhaps edited.
+
+        Args:
+            at: the id of the step; empty: all of it, or with another input nothing of it.
+            input, state, output: see ``axil.driver.Edit``.
+        """
+        self._check_doing(caller, "run")
+        info = self._seen(caller, run_id, "run")
+        entries = self._entries(run_id)
+        workflow = self._workflow_of(run_id)
+        if workflow is None:
+            message = f'the workflow of the run "{run_id}" is not served here.'
+            raise NotFound("AX965", message, "Serve the workflow that it began with.")
+        kept = self._kept(run_id)
+        own = {"owner": caller.name, "workflow": kept.get("workflow", info.graph), "session": ""}
+        edit = Edit(
+            input=input,
+            state=state or {},
+            output=output,
+            origin={**origin_of(entries), "serve": own},
+        )
+        new_id = secrets.token_hex(8)
+        place = _place(entries, at) if at else None
+        await fork(self.journal, run_id, new_id, at=place, workflow=workflow, edit=edit)
+        await self.engine.resume(new_id)
+        return new_id
+
+    # ------------------------------------------------------------------------------- reading
+
+    def _check_doing(self, caller: Caller, right: Any) -> None:
+        caller.check(right)
+        if self.watch_only:
+            message = "this server only shows runs."
+            raise NotAllowed("AX962", message, "Serve the workflow: axil serve.")
+
+    def _infos(self) -> Sequence[RunInfo]:
+        return self.journal.runs() if self.watch_only else self.engine.list()
+
+    def _info(self, run_id: str) -> RunInfo:
+        for info in self._infos():
+            if info.run_id == run_id:
+                return info
+        raise _unknown(run_id)
+
+    def _seen(self, caller: Caller, run_id: str, right: Any) -> RunInfo:
+        """Return what is known of a run that the caller sees."""
+        caller.check(right)
+        info = self._info(run_id)
+        if not caller.sees(self._kept(run_id).get("owner")):
+            raise _unknown(run_id)
+        return info
+
+    def _entries(self, run_id: str) -> Sequence[Entry]:
+        entries = list(self.journal.entries(run_id))
+        if not entries:
+            raise _unknown(run_id)
+        return entries
+
+    def _kept(self, run_id: str) -> dict[str, Any]:
+        """Return what a server recorded of a run; empty: none started it."""
+        if run_id not in self._owners:
+            try:
+                kept: Any = origin_of(self._entries(run_id)).get("serve")
+            except (JournalError, NotFound):  # it is damaged, or forgotten: no caller owns it
+                return {}
+            self._owners[run_id] = cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
+        return self._owners[run_id]
+
+    def _workflow_of(self, run_id: str) -> Workflow | None:
+        header: Mapping[str, Any] = {}
+        for entry in self._entries(run_id):
+            if entry.kind == "run":
+                header = entry.data
+            elif entry.kind == "resumed" and "now" in entry.data:
+                header = {**header, **entry.data["now"]}
+        digest = str(header.get("digest", ""))
+        for workflow in self.workflows.values():
+            if workflow.plan.graph.digest == digest:
+                return workflow
+        if digest not in self._found:
+            if self._reopen is None:
+                return None
+            try:
+                found = self._reopen(decode_value(header.get("origin", {})))
+                found.plan  # noqa: B018  # it is compiled, or not had
+            except (AxilError, OSError, ImportError, LookupError):
+                return None
+            if found.plan.graph.digest != digest:
+                return None
+            self._found[digest] = found
+        return self._found[digest]
+
+
+def _is_over(last: Entry) -> bool:
+    return last.kind == "ended" and last.data.get("status") in OVER
+
+
+def _step_event(entry: Entry, number: int) -> StreamEvent:
+    step = step_data(entry, number)
+    return StreamEvent(kind="step", data=step, id=step["id"])
+
+
+def _place(entries: Sequence[Entry], id: str) -> int:
+    place = place_of(entries, id)
+    if place is None:
+        message = f'the run has no step "{id:.100}".'
+        raise BadRequest("AX966", message, "Give the id of a step of the run.")
+    return place
+
+
+def _unknown(run_id: str) -> NotFound:
+    message = f'there is no run "{run_id:.100}".'
+    return NotFound("AX965", message, "See the runs with GET /v1/runs.")
+
+
+__all__ = ["OVER", "Reopen", "RunService", "StreamEvent"]

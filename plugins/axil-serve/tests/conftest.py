@@ -1,0 +1,98 @@
+"""Workflows of a few small nodes, and servers of them in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from axil import Context, MemoryJournal, RootGraph, Workflow
+from axil_serve import Access, Caller, RunService, app_of
+from axil_serve.access import token_digest
+from axil_serve.chat import ChatCompletions
+
+ADA, BEN, EVE, ALL = "ada-" * 8, "ben-" * 8, "eve-" * 8, "all-" * 8
+
+
+def greeting() -> Workflow:
+    """A greeting in two steps, the second of which shows its words."""
+    graph = RootGraph("greeting")
+
+    def look_up(inputs: dict[str, Any]) -> dict[str, Any]:
+        return {"name": inputs["name"].title()}
+
+    def greet(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        for word in ("Hello ", inputs["name"]):
+            ctx.emit({"kind": "text", "text": word})
+        return {"text": f"Hello {inputs['name']}"}
+
+    graph.create_node(look_up, name="look_up")
+    graph.create_node(greet, name="greet")
+    graph.edge_from_entry("look_up", {"name": "whom"})
+    graph.create_edge("look_up", "greet", {"name": "whom"})
+    graph.edge_to_exit("greet", {"text": ""})
+    return graph.build()
+
+
+def refund() -> Workflow:
+    """A refund that a person has to approve."""
+    graph = RootGraph("refund")
+
+    async def decide(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        answer = await ctx.ask(f"Refund {inputs['amount']}?")
+        return {"decision": f"{inputs['amount']}: {answer}"}
+
+    graph.create_node(decide, name="decide")
+    graph.edge_from_entry("decide", {"amount": ""})
+    graph.edge_to_exit("decide", {"decision": ""})
+    return graph.build()
+
+
+def access() -> Access:
+    """Two callers with all rights, one that may only look, and one that sees all."""
+    return Access(
+        [
+            (token_digest(ADA, "ada"), Caller(name="ada")),
+            (token_digest(BEN, "ben"), Caller(name="ben")),
+            (token_digest(EVE, "eve"), Caller(name="eve", rights=frozenset(["look"]))),
+            (token_digest(ALL, "all"), Caller(name="all", sees_all=True)),
+        ]
+    )
+
+
+@contextmanager
+def served(journal: Any, **options: Any) -> Iterator[TestClient]:
+    """Serve the workflows; the client has the token of Ada."""
+    service = RunService(journal, {"greeting": greeting(), "refund": refund()}, poll_seconds=0.01)
+    app = app_of(service, access(), protocols={"openai": ChatCompletions()}, **options)
+    headers = {"authorization": f"Bearer {ADA}"}
+    with TestClient(app, base_url="http://127.0.0.1", headers=headers) as client:
+        yield client
+
+
+@pytest.fixture
+def journal() -> MemoryJournal:
+    return MemoryJournal()
+
+
+@pytest.fixture
+def client(journal: MemoryJournal) -> Iterator[TestClient]:
+    with served(journal) as client:
+        yield client
+
+
+def as_caller(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+def events_of(text: str) -> list[tuple[str, str, str]]:
+    """Return the events of a stream: kind, id, data."""
+    found: list[tuple[str, str, str]] = []
+    for block in text.split("\n\n"):
+        fields = dict(line.partition(": ")[::2] for line in block.splitlines() if line[0] != ":")
+        if "data" in fields:
+            found.append((fields.get("event", ""), fields.get("id", ""), fields["data"]))
+    return found

@@ -1,0 +1,205 @@
+"""Laws of the API: runs over HTTP, streams, questions, forks, and a second server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from axil import MemoryJournal
+from axil_serve import Caller, RunService
+
+from .conftest import ALL, BEN, as_caller, events_of, greeting, refund, served
+
+
+def started(client, **body):
+    answer = client.post("/v1/runs", json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["run_id"]
+
+
+def ended(client, run_id):
+    """Follow a run to its end; return it."""
+    client.get(f"/v1/runs/{run_id}/events")
+    return client.get(f"/v1/runs/{run_id}").json()
+
+
+def asked(client, run_id):
+    """Return a run when it asks."""
+    while not (run := client.get(f"/v1/runs/{run_id}").json())["questions"]:
+        assert run["status"] in ("queued", "running", "open", "paused"), run
+    return run
+
+
+def test_a_run_is_started_followed_and_looked_at(client):
+    run_id = started(client, workflow="greeting", input={"name": "ada"})
+    run = ended(client, run_id)
+    assert (run["status"], run["output"]) == ("done", {"text": "Hello Ada"})
+    assert [node["path"] for node in run["nodes"]] == [["look_up"], ["greet"]]
+    [listed] = client.get("/v1/runs?status=done").json()["runs"]
+    assert listed["run_id"] == run_id
+    assert listed["workflow"] == "greeting"
+    assert client.get("/v1/runs?status=failed").json()["runs"] == []
+
+
+def test_a_stream_is_resumed_behind_the_last_event_from_the_journal(client):
+    run_id = started(client, workflow="greeting", input={"name": "ada"})
+    ended(client, run_id)
+    path = f"/v1/runs/{run_id}/events"
+    whole = [each for each in events_of(client.get(path).text) if each[0] == "step"]
+    kinds = [json.loads(data)["kind"] for _, _, data in whole]
+    assert kinds[0] == "run"
+    assert kinds[-1] == "ended"
+    behind = client.get(path, headers={"last-event-id": whole[1][1]}).text
+    assert [each for each in events_of(behind) if each[0] == "step"] == whole[2:]
+    lost = events_of(client.get(path, headers={"last-event-id": "7-gone"}).text)
+    assert lost[0][0] == "reset"
+    assert lost[1:-1] == whole
+
+
+def test_an_answer_resumes_a_run_that_asks(client):
+    run_id = started(client, workflow="refund", input={"amount": 5})
+    [question] = asked(client, run_id)["questions"]
+    assert question["text"] == "Refund 5?"
+    wrong = client.post(f"/v1/runs/{run_id}/answers", json={"answers": {"other": "yes"}})
+    assert (wrong.status_code, wrong.json()["error"]["id"]) == (409, "AX541")
+    right = client.post(f"/v1/runs/{run_id}/answers", json={"answers": {question["id"]: "yes"}})
+    assert right.status_code == 202
+    assert ended(client, run_id)["output"] == {"decision": "5: yes"}
+
+
+def test_a_cancelled_run_is_resumed(client):
+    run_id = started(client, workflow="refund", input={"amount": 5})
+    asked(client, run_id)
+    assert client.post(f"/v1/runs/{run_id}/cancel").status_code == 202
+    assert ended(client, run_id)["status"] == "cancelled"
+    assert client.post(f"/v1/runs/{run_id}/resume").status_code == 202
+    assert asked(client, run_id)["status"] in ("paused", "running")
+
+
+def test_a_fork_continues_from_a_step_with_an_edited_output(client):
+    run_id = started(client, workflow="greeting", input={"name": "ada"})
+    ended(client, run_id)
+    steps = client.get(f"/v1/runs/{run_id}/steps").json()["steps"]
+    [done] = [step for step in steps if step["kind"] == "done" and step["node"] == "look_up"]
+    body = {"at": done["id"], "output": {"name": "Grace"}}
+    forked = client.post(f"/v1/runs/{run_id}/fork", json=body).json()["run_id"]
+    run = ended(client, forked)
+    assert (run["output"], run["forked_from"]) == ({"text": "Hello Grace"}, run_id)
+    moment = client.get(f"/v1/runs/{run_id}/state", params={"at": done["id"]}).json()["moment"]
+    assert [due["activation"] for due in moment["due"]] == ["greet"]
+
+
+def test_the_same_key_starts_one_run_for_each_caller(client):
+    body = {"workflow": "greeting", "input": {"name": "ada"}}
+    runs = [
+        client.post("/v1/runs", json=body, headers={"idempotency-key": "k", **more}).json()
+        for more in ({}, {}, as_caller(BEN))
+    ]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_sessions_of_callers_are_apart(client, journal):
+    for headers in ({}, as_caller(BEN)):
+        body = {"workflow": "greeting", "input": {"name": "x"}, "session": "s"}
+        run_id = client.post("/v1/runs", json=body, headers=headers).json()["run_id"]
+        client.get(f"/v1/runs/{run_id}/events", headers=headers)
+    assert len(journal.thread("ada/s")) == len(journal.thread("ben/s")) == 1
+    assert [run["session"] for run in client.get("/v1/runs?session=s").json()["runs"]] == ["s"]
+
+
+def test_the_plan_has_levels_and_edges(client):
+    run_id = started(client, workflow="greeting", input={"name": "ada"})
+    plan = client.get(f"/v1/runs/{run_id}/plan").json()["plan"]
+    assert [(node["name"], node["level"]) for node in plan["nodes"]] == [
+        ("look_up", 0),
+        ("greet", 1),
+    ]
+    assert [edge["name"] for edge in plan["edges"]][1:2] == ["look_up->greet"]
+
+
+def test_wrong_requests_say_what_is_wrong(client):
+    cases = [
+        ({"workflow": "nothing"}, 404, "AX965"),
+        ({"workflow": "greeting", "input": 5}, 422, "AX120"),
+        ({"workflow": "greeting", "other": 5}, 400, "AX966"),
+        ({"workflow": 5}, 400, "AX966"),
+    ]
+    for body, status, id in cases:
+        answer = client.post("/v1/runs", json=body)
+        assert (answer.status_code, answer.json()["error"]["id"]) == (status, id), body
+    form = client.post("/v1/runs", content="{}", headers={"content-type": "text/plain"})
+    assert form.status_code == 400
+    assert client.get("/v1/runs/none/state?at=1-a").status_code == 404
+
+
+def test_the_document_names_every_route_of_the_api(client):
+    paths = client.get("/v1/openapi.json").json()["paths"]
+    described = {(path, method.upper()) for path, each in paths.items() for method in each}
+    inner = client.app._app  # behind the guard
+    served_routes = {
+        (route.path, method)
+        for route in inner.routes
+        if route.path.startswith("/v1/")
+        and route.path not in ("/v1/models", "/v1/openapi.json")
+        and "chat" not in route.path
+        for method in route.methods - {"HEAD"}
+    }
+    assert described == served_routes
+
+
+def test_a_second_server_on_the_journal_takes_over():
+    journal = MemoryJournal()
+    with served(journal) as first:
+        run_id = started(first, workflow="refund", input={"amount": 7})
+        [question] = asked(first, run_id)["questions"]
+    with served(journal) as second:
+        assert second.get(f"/v1/runs/{run_id}", headers=as_caller(BEN)).status_code == 404
+        answers = {"answers": {question["id"]: "no"}}
+        assert second.post(f"/v1/runs/{run_id}/answers", json=answers).status_code == 202
+        assert ended(second, run_id)["output"] == {"decision": "7: no"}
+
+
+def test_what_is_not_recorded_is_streamed_while_it_happens():
+    async def followed():
+        service = RunService(MemoryJournal(), {"greeting": greeting()}, loaded=0)
+        ada, said = Caller(name="ada"), []
+        async with service.running():
+            run_id = await service.start(ada, "greeting", {"name": "ada"})
+            async for event in service.stream(ada, run_id):
+                if event.kind == "step" and event.data["kind"] == "run":
+                    service.engine.max_loaded = 1  # the run begins when it is followed
+                    await service.resume(ada, run_id)
+                said.append(event.data["chunk"]["text"] if event.kind == "chunk" else event.kind)
+        return said
+
+    said = asyncio.run(followed())
+    assert [each for each in said if each in ("Hello ", "Ada")] == ["Hello ", "Ada"]
+    assert said[-1] == "step"
+
+
+def test_runs_of_another_process_are_followed_by_reading_the_journal():
+    async def followed():
+        journal = MemoryJournal()
+        ada = Caller(name="ada")
+        one = RunService(journal, {"refund": refund()})
+        other = RunService(journal, watch_only=True, poll_seconds=0.001)
+        async with one.running():
+            run_id = await one.start(ada, "refund", {"amount": 1})
+            kinds = []
+            async for event in other.stream(ada, run_id):
+                if event.kind == "step":
+                    kinds.append(event.data["kind"])
+                    if event.data["kind"] == "asked":
+                        await one.answer(ada, run_id, {event.data["question"]["id"]: "yes"})
+        return kinds
+
+    kinds = asyncio.run(followed())
+    assert "answer" in kinds
+    assert kinds[-1] == "ended"
+
+
+def test_a_caller_that_sees_all_sees_runs_that_no_server_started(client, journal):
+    greeting().invoke({"name": "x"}, journal=journal, run_id="mine")
+    assert client.get("/v1/runs").json()["runs"] == []
+    seen = client.get("/v1/runs", headers=as_caller(ALL)).json()["runs"]
+    assert [run["run_id"] for run in seen] == ["mine"]

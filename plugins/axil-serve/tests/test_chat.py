@@ -1,0 +1,69 @@
+"""Laws of Chat Completions, held with OpenAI's own client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import openai
+import pytest
+
+from .conftest import ADA, BEN
+
+
+def client_of(client: Any, token: str = ADA) -> openai.OpenAI:
+    return openai.OpenAI(
+        base_url="http://127.0.0.1/v1", api_key=token, http_client=client, max_retries=0
+    )
+
+
+def says(text: str) -> list[Any]:
+    return [{"role": "user", "content": text}]
+
+
+def test_models_are_workflows(client):
+    assert [model.id for model in client_of(client).models.list()] == ["greeting", "refund"]
+
+
+def test_a_completion_is_a_run(client):
+    chat = client_of(client).chat.completions
+    done = chat.create(model="greeting", messages=says("x"), extra_body={"input": {"name": "ada"}})
+    assert done.choices[0].message.content == "Hello Ada"
+    assert client.get(f"/v1/runs/{done.id}").json()["status"] == "done"
+
+
+def test_words_are_streamed_and_the_whole_is_the_output(client):
+    chunks = list(
+        client_of(client).chat.completions.create(
+            model="greeting",
+            messages=says("x"),
+            extra_body={"input": {"name": "ada"}},
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+    )
+    said = [c.choices[0].delta.content for c in chunks if c.choices and c.choices[0].delta.content]
+    assert "".join(said) == "Hello Ada"
+    assert chunks[-2].choices[0].finish_reason == "stop"
+    assert chunks[-1].usage is not None
+
+
+def test_a_question_is_the_completion_and_the_next_message_its_answer(client):
+    chat = client_of(client).chat.completions
+    asked = chat.create(model="refund", messages=says("x"), extra_body={"input": {"amount": 3}})
+    assert asked.choices[0].message.content == "Refund 3?"
+    metadata = {"run_id": asked.id}
+    with pytest.raises(openai.NotFoundError):
+        client_of(client, BEN).chat.completions.create(
+            model="refund", messages=says("yes"), metadata=metadata
+        )
+    answered = chat.create(model="refund", messages=says("yes"), metadata=metadata)
+    assert (answered.id, answered.choices[0].message.content) == (asked.id, "3: yes")
+
+
+def test_errors_are_those_of_the_protocol(client):
+    with pytest.raises(openai.NotFoundError, match="there is no workflow"):
+        client_of(client).chat.completions.create(model="none", messages=says("x"))
+    with pytest.raises(openai.BadRequestError, match="messages"):
+        client_of(client).chat.completions.create(model="greeting", messages=[])
+    with pytest.raises(openai.AuthenticationError):
+        client_of(client, "wrong").models.list()

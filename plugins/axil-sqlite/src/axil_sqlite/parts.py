@@ -1,0 +1,203 @@
+"""Long bodies in parts: text that several entries share is stored once.
+
+Theory of operation
+-------------------
+An agent that remembers its conversation writes the whole of it at every turn. Stored whole, n turns
+cost n² bytes. So a body longer than ``LONG`` is cut into *parts*; a part has the digest of its
+contents as its name, and one that is there already is not written again. Cuts follow from the text
+near them, not from positions: where a list has grown at its end, or lost items at its beginning,
+nearly all parts are those of the turn before. The names of a body's parts are a list that grows,
+too; it is cut in the same way, into *lists*, until what is left is short enough to stand in the
+row. A turn then costs what it adds, a part, and a list for each level.
+
+A part counts the rows and lists that name it; triggers of the database keep count, and delete a
+part that nothing names. So what is superseded, cut off or forgotten is given back at once, in the
+transaction that deletes it, whichever way it is deleted.
+
+Invariant: where a list is stored, so are all parts that it names. Therefore a list that is there
+needs no look at its parts, and a turn asks for few names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from zlib import crc32
+
+LONG: Final = 8_192
+"""Bytes above which a body is stored in parts."""
+
+_PART: Final = 1_024
+"""Bytes of a part, on average."""
+_TEXT, _LONGEST = 4_096, 16_384
+"""Bytes of a text, and of several, from which on they are cut wherever that is."""
+_LIST: Final = 32
+"""Names in a list, on average."""
+_SEAM: Final = b'","'
+"""Where bodies may be cut: between two texts of a JSON list or object."""
+
+TABLES = """
+create table sealing (id integer primary key check (id = 1), proof blob not null);
+create table parts (
+    id integer primary key,
+    name text not null unique,
+    uses integer not null default 0,
+    kind text not null,
+    body blob not null
+);
+create trigger parts_of_new_entry after insert on entries when substr(new.body, 1, 1) = '#' begin
+    update parts set uses = uses + 1
+    where name in (select value from json_each(substr(new.body, 2)));
+end;
+create trigger parts_of_gone_entry after delete on entries when substr(old.body, 1, 1) = '#' begin
+    update parts set uses = uses - 1
+    where name in (select value from json_each(substr(old.body, 2)));
+end;
+create trigger parts_of_new_list after insert on parts when new.kind = 'list' begin
+    update parts set uses = uses + 1 where name in (select value from json_each(new.body));
+end;
+create trigger parts_of_gone_list after delete on parts when old.kind = 'list' begin
+    update parts set uses = uses - 1 where name in (select value from json_each(old.body));
+end;
+create trigger parts_not_named after update of uses on parts when new.uses = 0 begin
+    delete from parts where id = new.id;
+end;
+"""
+
+
+Seal = Callable[[bytes, bytes], bytes]
+"""``seal`` and ``open`` of a cipher: a text and what it belongs to → the text, sealed or opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A body that was cut: what stands in its row, and what that names."""
+
+    names: Sequence[str]
+    """In the row."""
+    made: dict[str, bytes | list[str]] = field(default_factory=dict[str, bytes | list[str]])
+    """Contents of parts, and names in lists, by name."""
+
+
+def plain_digest(raw: bytes) -> bytes:
+    """Return the digest of a text that is not sealed."""
+    return hashlib.blake2b(raw, digest_size=24).digest()
+
+
+def cut(raw: bytes, digest: Callable[[bytes], bytes] = plain_digest) -> Pieces:
+    """Cut a body into parts, and the list of their names into lists."""
+    made: dict[str, bytes | list[str]] = {}
+    names: list[str] = []
+    for part in _cuts(raw):
+        names.append(name := digest(b"part" + part).hex())
+        made[name] = part
+    while len(names) > 2 * _LIST:
+        lists = list(_groups(names))
+        if len(lists) == len(names):  # no digest of this level says where to cut
+            break
+        names = []
+        for several in lists:
+            names.append(name := digest(b"list" + "".join(several).encode()).hex())
+            made[name] = several
+    return Pieces(names, made)
+
+
+def _cuts(raw: bytes) -> Iterator[bytes]:
+    """Yield the parts of ``raw``: a cut is behind a text whose checksum is small for its size, so
+    that parts have ``_PART`` bytes on average, however short the texts are.
+    """
+    start = end = 0
+    for text in raw.split(_SEAM):
+        if len(text) > _TEXT:
+            if start < end:
+                yield raw[start:end]
+            start, end = end, min(end + len(text) + len(_SEAM), len(raw))
+            yield from (raw[at : min(at + _TEXT, end)] for at in range(start, end, _TEXT))
+            start = end
+            continue
+        end += len(text) + len(_SEAM)
+        if crc32(text) % _PART <= len(text) or end - start > _LONGEST:
+            yield raw[start:end]
+            start = end
+    if start < len(raw):
+        yield raw[start:]
+
+
+def _groups(names: Sequence[str]) -> Iterator[list[str]]:
+    several: list[str] = []
+    for name in names:
+        several.append(name)
+        if int(name[:8], 16) % _LIST == 0 or len(several) == 8 * _LIST:
+            yield several
+            several = []
+    if several:
+        yield several
+
+
+def put(connection: sqlite3.Connection, pieces: Pieces, seal: Seal | None = None) -> str:
+    """Store the pieces that are not there; return what stands for the body in its row."""
+
+    def store(names: Sequence[str]) -> None:
+        asked = "select name from parts where name in (select value from json_each(?))"
+        there = {name for (name,) in connection.execute(asked, (json.dumps(names),))}
+        for name in names:
+            if name not in there:
+                there.add(name)
+                connection.execute(_INSERT, (name, *row(name, pieces.made[name])))
+
+    def row(name: str, piece: bytes | list[str]) -> tuple[str, bytes | str]:
+        if isinstance(piece, list):
+            store(piece)
+            return "list", json.dumps(piece)
+        return ("part", piece) if seal is None else ("sealed", seal(piece, name.encode()))
+
+    store(pieces.names)
+    return f"#{json.dumps(pieces.names)}"
+
+
+_INSERT = "insert into parts (name, kind, body) values (?, ?, ?)"
+
+
+def get(
+    connection: sqlite3.Connection,
+    body: str,
+    fault: Callable[[str], Exception],
+    unseal: Seal | None = None,
+) -> bytes:
+    """Return the body that ``put`` stored.
+
+    Args:
+        fault: makes the error of what is damaged, from how it is damaged.
+    """
+    names, found = [body], {body: ("list", body[1:].encode())}
+    while any(kind == "list" for kind, _ in found.values()):
+        try:
+            names = [
+                inner
+                for name in names
+                for inner in (json.loads(found[name][1]) if found[name][0] == "list" else [name])
+            ]
+        except ValueError:
+            raise fault("a list of its parts is not what was stored") from None
+        found = _found(connection, names)
+        if missing := [name for name in names if name not in found]:
+            raise fault(f"its part {missing[0]} is gone")
+    opened: dict[str, bytes] = {}
+    for name, (kind, piece) in found.items():
+        if kind == "sealed":
+            if unseal is None:
+                raise fault("its parts are encrypted")
+            piece = unseal(piece, name.encode())
+        opened[name] = piece
+    return b"".join(opened[name] for name in names)
+
+
+def _found(connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, tuple[str, bytes]]:
+    """Return those of the parts that are there: of which kind each is, and what it holds."""
+    asked = "select name, kind, body from parts where name in (select value from json_each(?))"
+    rows = connection.execute(asked, (json.dumps(list(dict.fromkeys(names))),))
+    return {name: (kind, piece) for name, kind, piece in rows}

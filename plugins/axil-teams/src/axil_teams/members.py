@@ -1,0 +1,87 @@
+"""Members of teams: any node, given by what a file says of it, or as an object of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from axil import Graph, NodeSpec, Use
+from axil.plugin import CompileOptions, LoadOptions, format_names, inline_spec
+from axil_agent import Agent
+from axil_teams.errors import TeamError
+from axil_teams.handoff import Handoff
+
+_AGENTS = ("agent", "dynamic_agent")
+
+
+def nodes_of(
+    members: Mapping[str, Any],
+    team: str,
+    setting: CompileOptions,
+    handoffs: Mapping[str, Sequence[str]],
+) -> tuple[NodeSpec, ...]:
+    """Return a node for each member, in their order; with a tool for each member that it may hand
+    over to, if it is an agent.
+
+    Raises: TeamError (AX670): there is none; SpecError: one is no node.
+    """
+    if not members:
+        raise TeamError("AX670", f'the team "{team}" has no members.', "Name at least one.")
+    written: dict[str, Any] = {n: each for n, each in members.items() if isinstance(each, Mapping)}
+    nodes = {node.id: node for node in _written(written, setting)} if written else {}
+    made = Graph()
+    for name, each in members.items():
+        if name not in written:
+            made.create_node(_instructed(each, handoffs.get(name, ())), name=name)
+    nodes |= {node.id: node for node in made.to_spec().nodes}
+    return tuple(_handing(nodes[name], handoffs.get(name, ())) for name in members)
+
+
+def _written(members: Mapping[str, Any], setting: CompileOptions) -> Sequence[NodeSpec]:
+    """Return the nodes of a file."""
+    extras = setting.extras
+    outer = (
+        dict(extras) if extras else {"folder": setting.folder or ".", "trail": setting.including}
+    )
+    reading = LoadOptions(
+        environment=setting.environment,
+        allow_code=setting.allow_code,
+        grants=setting.grants,
+        registry=setting.registry,
+    )
+    nodes = [{**each, "id": name} for name, each in members.items()]
+    return inline_spec(
+        {"nodes": nodes, "start": list(members), "end": list(members)}, outer, reading=reading
+    ).nodes
+
+
+def _handing(node: NodeSpec, targets: Sequence[str]) -> NodeSpec:
+    """Return an agent of a file with its tools for handing over."""
+    if node.use is None or node.use.type not in _AGENTS or not targets:
+        return node
+    own: Any = node.use.config.get("tools") or ()
+    tools = [*own, *({"type": "handoff", "config": {"to": target}} for target in targets)]
+    use = Use(type=node.use.type, config={**node.use.config, "tools": tools}, place=node.use.place)
+    return replace(node, use=use)
+
+
+def _instructed(member: Any, targets: Sequence[str]) -> Any:
+    """Return a member of Python; an agent has its tools for handing over, once."""
+    if isinstance(member, Agent):
+        known = {each.to for each in member.tools if isinstance(each, Handoff)}
+        for target in targets:
+            if target not in known:
+                member.add_tool(Handoff(Handoff.Config(to=target)))
+    return member
+
+
+def one_of(given: str, members: Mapping[str, Any], what: str) -> str:
+    """Return the name of a member; without one, the first.
+
+    Raises: TeamError (AX670): there is none of that name.
+    """
+    if given and given not in members:
+        hint = f"The members are {format_names(list(members))}."
+        raise TeamError("AX670", f'{what} is "{given}", which is no member.', hint)
+    return given or next(iter(members), "")

@@ -1,0 +1,224 @@
+"""Teams whose members each speak once: edges say who hears whom, and there are no rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from axil import EdgeSpec, GraphSpec, NodeSpec, Use
+from axil.plugin import ENTRY, EXIT, CompileOptions, SubgraphSpec, as_messages
+from axil_teams.errors import TeamError
+from axil_teams.members import nodes_of
+from axil_teams.settings import Settings, literal, member, members
+from axil_teams.transcript import entry, named
+
+
+class _Named:
+    """An edge that says whose words it carries."""
+
+    def __init__(self, member: str) -> None:
+        self.member, self.__name__ = member, "by name"
+
+    def __call__(self, payload: Any) -> Any:
+        said = [named(entry(self.member, each["content"])) for each in as_messages(payload)]
+        return said[0] if isinstance(payload, dict) and len(said) == 1 else said
+
+
+def pipeline(
+    node: str,
+    setting: CompileOptions,
+    team: Mapping[str, Any],
+    edges: Sequence[tuple[str, str]],
+    *,
+    end: str = "",
+    has_names: bool = False,
+) -> SubgraphSpec:
+    """Return members and the edges between them as a node's graph.
+
+    Args:
+        end: the member whose words are the answer; empty: those of all that lead to the exit.
+        has_names: whether what members hear of each other begins with the speaker's name.
+    """
+    spec = GraphSpec(
+        id=node,
+        nodes=nodes_of(team, node, setting, {}),
+        edges=tuple(
+            EdgeSpec(
+                source=source,
+                target=target,
+                process=_Named(source)
+                if has_names and EXIT not in (target,) and source != ENTRY
+                else None,
+            )
+            for source, target in edges
+        ),
+        payload="messages",
+        end=(end,) if end else (),
+        cycles="forbid",
+    )
+    return SubgraphSpec(spec=spec)
+
+
+class Horizontal:
+    """``horizontal``: members in a line; each is sent what the one before it said."""
+
+    examples = ({"members": {"draft": literal("A draft."), "edit": literal("The text.")}},)
+
+    class Config(Settings, frozen=True):
+        """The line."""
+
+        members: dict[str, Any] = members("The members in their order", min_length=1)
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
+        """Return the line."""
+        names = list(self.config.members)
+        edges = zip([ENTRY, *names], [*names, EXIT], strict=True)
+        return pipeline(node, setting, self.config.members, list(edges), end=names[-1])
+
+
+class Vertical:
+    """``vertical``: members side by side on one task; an aggregator puts together what they say."""
+
+    examples = (
+        {"members": {"a": literal("One."), "b": literal("Two.")}, "aggregator": literal("Both.")},
+    )
+
+    class Config(Settings, frozen=True):
+        """The members."""
+
+        members: dict[str, Any] = members("Those that work side by side", min_length=1)
+        aggregator: Any = member("The one that puts it together; none: all they say", default=None)
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
+        """Return the members side by side."""
+        config, names = self.config, list(self.config.members)
+        if config.aggregator is None:
+            edges = [edge for name in names for edge in ((ENTRY, name), (name, EXIT))]
+            return pipeline(node, setting, config.members, edges)
+        team = {**config.members, "aggregator": config.aggregator}
+        edges = [edge for n in names for edge in ((ENTRY, n), (n, "aggregator"))]
+        edges = [(ENTRY, "aggregator"), *edges, ("aggregator", EXIT)]
+        return pipeline(node, setting, team, edges, end="aggregator", has_names=True)
+
+
+class AdjacencyMatrix:
+    """``adjacency_matrix``: members, and a table that says whose words reach whom."""
+
+    examples = (
+        {
+            "members": {"a": literal("One."), "b": literal("Two.")},
+            "matrix": [[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]],
+        },
+    )
+
+    class Config(Settings, frozen=True):
+        """The members and the table."""
+
+        members: dict[str, Any] = members("The members in the order of the table", min_length=1)
+        matrix: list[list[int]] = Field(
+            description="A row and a column for the entry, for each member, and for the exit: "
+            "1 where an edge leads from the row to the column."
+        )
+
+        @field_validator("matrix")
+        @classmethod
+        def _is_square(cls, rows: list[list[int]]) -> list[list[int]]:
+            if any(len(row) != len(rows) for row in rows):
+                raise ValueError("AX672 expected as many columns as rows.")
+            return rows
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
+        """Return the graph of the table. Raises: TeamError (AX672): it has another size."""
+        ends, rows = [ENTRY, *self.config.members, EXIT], self.config.matrix
+        if len(rows) != len(ends):
+            raise TeamError(
+                "AX672",
+                f'the matrix of "{node}" has {len(rows)} rows, expected {len(ends)}.',
+                "Give one for the entry, one for each member, and one for the exit.",
+            )
+        edges = [
+            (source, target)
+            for source, row in zip(ends, rows, strict=True)
+            for target, cell in zip(ends, row, strict=True)
+            if cell
+        ]
+        return pipeline(node, setting, self.config.members, edges, has_names=True)
+
+
+class Brainstorming:
+    """``brainstorming``: members speak in turn, each hears all before it; then the solver."""
+
+    examples = (
+        {"members": {"a": literal("One."), "b": literal("Two.")}, "solver": literal("Both.")},
+    )
+
+    class Config(Settings, frozen=True):
+        """The members and the solver."""
+
+        members: dict[str, Any] = members("Those that give ideas, in their order", min_length=1)
+        solver: Any = member("The one that makes an answer of them")
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
+        """Return the line, in which each is connected with all before it."""
+        team = {**self.config.members, "solver": self.config.solver}
+        return pipeline(
+            node, setting, team, list(_all_before(list(team))), end="solver", has_names=True
+        )
+
+
+def _all_before(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for at, name in enumerate(names):
+        yield ENTRY, name
+        yield from ((before, name) for before in names[:at])
+    yield names[-1], EXIT
+
+
+class MapReduce:
+    """``map_reduce``: one firing of the mapper for each document, then the reducer on all it said.
+
+    A document is a message, or a part of one as ``split`` says.
+    """
+
+    examples = ({"mapper": {"type": "passthrough"}, "reducer": literal("All of it.")},)
+
+    class Config(Settings, frozen=True):
+        """The mapper, the reducer, and what a document is."""
+
+        mapper: Any = member("What runs for each document")
+        reducer: Any = member("What makes one answer of what the mapper said")
+        split: dict[str, Any] | None = Field(
+            default=None, description="What a document is, as for map: {type: regex, …}."
+        )
+        max_parallel: int = Field(default=10, ge=1, description="Documents at work at a time.")
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
+        """Return the mapper, as often as there are documents, and the reducer."""
+        config = self.config
+        team = {"mapper": config.mapper, "reducer": config.reducer}
+        edges = [(ENTRY, "mapper"), ("mapper", "reducer"), ("reducer", EXIT)]
+        whole = pipeline(node, setting, team, edges, end="reducer")
+        given: dict[str, Any] = {"max_parallel": config.max_parallel}
+        if config.split is not None:
+            given["split"] = config.split
+        mapper, reducer = whole.spec.nodes
+        wrapped = replace(mapper, wrappers=(Use(type="map", config=given), *mapper.wrappers))
+        nodes: tuple[NodeSpec, ...] = (wrapped, reducer)
+        return replace(whole, spec=replace(whole.spec, nodes=nodes))

@@ -1,0 +1,59 @@
+"""Settings that teams have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from axil.plugin import refers_to
+from axil_teams.transcript import Gives, Hears
+
+
+def member(about: str, **more: Any) -> Any:
+    """Return the field of one member: a node."""
+    return Field(
+        description=f"{about}: a node {{type, config}}, or an object of Python.",
+        json_schema_extra=refers_to("graph"),
+        **more,
+    )
+
+
+def members(about: str, **more: Any) -> Any:
+    """Return the field of several members, by name."""
+    return Field(
+        description=f"{about}, by name: nodes {{type, config}}, or objects of Python.",
+        json_schema_extra=refers_to("graph", path="/*"),
+        **more,
+    )
+
+
+def literal(text: str) -> dict[str, Any]:
+    """Return a member for the examples of the kit, which says one thing."""
+    return {"type": "literal", "config": {"content": text}}
+
+
+class Settings(BaseModel, extra="forbid", frozen=True):
+    """The rules of all settings: they are strict."""
+
+
+class Talk(Settings, frozen=True):
+    """The settings of teams that talk."""
+
+    hears: Hears = Field(
+        default="all",
+        description="What a member is sent: all that was said; new: since its last turn; "
+        "last: the last turn.",
+    )
+    gives: Gives = Field(default="answer", description="What leaves: the answer or the transcript.")
+
+
+class Stopped(Talk, frozen=True):
+    """The settings of teams that a phrase may end."""
+
+    stop: str | Callable[[str], bool] | None = Field(
+        default=None,
+        description="A phrase that ends it; in Python also a function of what was said last.",
+        json_schema_extra={"type": "string"},
+    )

@@ -1,0 +1,123 @@
+"""The law about settings of a stranger's file finds what components do without leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+from axil_testing.kit.confined import variants
+
+COMPONENTS = """
+import importlib, os, subprocess
+from pydantic import BaseModel, Field
+from axil.plugin import Secret, current_grants, reads_path
+
+class One(BaseModel, extra="forbid"):
+    given: str = "x"
+
+class Declared(BaseModel, extra="forbid"):
+    given: str = Field("x", json_schema_extra=reads_path())
+    key: Secret | None = None
+
+class Component:
+    Config = One
+    def __init__(self, config):
+        self.config = config
+
+class Reads(Component):
+    def get_blocks(self, query):
+        return open(self.config.given).read()
+
+class Writes(Component):
+    async def provision(self):
+        os.makedirs(self.config.given + "-made")
+
+class Starts(Component):
+    def __init__(self, config):
+        subprocess.run([config.given])
+
+class Imports(Component):
+    def __init__(self, config):
+        importlib.import_module(config.given.partition(":")[0])
+
+class Expands(Component):
+    def __init__(self, config):
+        os.path.expandvars(config.given)
+
+class Connects(Component):
+    def __init__(self, config):
+        import socket
+        socket.getaddrinfo("example.org", 80)
+
+class Fine(Component):
+    Config = Declared
+    def get_blocks(self, query):
+        return [open(self.config.given).read(), self.config.key.resolve()]
+"""
+TRIED = """
+import json, os, sys
+from pathlib import Path
+from axil.plugin import Policy, Registry
+from axil_testing.kit.confined import faults
+
+class Dist:
+    name, version, requires, metadata = "acme-bad", "1.0", (), None
+
+def entry(given):
+    class Entry:
+        group, name, value, dist = "axil.context", given.lower(), f"acme_bad:{given}", Dist()
+    return Entry()
+
+names = ["Reads", "Writes", "Starts", "Imports", "Expands", "Connects", "Fine"]
+found = faults(["acme-bad"], Path(sys.argv[1]), Registry(Policy(), map(entry, names)))
+print(json.dumps(found), flush=True)
+os._exit(0)
+"""
+
+
+def test_what_a_component_does_without_leave_is_found_and_prevented(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/acme_bad.py").write_text(COMPONENTS)
+    (tmp_path / "root").mkdir()
+    path = os.pathsep.join([str(tmp_path / "parts"), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-c", TRIED, str(tmp_path / "root")],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    root = os.path.realpath(tmp_path / "root")
+    assert f"reads {root}/secret.txt" in found["context:reads"]
+    assert f"writes {root}/secret.txt-made" in found["context:writes"]
+    assert not os.path.exists(f"{root}/secret.txt-made")
+    assert any("axil_kit_canary" in each for each in found["context:starts"])
+    assert any("axil_kit_canary" in each for each in found["context:imports"])
+    assert found["context:expands"] == ["reads the variable AXIL_KIT_CANARY"]
+    assert len(found["context:connects"]) == 1
+    assert set(found) == {
+        f"context:{name}"
+        for name in ("reads", "writes", "starts", "imports", "expands", "connects")
+    }
+
+
+def test_each_text_of_a_config_is_tried_in_itself_and_in_its_schema():
+    schema = {
+        "properties": {
+            "name": {"type": "string"},
+            "parts": {"type": "array", "items": {"$ref": "#/$defs/Part"}},
+            "env": {"type": "object", "additionalProperties": {"type": "string"}},
+            "size": {"type": "integer"},
+        },
+        "$defs": {"Part": {"properties": {"path": {"type": "string"}}}},
+    }
+    assert list(variants({"deep": [{"x": "y"}]}, schema, ["!"])) == [
+        {"deep": [{"x": "!"}]},
+        {"deep": [{"x": "y"}], "name": "!"},
+        {"deep": [{"x": "y"}], "parts": [{"path": "!"}]},
+        {"deep": [{"x": "y"}], "env": {"x": "!"}},
+    ]
