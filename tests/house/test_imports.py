@@ -80,7 +80,7 @@ def test_every_import_is_declared(member):
     imported = {
         name.partition(".")[0]
         for file in sorted((member.folder / "src").rglob("*.py"))
-        for node in ast.walk(tree_of(file))
+        for node in walk(tree_of(file))
         for name in names_of(node)
     }
     provided = packages_named_by_doors() if member.name == "axil" else set()
