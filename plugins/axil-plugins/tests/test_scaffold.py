@@ -5,11 +5,15 @@ no edit, for every kind.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 import xml.etree.ElementTree as xml
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -41,27 +45,65 @@ INSTALL = [
 ]
 
 
+WHOLE = "node"
+"""The kind that is built and installed by pip; of the others only the metadata is written down."""
+LAWS = """
+import json, sys
+from axil_testing.kit import check
+from axil_testing.kit.whole import kits_for
+for name in sys.argv[1:]:
+    about, kit, why = next(kits_for(name))
+    outcomes = check(kit).outcomes
+    faults = [f"{each.law}: {each.reason}" for each in outcomes if each.verdict == "failed"]
+    print(json.dumps([about, sum(each.verdict == "passed" for each in outcomes), faults]))
+"""
+"""The laws of distributions; those of its component are among the tests of each."""
+
+
+def install(source: Path, site: Path) -> None:
+    """Lay a distribution into a folder as an installer does, without building it."""
+    project = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["project"]
+    shutil.copytree(source / "src", site, dirs_exist_ok=True)
+    info = site / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    info.mkdir()
+    fields = {
+        "Metadata-Version": "2.4",
+        "Name": project["name"],
+        "Version": project["version"],
+        "Summary": project["description"],
+        "License-Expression": project["license"],
+        "Requires-Python": project["requires-python"],
+    }
+    lines = [f"{key}: {value}\n" for key, value in fields.items()]
+    lines += [f"Requires-Dist: {each}\n" for each in project["dependencies"]]
+    for extra, wanted in project["optional-dependencies"].items():
+        lines += [f"Requires-Dist: {each}; extra == '{extra}'\n" for each in wanted]
+    (info / "METADATA").write_text("".join(lines), "utf-8")
+    points = [
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in table.items())
+        for group, table in project["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(points), "utf-8")
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A distribution of each kind, built as a wheel and installed from it into one folder; the
-    results of their tests are beside it.
+    """A distribution of each kind in one folder, one of them built as a wheel and installed from
+    it; the results of their tests are beside it.
     """
     folder = tmp_path_factory.mktemp("made")
+    source, site = folder / "source", folder / "site"
     for kind in TEMPLATES:
-        assert (
-            main(
-                ["plugins", "new", f"acme-{kind}", "--kind", kind, "--into", str(folder / "source")]
-            )
-            == 0
-        )
-    sources = sorted((folder / "source").iterdir())
-    subprocess.run([*WHEEL, "--wheel-dir", folder / "wheels", *sources], check=True, timeout=600)
-    subprocess.run(
-        [*INSTALL, "--target", folder / "site", *(folder / "wheels").iterdir()],
-        check=True,
-        timeout=600,
-    )
-    tests = [source / "tests" for source in sources]
+        words = ["plugins", "new", f"acme-{kind}", "--kind", kind, "--into", str(source)]
+        assert main(words) == 0
+    whole = source / f"acme-{WHOLE}"
+    subprocess.run([*WHEEL, "--wheel-dir", folder / "wheels", whole], check=True, timeout=600)
+    wheels = (folder / "wheels").iterdir()
+    subprocess.run([*INSTALL, "--target", site, *wheels], check=True, timeout=600)
+    for kind in TEMPLATES:
+        if kind != WHOLE:
+            install(source / f"acme-{kind}", site)
+    tests = [each / "tests" for each in sorted(source.iterdir())]
     options = [
         "-q",
         "-p",
@@ -72,11 +114,7 @@ def made(tmp_path_factory) -> Path:
         f"--junitxml={folder / 'report.xml'}",
         f"--rootdir={folder}",
     ]
-    command = [sys.executable, "-P", "-m", "pytest", "-c", os.devnull, *options, *tests]
-    environment = {**os.environ, "PYTHONPATH": str(folder / "site")}
-    subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, timeout=600, check=False
-    )
+    in_it(folder, "-m", "pytest", "-c", os.devnull, *options, *tests)
     return folder
 
 
@@ -94,7 +132,7 @@ def in_it(made: Path, *command: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("kind", TEMPLATES)
-def test_its_tests_pass_from_the_wheel(made, kind):
+def test_its_tests_pass(made, kind):
     cases = [
         case
         for case in xml.parse(made / "report.xml").iter("testcase")
@@ -112,18 +150,55 @@ def test_its_tests_pass_from_the_wheel(made, kind):
     assert "test_making_it_has_no_effects" in names
 
 
-@pytest.mark.parametrize("kind", TEMPLATES)
-def test_it_passes_the_kit_without_a_line_of_code_and_its_manifest_is_current(made, kind):
-    done = in_it(made, "-m", "axil_cli.main", "plugins", "test", f"acme-{kind}")
+def test_they_hold_the_laws_of_distributions(made):
+    names = [f"acme-{kind}" for kind in TEMPLATES]
+    done = in_it(made, "-c", LAWS, *names)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [name for name, _, _ in found] == names
+    assert [fault for _, _, faults in found for fault in faults] == []
+    assert min(passed for _, passed, _ in found) >= 6
+
+
+def test_their_manifests_are_current(made):
+    names = [f"acme-{kind}" for kind in TEMPLATES]
+    done = in_it(made, "-m", "axil_cli.main", "plugins", "manifest", "--check", *names)
     assert done.returncode == 0, done.stdout + done.stderr
-    laws = [
-        line for line in done.stdout.splitlines() if line.startswith(f"ok    {TEMPLATES[kind]}:")
-    ]
-    assert laws
-    assert int(re.search(r"(\d+) passed", laws[0])[1]) >= 6, laws
-    written = made / "site" / f"acme_{kind}" / "axil-plugin.json"
-    source = made / "source" / f"acme-{kind}" / "src" / f"acme_{kind}" / "axil-plugin.json"
-    assert written.read_text("utf-8") == source.read_text("utf-8")
+    assert len(done.stdout.splitlines()) == len(names)
+
+
+def test_the_command_runs_the_kit(made):
+    done = in_it(made, "-m", "axil_cli.main", "plugins", "test", f"acme-{WHOLE}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    passed = re.search(rf"^ok    {TEMPLATES[WHOLE]}:.*: (\d+) passed", done.stdout, re.MULTILINE)
+    assert passed, done.stdout
+    assert int(passed[1]) >= 6
+
+
+def test_a_wheel_holds_the_licence_and_finds_itself_by_a_keyword(made):
+    (wheel,) = (made / "wheels").iterdir()
+    archive = zipfile.ZipFile(wheel)
+    info = "acme_node-0.1.0.dist-info"
+    assert archive.read(f"{info}/licenses/LICENSE").decode().startswith("MIT License\n")
+    keywords = re.search(r"^Keywords: (.*)$", archive.read(f"{info}/METADATA").decode(), re.M)
+    assert keywords
+    assert "axil-plugin" in keywords[1].split(",")
+
+
+def test_the_author_is_whom_git_knows(tmp_path, monkeypatch):
+    config = tmp_path / "gitconfig"
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.chdir(tmp_path)
+    config.write_text('[user]\n\tname = Ada \\"A\\" Doe\n\temail = ada@example.org\n', "utf-8")
+    known = scaffold("acme-known", "tool", tmp_path).folder
+    project = tomllib.loads((known / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["authors"] == [{"name": 'Ada "A" Doe', "email": "ada@example.org"}]
+    assert 'Ada "A" Doe' in (known / "LICENSE").read_text("utf-8")
+    config.write_text("", "utf-8")
+    unknown = scaffold("acme-unknown", "tool", tmp_path).folder
+    project = tomllib.loads((unknown / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["authors"] == [{"name": "the acme-unknown authors"}]
 
 
 def test_nothing_was_left_to_be_filled_in(made):

@@ -267,3 +267,40 @@ def test_a_block_of_an_old_name_is_told_not_to_hold_for_the_new_one(moved, axil,
         if each["check"] == "alias"
     ]
     assert (told["severity"], told["fix"]) == ("warning", "Block nodes:acme.tock, too.")
+
+
+@pytest.fixture
+def fading(world):
+    """A node type that says of itself that it is deprecated."""
+    stated = manifest("acme-new", tock=[])
+    (described,) = stated["components"]
+    described.update(stability="deprecated", replacement="acme.bell")
+    world.distribution(
+        "acme-new", nodes={"acme.tock": "acme_new:T"}, plugin={"acme-new": "acme_new"}
+    )
+    world.package("acme_new", "class T:\n    def run(self, messages): return messages\n", stated)
+
+
+def test_check_and_run_warn_of_a_deprecated_component_where_it_is_used(fading, axil, flow, caplog):
+    file = flow(NOW % "acme.tock", "flow.json")
+    (each,) = axil("check", file, "--format", "json").data["files"]
+    (problem,) = each["problems"]
+    assert (problem["id"], problem["severity"]) == ("AX327", "warning")
+    assert "flow.json" in problem["where"]
+    assert problem["hint"] == "Use acme.bell instead."
+    assert not caplog.records
+    assert axil("run", file, "--input", "hello").code == 0
+    assert [each.getMessage().split()[0] for each in caplog.records] == ["AX327"]
+
+
+def test_list_and_doctor_name_deprecated_components_and_what_replaces_them(fading, axil):
+    (row,) = rows(axil("plugins", "list", "--format", "json"), name="acme.tock")
+    assert (row["status"], row["reason"]) == ("deprecated", "Use acme.bell instead.")
+    assert "deprecated  Use acme.bell" in axil("plugins", "list", "--kind", "nodes").out
+    told = axil("plugins", "doctor", "--format", "json").data["findings"]
+    found = {each["distribution"]: each for each in told if each["check"] == "deprecated"}
+    assert list(found) == ["acme-new"]
+    assert (found["acme-new"]["severity"], found["acme-new"]["fix"]) == (
+        "note",
+        "Use acme.bell instead.",
+    )

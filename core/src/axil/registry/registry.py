@@ -148,8 +148,8 @@ class Registry:
         self._objects: dict[tuple[str, str, str], Any] = {}
         self._told: set[Problem] = set()
         self.tell: Callable[[Problem], None] = _log
-        """Gets a warning (AX326) for each place that uses an old name, once; without another, it is
-        logged.
+        """Gets a warning for each place that uses an old name (AX326) or a deprecated component
+        (AX327), once; without another, it is logged.
         """
         self.unreadable: list[str] = []
         """Distributions whose metadata or manifest is broken, with the reason; known after the
@@ -300,6 +300,9 @@ class Registry:
                 raise _unfitting(usable[0], misfit, where)
             if is_old:
                 self._warn(usable[0], name, where)
+            if instead := self.deprecation(usable[0]):
+                said = f'the {word} "{name}" of {usable[0]} is deprecated.'
+                self._tell_once(Problem("AX327", where, said, instead, "warning"))
             return usable[0]
         if not candidates:
             raise UnknownComponent(
@@ -364,12 +367,26 @@ class Registry:
             f"{component}."
         )
         now = f"{component.distribution}/{component.name}" if "/" in name else component.name
-        problem = Problem(
-            "AX326", where, message, f'Write "{now}"; the old name will be removed.', "warning"
-        )
+        hint = f'Write "{now}"; the old name will be removed.'
+        self._tell_once(Problem("AX326", where, message, hint, "warning"))
+
+    def _tell_once(self, problem: Problem) -> None:
         if problem not in self._told:
             self._told.add(problem)
             self.tell(problem)
+
+    def deprecation(self, component: Component) -> str:
+        """Return what to use instead of a component that its manifest calls deprecated; empty: it
+        is not deprecated.
+        """
+        stated = None
+        if component.distribution in self._packages:
+            stated = self.manifest(component.distribution)
+        described = stated.find(component.kind, component.name) if stated is not None else None
+        if described is None or described.get("stability") != "deprecated":
+            return ""
+        instead = described.get("replacement", "")
+        return f"Use {instead} instead." if instead else "It will be removed; nothing replaces it."
 
     def _misfit(self, component: Component) -> str:
         """Return why a component cannot be used with this kernel, by its manifest; empty: it

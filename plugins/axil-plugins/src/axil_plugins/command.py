@@ -97,7 +97,8 @@ class Plugins:
         one.add_argument(
             "--kind",
             default="node",
-            help="node, model, formatter, context, hook, reducer, condition, loader or journal",
+            help="node, model, formatter, context, tool, embedder, wrapper, channel, hook, "
+            "reducer, condition, loader or journal",
         )
         one.add_argument("--into", default=".", metavar="FOLDER", help="where its folder is made")
         one = add(
@@ -150,7 +151,7 @@ def _list(options: argparse.Namespace, session: Session) -> int:
                 r["version"],
                 r["spec"],
                 r["status"],
-                r["summary"],
+                f"{r['reason']} {r['summary']}" if r["status"] == "deprecated" else r["summary"],
             ]
             for r in found
         ]

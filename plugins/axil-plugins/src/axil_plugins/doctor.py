@@ -184,6 +184,21 @@ def old_names(registry: Registry) -> Iterator[Finding]:
             )
 
 
+def deprecated(registry: Registry) -> Iterator[Finding]:
+    """Yield components that their manifests call deprecated."""
+    for row in rows(registry):
+        if row["status"] == "deprecated":
+            yield Finding(
+                check="deprecated",
+                severity="note",
+                distribution=row["distribution"],
+                message=f"{row['kind']}:{row['name']} is deprecated.",
+                why="A later version of the distribution does not have it; "
+                "axil check names the places that use it (AX327).",
+                fix=row["reason"],
+            )
+
+
 def unfitting(registry: Registry) -> Iterator[Finding]:
     """Yield components for another version of their kind's contract."""
     for row in rows(registry):
@@ -419,6 +434,7 @@ CHECKS: Final[Sequence[Check]] = (
     stale,
     conflicts,
     old_names,
+    deprecated,
     unfitting,
     names,
     requirements,

@@ -6,10 +6,13 @@ its ``examples``. The templates lie beside this module; ``@name@`` and its like 
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -23,6 +26,10 @@ TEMPLATES: Final[Mapping[str, str]] = {
     "model": "models",
     "formatter": "formatters",
     "context": "context",
+    "tool": "tools",
+    "embedder": "embedders",
+    "wrapper": "wrappers",
+    "channel": "channels",
     "hook": "hooks",
     "reducer": "reducers",
     "condition": "conditions",
@@ -37,6 +44,13 @@ _REQUIRES: Final[Mapping[str, tuple[str, str]]] = {
     "model": (f'"axil>=0.1", "axil-config>=0.1", {_MODELS}, "pydantic>=2.12"', f"{_AGENT}, "),
     "formatter": ('"axil>=0.1"', f"{_AGENT}, "),
     "context": (f'"axil>=0.1", "axil-config>=0.1", {_MODELS}, "pydantic>=2.12"', f"{_AGENT}, "),
+    "tool": ('"axil>=0.1"', f"{_AGENT}, {_MODELS}, "),
+    "embedder": (
+        '"axil>=0.1", "axil-config>=0.1", "pydantic>=2.12"',
+        f'{_AGENT}, "axil-retrieval>=0.1", ',
+    ),
+    "wrapper": ('"axil>=0.1", "axil-config>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
+    "channel": ('"axil>=0.1", "axil-config>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
     "condition": ('"axil>=0.1", "axil-config>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
     "loader": ('"axil>=0.1", "axil-files>=0.1"', '"axil-control>=0.1", '),
     "journal": ('"axil>=0.1", "axil-config>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
@@ -44,7 +58,11 @@ _REQUIRES: Final[Mapping[str, tuple[str, str]]] = {
 """What the distribution of a kind requires, and what else its tests do; the others need the kernel,
 and for their example axil-control.
 """
+GIT_SECONDS: Final = 10.0
+"""How long git may take to say what it knows."""
+_EMAIL: Final = re.compile(r"[^@\s<>]+@[^@\s<>]+")
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_FUNCTIONS: Final = frozenset({"loader", "reducer", "tool"})
 _PLACE: Final = re.compile(r"@([a-z]+)@", re.IGNORECASE)
 
 
@@ -88,7 +106,7 @@ def scaffold(name: str, kind: str, into: Path) -> Made:
     )
     if folder.exists():
         raise ConfigError(there)
-    values = _values(name, kind)
+    values = _values(name, kind, _author(name))
     texts = {_filled(path, values): _filled(text, values) for path, text in _template(kind).items()}
     try:
         into.mkdir(parents=True, exist_ok=True)
@@ -106,7 +124,45 @@ def scaffold(name: str, kind: str, into: Path) -> Made:
     return Made(folder=folder, kind=kind, component=values["name"], files=sorted(texts))
 
 
-def _values(name: str, kind: str) -> dict[str, str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Author:
+    """The copyright holder of what is made."""
+
+    name: str
+    email: str = ""
+
+    @property
+    def entry(self) -> str:
+        """The author as an inline table of ``pyproject.toml`` has it."""
+        fields = {"name": self.name, "email": self.email}
+        return ", ".join(
+            f"{key} = {json.dumps(text, ensure_ascii=False)}"
+            for key, text in fields.items()
+            if text
+        )
+
+
+def _author(name: str) -> _Author:
+    """Return the author that git knows; without one, the authors of the distribution."""
+    known = {key: _known_to_git(f"user.{key}") for key in ("name", "email")}
+    if not known["name"]:
+        return _Author(name=f"the {name} authors")
+    email = known["email"] if _EMAIL.fullmatch(known["email"]) else ""
+    return _Author(name=known["name"], email=email)
+
+
+def _known_to_git(key: str) -> str:
+    command = ["git", "config", "--get", key]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=GIT_SECONDS, check=False
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ""
+    return "".join(filter(str.isprintable, done.stdout.strip()))
+
+
+def _values(name: str, kind: str, author: _Author) -> dict[str, str]:
     vendor, _, thing = name.partition("-")
     word = (thing or vendor).replace("-", "_")
     qualified = word if kind == "loader" else f"{vendor}.{word}"
@@ -119,12 +175,15 @@ def _values(name: str, kind: str) -> dict[str, str]:
         "word": word,
         "name": qualified,
         "title": title,
-        "object": word if kind in ("reducer", "loader") else title,
+        "object": word if kind in _FUNCTIONS else title,
         "kind": kind,
         "group": TEMPLATES[kind],
         "words": COMPONENT_KINDS[TEMPLATES[kind]],
         "needs": needs,
         "tests": tests,
+        "author": author.name,
+        "authors": author.entry,
+        "year": str(datetime.now(tz=UTC).year),
     }
 
 

@@ -48,7 +48,10 @@ def _spec_fault(component: Component, registry: Registry) -> str:
 
 
 def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
-    """List every component with its standing, by kind and name, and old names (``alias``)."""
+    """List every component with its standing, by kind and name, and old names (``alias``).
+
+    One that can be had, and that its manifest calls deprecated, is ``deprecated``.
+    """
     found = [(each, standing(each, registry)) for each in registry.candidates(kind)]
     usable: dict[tuple[str, str], int] = {}
     for each, status in found:
@@ -60,6 +63,7 @@ def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
         described = stated.find(each.kind, each.name) if stated is not None else None
         if status == "ok" and usable[each.kind, each.name] > 1:
             status = "conflict"
+        instead = registry.deprecation(each) if status == "ok" else ""
         listing.append(
             {
                 "kind": each.kind,
@@ -68,8 +72,10 @@ def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
                 "version": each.version,
                 "spec": (stated.spec.get(each.kind, "1.0") if stated is not None else "1.0")
                 + ("" if described is not None else "?"),
-                "status": status,
-                "reason": each.reason or (_spec_fault(each, registry) if status == "spec" else ""),
+                "status": "deprecated" if instead else status,
+                "reason": instead
+                or each.reason
+                or (_spec_fault(each, registry) if status == "spec" else ""),
                 "summary": described.get("summary", "") if described is not None else "",
             }
         )
