@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from axil._door import PROVIDED_BY, table_of
+from axil.plugin import install_advice
 
 DOORS = ("axil", "axil.plugin", "axil.driver")
 
@@ -165,7 +166,7 @@ def test_a_name_of_a_missing_distribution_says_what_to_install(door):
     provided = {name: PROVIDED_BY[each] for name, each in packages.items() if each in PROVIDED_BY}
     code = f"""
 import importlib
-from axil.plugin import NotInstalled
+from axil.plugin import NotInstalled, install_advice
 
 door = importlib.import_module({door!r})
 for name, distribution in {provided!r}.items():
@@ -174,7 +175,7 @@ for name, distribution in {provided!r}.items():
     except NotInstalled as error:
         assert str(error) == (
             f"AX306 {door}.{{name}} needs {{distribution}}, which is not installed. "
-            f"Install it: pip install {{distribution}}"
+            f"Install it: {{install_advice(distribution)}}"
         ), error
         assert error.distribution == distribution
         assert isinstance(error, ImportError)
@@ -207,8 +208,8 @@ for load in (lambda: axil.load, lambda: axil.Workflow.from_file("flow.json")):
         print(error)
 """
     told = (
-        "AX306 axil.load needs axil-files, which is not installed. Install it: pip install "
-        "axil-files"
+        "AX306 axil.load needs axil-files, which is not installed. Install it: "
+        + install_advice("axil-files")
     )
     assert without(["axil_files"], code).splitlines() == [told, told]
 
@@ -256,7 +257,9 @@ print(Registry(entry_points=[]).names("joins"))
 
 
 def test_without_config_a_policy_that_is_asked_for_is_not_ignored():
-    told = "AX306 {} needs axil-config, which is not installed. Install it: pip install axil-config"
+    told = "AX306 {} needs axil-config, which is not installed. Install it: " + install_advice(
+        "axil-config"
+    )
     wanted = ("the Config of Configured", "AXIL_BLOCK", "AXIL_ONLY", "AXIL_CONFIG")
     assert without(["axil_config"], CONFIGURED).splitlines() == [
         "1 ()", *map(told.format, wanted), "()",
@@ -277,7 +280,9 @@ try:
 except ImportError as error:
     print(error)
 """
-    told = "needs axil-inspection, which is not installed. Install it: pip install axil-inspection"
+    told = "needs axil-inspection, which is not installed. Install it: " + install_advice(
+        "axil-inspection"
+    )
     shown, drawn = without(["axil_inspection"], code).splitlines()
     assert shown == str(
         {"text/plain": f'<RootGraph "hello": 1 node, 2 edges>\nAX306 a picture {told}'}
@@ -299,7 +304,7 @@ for limits in (axil.Limits(tokens=5), axil.Limits(firings=5, cost=0.5, tokens=5)
     except ImportError as error:
         print(error)
 """
-    told = "needs axil-budget, which is not installed. Install it: pip install axil-budget"
+    told = "needs axil-budget, which is not installed. Install it: " + install_advice("axil-budget")
     assert without(["axil_budget"], code).splitlines() == [
         f"AX306 a limit on tokens {told}",
         f"AX306 a limit on cost and tokens {told}",
@@ -326,8 +331,8 @@ result = axil.run_sync(g.build().run({}, limits=limits, journal=axil.MemoryJourn
 print(result.status, result.usage.firings, result.usage.amounts)
 """
     told = (
-        "AX306 ctx.ledger needs axil-budget, which is not installed. Install it: pip install "
-        "axil-budget"
+        "AX306 ctx.ledger needs axil-budget, which is not installed. Install it: "
+        + install_advice("axil-budget")
     )
     counted = "done 1 {'cost': 0.5, 'input_tokens': 5}"
     assert without(["axil_budget"], code).splitlines() == [told, counted]
@@ -364,8 +369,8 @@ for doing in (
 
 
 def test_without_journals_what_needs_one_says_what_to_install():
-    told = "AX306 {} needs axil-journals, which is not installed. Install it: pip install "
-    told += "axil-journals"
+    told = "AX306 {} needs axil-journals, which is not installed. Install it: "
+    told += install_advice("axil-journals")
     wanted = ("a run with a journal", "Workflow.resume", "a question with a deadline")
     assert without(["axil_journals"], WITH_A_JOURNAL).splitlines() == [*map(told.format, wanted)]
 
@@ -382,7 +387,9 @@ for act in (lambda: axil.RootGraph("g", state=Brief), lambda: axil.schema_of(Bri
         print(error)
 print(type(axil.RootGraph("g", state=axil.Schema())).__name__)
 """
-    told = "AX306 {} needs axil-typed, which is not installed. Install it: pip install axil-typed"
+    told = "AX306 {} needs axil-typed, which is not installed. Install it: " + install_advice(
+        "axil-typed"
+    )
     assert without(["axil_typed"], code).splitlines() == [
         told.format("state=Brief"), told.format("axil.schema_of"), "RootGraph",
     ]  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from axil.errors import PluginContract
-from axil.plugin import Policy
+from axil.plugin import Policy, install_advice
 from axil.registry.kinds import COMPONENT_KINDS, CONTRACT_VERSIONS, incompatibility
 from axil.registry.manifest import MANIFEST_FILE, Manifest, parse_manifest, read_manifest
 from axil.registry.registry import Registry
@@ -154,8 +154,8 @@ def test_a_component_for_another_contract_is_refused_before_it_is_imported(packa
     assert str(caught.value) == (
         'AX310 flow.yaml:3: the node type "tick" of acme-clocks 4.0 cannot be used: it is '
         "written for version 3.1 of node types, "
-        "and this axil understands 1.0. Upgrade the older side: pip install --upgrade axil "
-        "acme-clocks"
+        "and this axil understands 1.0. Upgrade the older side: "
+        + install_advice("axil", "acme-clocks", how="upgrade")
     )
 
 

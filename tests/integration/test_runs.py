@@ -15,6 +15,7 @@ import pytest
 
 from axil import run_sync
 from axil.driver import Entry
+from axil.plugin import install_advice
 from axil_cli.main import main
 from axil_sqlite import SqliteJournal
 
@@ -260,7 +261,7 @@ def test_a_run_is_pinned_to_its_plugins_and_says_what_became_of_them(axil, monke
     refused = axil("runs", "answer", "r", "Ada")
     version = header["pins"]["axil-control"]["version"]
     assert (refused.code, f"axil-control was {version}, and is 7.0" in refused.err) == (2, True)
-    assert f"pip install axil-control=={version} && axil runs resume r" in refused.err
+    assert f"{install_advice(f'axil-control=={version}')}, then axil runs resume r" in refused.err
     assert axil("runs", "show", "r", "--at", 2).code == 0
     assert axil("runs", "answer", "r", "Ada", "--migrate").out.strip() == "Yours"
     assert axil("runs", "resume", "r").out.strip() == "Yours"

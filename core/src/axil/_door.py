@@ -77,10 +77,11 @@ def provided(module: str, attribute: str, *, wanted: str) -> Any:
         if error.name != package or package not in PROVIDED_BY:
             raise
         from axil.errors import NotInstalled
+        from axil.registry.installing import install_advice
 
         distribution = PROVIDED_BY[package]
         message = f"{wanted} needs {distribution}, which is not installed."
-        hint = f"Install it: pip install {distribution}"
+        hint = f"Install it: {install_advice(distribution)}"
         raise NotInstalled(message, hint=hint, distribution=distribution) from error
     return getattr(found, attribute)
 

@@ -102,6 +102,7 @@ _SUBJECTS = {
         "registry.registry": """
             Component Registry component_index default_registry use_registry
         """,
+        "registry.installing": "install_advice",
     },
     "Distributions: manifests and dependencies": {
         "registry.manifest": "MANIFEST_FILE MANIFEST_VERSION Manifest parse_manifest",
@@ -287,6 +288,9 @@ if TYPE_CHECKING:
         noting_wants as noting_wants,
         one_line as one_line,
         refusals_of as refusals_of,
+    )
+    from axil.registry.installing import (
+        install_advice as install_advice,
     )
     from axil.registry.kinds import (
         COMPONENT_KINDS as COMPONENT_KINDS,

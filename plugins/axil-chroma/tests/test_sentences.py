@@ -6,6 +6,7 @@ The library is played by a small module.
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import types
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from axil import run_sync
+from axil.plugin import install_advice
 from axil_chroma import SentenceEmbedder
 from axil_models import ContextError
 
@@ -82,7 +84,6 @@ def test_a_library_that_is_missing_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(
-        ContextError, match=r"AX912 .* pip install axil-chroma\[sentence-transformers\]"
-    ):
+    wanted = re.escape(install_advice("axil-chroma[sentence-transformers]"))
+    with pytest.raises(ContextError, match=f"AX912 .* {wanted}"):
         run_sync(SentenceEmbedder(model=str(tmp_path)).embed(["a"]))

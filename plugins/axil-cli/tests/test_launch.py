@@ -8,7 +8,14 @@ from types import SimpleNamespace
 import importlib_metadata
 import pytest
 
-from axil.plugin import ComponentBlocked, Policy, Registry, component_index, use_registry
+from axil.plugin import (
+    ComponentBlocked,
+    Policy,
+    Registry,
+    component_index,
+    install_advice,
+    use_registry,
+)
 from axil_cli import launch
 from axil_cli.command import Exit
 from axil_cli.main import main
@@ -136,7 +143,7 @@ def test_an_option_that_is_not_installed_says_what_to_install(axil, file, monkey
     monkeypatch.setitem(component_index(), "options:run.far", "axil-far")
     assert axil("run", file, "--far", "x").err == (
         'error: AX301 --far: unknown option "run.far". It is provided by axil-far (not '
-        "installed): pip install axil-far\n"
+        f"installed): {install_advice('axil-far')}\n"
     )
     assert "unrecognized arguments: --near" in axil("run", file, "--near").err
 

@@ -42,6 +42,7 @@ from axil.plugin import (
     Registry,
     RouterSpec,
     UnknownComponent,
+    install_advice,
     use_registry,
 )
 from axil_files.documents import Document, measure, parse_json, parse_toml
@@ -484,8 +485,8 @@ except ImportError as error:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.stdout.splitlines() == [
         "{'tokens': 5}",
-        "AX306 axil.plugin.Estimator needs axil-budget, which is not installed. Install it: pip "
-        "install axil-budget",
+        "AX306 axil.plugin.Estimator needs axil-budget, which is not installed. Install it: "
+        + install_advice("axil-budget"),
     ], done.stderr
 
 
@@ -836,7 +837,7 @@ def test_a_file_is_loaded_by_its_suffix(tmp_path: Path):
 
 def test_a_suffix_without_a_loader_says_what_to_install(tmp_path: Path):
     (tmp_path / "flow.yaml").write_text("a: 1")
-    with pytest.raises(UnknownComponent, match="pip install axil-yaml"):
+    with pytest.raises(UnknownComponent, match=re.escape(install_advice("axil-yaml"))):
         load(tmp_path / "flow.yaml", registry=registry())
 
 

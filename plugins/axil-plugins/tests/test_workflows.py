@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from axil.plugin import install_advice
+
 AGENT = """
 # a comment
 version: "1.0"
@@ -86,7 +88,8 @@ def test_everything_that_a_workflow_names_is_found(axil, talk):
 def test_the_answer_says_what_to_install(axil, talk):
     told = axil("plugins", "why", talk).out
     assert (
-        "axil-openai  not installed: pip install axil-openai" in told or "axil-openai  0." in told
+        f"axil-openai  not installed: {install_advice('axil-openai')}" in told
+        or "axil-openai  0." in told
     )
     assert 'Did you mean "loop_timer"' in told
     assert "no known distribution provides it" in told

@@ -408,13 +408,15 @@ class Registry:
     def _advice(
         self, kind: str, name: str, wanted: str, found: Sequence[Component], requires: Iterable[str]
     ) -> str:
+        from axil.registry.installing import install_advice
+
         if found:
             return (
                 f"{wanted} does not provide it; {format_names([str(each) for each in found])} does."
             )
         provider, fault = self.provider(kind, name)
         if provider and not (wanted and provider != wanted) and not self._is_installed(provider):
-            return f"It is provided by {provider} (not installed): pip install {provider}"
+            return f"It is provided by {provider} (not installed): {install_advice(provider)}"
         versions: Mapping[str, str] = (
             cast("Mapping[str, str]", requires)
             if isinstance(requires, Mapping)
@@ -426,12 +428,10 @@ class Registry:
             if not self._is_installed(canonical_name(each))
         }
         if missing:
-            wishes = " ".join(
-                f'"{each}{version}"' if version else each for each, version in missing.items()
-            )
+            wishes = install_advice(*(f"{each}{version}" for each, version in missing.items()))
             return (
-                f"The workflow requires {format_names(list(missing))} (not installed): pip install "
-                f"{wishes}"
+                f"The workflow requires {format_names(list(missing))} (not installed). "
+                f"If you know the publisher: {wishes}"
             )
         names = self.names(kind)
         there = f"Installed: {format_names(names)}." if names else "None is installed."
@@ -524,7 +524,10 @@ class Registry:
         for requirement in getattr(self._dists.get(component.distribution), "requires", None) or ():
             parts = re.match(r"\s*([\w.-]+).*;.*extra\s*==\s*['\"]([\w.-]+)['\"]", requirement)
             if missing and parts and canonical_name(parts[1]) == missing:
-                return f'It needs an extra: pip install "{component.distribution}[{parts[2]}]"'
+                from axil.registry.installing import install_advice
+
+                wanted = install_advice(f"{component.distribution}[{parts[2]}]")
+                return f"It needs an extra: {wanted}"
         return ""
 
     # -- the scan
@@ -637,7 +640,10 @@ def _unfitting(component: Component, misfit: str, where: str) -> PluginContract:
         f'the {COMPONENT_KINDS[component.kind]} "{component.name}" of {component} cannot be '
         f"used: {misfit}."
     )
-    hint = f"Upgrade the older side: pip install --upgrade {KERNEL} {component.distribution}"
+    from axil.registry.installing import install_advice
+
+    newer = install_advice(KERNEL, component.distribution, how="upgrade")
+    hint = f"Upgrade the older side: {newer}"
     return PluginContract(message, hint=hint, where=where, id="AX310")
 
 

@@ -20,6 +20,7 @@ from axil.plugin import (
     Registry,
     canonical_name,
     dependencies_of,
+    install_advice,
 )
 from axil_build.settings import Settings
 
@@ -107,7 +108,7 @@ def plan(settings: Settings, registry: Registry) -> Plan:
     distributions = closure(list(roots))
     strangers = [name for name in roots if name not in distributions]
     if strangers:
-        hint = f"pip install {' '.join(strangers)}"
+        hint = install_advice(*strangers)
         raise ConfigError(
             Problem("AX741", "plugins.include", f"not installed: {', '.join(strangers)}.", hint)
         )

@@ -24,7 +24,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlparse
 
 from axil import ConfigError, Problem
-from axil.plugin import canonical_name
+from axil.plugin import canonical_name, install_advice
 from axil_build.plan import metadata_of
 
 _INSTALLERS: Final = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
@@ -166,7 +166,7 @@ def _packed(name: str, metadata: Any, into: Path) -> Path:
                     "AX742",
                     name,
                     f"{path} cannot be read: {error.strerror}.",
-                    f"pip install --force-reinstall {name}",
+                    install_advice(name, how="reinstall"),
                 )
             ) from None
     tags = [

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil.plugin import current_grants
+from axil.plugin import current_grants, install_advice
 from axil_models import ContextError, call_async, decoded_settings
 
 
@@ -91,7 +91,7 @@ class SentenceEmbedder:
         try:
             library: Any = importlib.import_module("sentence_transformers")
         except ImportError as error:
-            hint = "pip install axil-chroma[sentence-transformers]"
+            hint = install_advice("axil-chroma[sentence-transformers]")
             raise ContextError("AX912", "sentence-transformers is not installed.", hint) from error
         return library.SentenceTransformer(
             self.config.model,

@@ -28,7 +28,7 @@ from axil.driver import (
     steps,
     version_changes,
 )
-from axil.plugin import JournalError
+from axil.plugin import JournalError, install_advice
 from axil_cli import record
 from axil_cli.command import Exit, Session, allowing, equipped, misuse, read_text
 from axil_cli.folder import placed
@@ -610,13 +610,13 @@ def _ways_on(
     """
     if error.id not in ("AX504", "AX524"):
         return []
-    wanted = " ".join(
+    wanted = [
         f"{name}=={pin['version']}"
         for name, pin in before.items()
         if version_changes({name: pin}, now)
-    )
+    ]
     old = (
-        f"pip install {wanted} && axil runs resume {run_id}"
+        f"{install_advice(*wanted)}, then axil runs resume {run_id}"
         if error.id == "AX524"
         else f"axil runs resume {run_id}"
     )

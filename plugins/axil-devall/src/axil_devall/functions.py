@@ -19,6 +19,7 @@ from axil.plugin import (
     component_index,
     did_you_mean,
     format_names,
+    install_advice,
     make_component,
 )
 from axil_models import Tool, is_toolset, tool_of
@@ -161,7 +162,7 @@ def function_tools(
 def _advice(component: str) -> str:
     provider = component_index().get(f"tools:{component}")
     if provider:
-        return f"pip install {provider}"
+        return install_advice(provider)
     return (
         "Write what is missing in a .py file and give its folder: --functions DIR --allow-code. "
         "Or install a plugin that has such a tool."

@@ -26,6 +26,7 @@ from axil.plugin import (
     decode_config,
     did_you_mean,
     format_names,
+    install_advice,
     make_component,
 )
 from axil_devall.config import (
@@ -325,7 +326,7 @@ class _Service:
             message = (
                 "the memory is kept by the service Mem0, and its package mem0ai is not installed."
             )
-            raise SpecError(Problem("AX857", where, message, 'pip install "axil-devall[mem0]"'))
+            raise SpecError(Problem("AX857", where, message, install_advice("axil-devall[mem0]")))
         self._service = Mem0(config)
 
     async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:

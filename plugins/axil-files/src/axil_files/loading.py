@@ -43,6 +43,7 @@ from axil.plugin import (
     Registry,
     default_registry,
     granted,
+    install_advice,
     make_component,
 )
 from axil_files.documents import (
@@ -329,14 +330,14 @@ def _requirements(spec: GraphSpec, place: Place) -> Iterator[Problem]:
                 "AX119",
                 where,
                 f"the file requires {name}, which is not installed.",
-                f"pip install {name}",
+                f"If you know its publisher: {install_advice(name)}",
                 "warning",
             )
             continue
         least = re.search(r">=\s*(\d+(?:\.\d+)*)", wanted)
         if least and _numbers(there) < _numbers(least[1]):
             message = f"the file requires {name} {wanted}, and {there} is installed."
-            yield Problem("AX119", where, message, f"pip install --upgrade {name}", "warning")
+            yield Problem("AX119", where, message, install_advice(name, how="upgrade"), "warning")
 
 
 def _numbers(version: str) -> tuple[int, ...]:

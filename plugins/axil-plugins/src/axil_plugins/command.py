@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TextIO
 
 from axil import ConfigError, Problem
-from axil.plugin import COMPONENT_KINDS, Registry
+from axil.plugin import COMPONENT_KINDS, Registry, install_advice
 from axil_plugins.output import as_json, put, table, width_of
 
 DONE: Final = 0
@@ -315,7 +315,7 @@ def _why(options: argparse.Namespace, session: Session) -> int:
         state = (
             each["version"]
             if each["installed"]
-            else f"not installed: pip install {each['distribution']}{each['required']}"
+            else f"not installed: {install_advice(each['distribution'] + each['required'])}"
         )
         session.say(
             (
@@ -371,9 +371,8 @@ def _new(options: argparse.Namespace, session: Session) -> int:
         )
         return DONE
     session.say(f"{made.folder}: {len(made.files)} files, {made.kind} {made.component}")
-    session.say(
-        f"    pip install -e {made.folder} axil-testing\n    python -m pytest {made.folder}"
-    )
+    command = install_advice("--editable", str(made.folder), *made.missing)
+    session.say(f"    {command}\n    python -m pytest {made.folder}")
     return DONE
 
 

@@ -26,6 +26,7 @@ from axil.plugin import (
     Registry,
     canonical_name,
     component_index,
+    install_advice,
     kind_of_group,
 )
 from axil_plugins.survey import is_ours, rows
@@ -210,7 +211,7 @@ def unfitting(registry: Registry) -> Iterator[Finding]:
                 message=f"{row['kind']}:{row['name']} cannot be used: {row['reason']}.",
                 why="A component of another contract "
                 "would fail in ways that are hard to understand.",
-                fix=f"pip install --upgrade {KERNEL} {row['distribution']}",
+                fix=install_advice(KERNEL, row["distribution"], how="upgrade"),
             )
 
 
@@ -286,7 +287,7 @@ def requirements(registry: Registry) -> Iterator[Finding]:
                     "error",
                     missing,
                     "It will fail when that is needed.",
-                    f'pip install "{text}"',
+                    install_advice(text),
                 )
                 continue
             if wanted.specifier and not wanted.specifier.contains(there, prereleases=True):
@@ -297,7 +298,7 @@ def requirements(registry: Registry) -> Iterator[Finding]:
                     "error",
                     message,
                     "It was not written for this version.",
-                    f'pip install "{text}"',
+                    install_advice(text),
                 )
             pinned = [
                 each
@@ -399,7 +400,9 @@ def editable(registry: Registry) -> Iterator[Finding]:
                 "Entry points are written when it is installed; "
                 "what is added to pyproject.toml later is not seen."
             )
-            yield _finding(name, "stale", "error", message, why, f"pip install --editable {source}")
+            yield _finding(
+                name, "stale", "error", message, why, install_advice("--editable", str(source))
+            )
 
 
 def _source_of(distribution: Any) -> Path | None:
@@ -506,7 +509,7 @@ def imported(component: Component, module: str, attributes: str) -> Iterator[Fin
             "error",
             message,
             "A workflow that uses it fails.",
-            f"pip install --force-reinstall {name}, or report it.",
+            f"{install_advice(name, how='reinstall')}, or report it.",
         )
         return
     if stated["printed"].strip():

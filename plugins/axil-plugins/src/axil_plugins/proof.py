@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from axil import PluginError
-from axil.plugin import UnknownComponent
+from axil.plugin import UnknownComponent, install_advice
 from axil_plugins.manifests import as_text, manifest_of, place_of
 
 KIT = "axil_testing"
@@ -27,7 +27,7 @@ def prove(distribution: str, session: Any, *, as_data: bool = False) -> int:
     if importlib.util.find_spec(KIT) is None:
         raise UnknownComponent(
             "the conformance kit is not installed.",
-            hint="It is provided by axil-testing: pip install axil-testing",
+            hint=f"It is provided by axil-testing: {install_advice('axil-testing')}",
         )
     command = [
         sys.executable,

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -76,6 +77,8 @@ class Made:
     """Its name, as workflow files say it."""
     files: list[str]
     """Inside the folder, sorted."""
+    missing: tuple[str, ...]
+    """What its tests need of axil's own distributions, and this environment lacks."""
 
 
 def scaffold(name: str, kind: str, into: Path) -> Made:
@@ -121,7 +124,13 @@ def scaffold(name: str, kind: str, into: Path) -> Made:
         if folder.exists():  # somebody else was quicker
             raise ConfigError(there) from error
         raise unwritten(folder, error) from error
-    return Made(folder=folder, kind=kind, component=values["name"], files=sorted(texts))
+    return Made(
+        folder=folder,
+        kind=kind,
+        component=values["name"],
+        files=sorted(texts),
+        missing=_missing(values),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +194,20 @@ def _values(name: str, kind: str, author: _Author) -> dict[str, str]:
         "authors": author.entry,
         "year": str(datetime.now(tz=UTC).year),
     }
+
+
+def _missing(values: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the distributions of axil's that are needed and not installed."""
+    wanted = re.findall(r'"(axil[a-z-]*)>', f'{values["needs"]}, {values["tests"]}"axil-testing>"')
+    return tuple(dict.fromkeys(each for each in wanted if not _is_installed(each)))
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        version(name)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

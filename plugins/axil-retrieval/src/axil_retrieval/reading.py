@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from axil.plugin import install_advice
 from axil_models import ContextError, Document
 
 log = logging.getLogger("axil.context")
@@ -85,7 +86,7 @@ def pages_of(data: bytes, where: str) -> Sequence[str]:
     try:
         import pypdf
     except ImportError as error:
-        hint = 'pip install "axil-retrieval[pdf]", or leave PDF files out.'
+        hint = f"{install_advice('axil-retrieval[pdf]')}, or leave PDF files out."
         raise ContextError(
             "AX940", f'"{where}" is a PDF, and pypdf, which reads it, is not installed.', hint
         ) from error

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
+from axil.plugin import install_advice
 from axil_workspace.errors import ProgramFault, TextFault
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def pdf_of(text: str, font: bytes = b"") -> bytes:
         raise ProgramFault(
             "AX879",
             "a PDF needs ReportLab and markdown-it-py, which are not installed here.",
-            'pip install "axil-workspace[pdf]"',
+            install_advice("axil-workspace[pdf]"),
         ) from error
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
     written = io.BytesIO()

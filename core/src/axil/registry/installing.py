@@ -1,0 +1,109 @@
+"""Commands that install a distribution, for messages: by the installer of this environment, from
+the origin of the kernel.
+
+A name of the project is looked up in an index only if the kernel came from one: nothing says that
+the name belongs to the project otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any, Final, Literal, cast
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from axil.registry.kinds import KERNEL, canonical_name
+
+How = Literal["install", "upgrade", "reinstall"]
+_REQUIREMENT: Final = re.compile(r"\s*([\w.-]+)\s*(\[[^\]]*\])?\s*(.*)", re.DOTALL)
+_PLAIN: Final = re.compile(r"[\w@%+=:,./-]+")
+_OPTIONS: Final = {"install": (), "upgrade": ("--upgrade",), "reinstall": ("--force-reinstall",)}
+
+
+def install_advice(*requirements: str, how: How = "install") -> str:
+    """Return how to install distributions into this environment, in one line: a command of pip, uv
+    or pipx, or, for those of the project that the kernel's origin does not have, the words.
+    """
+    origin = _origin()
+    places = [_place(each, origin) for each in requirements]
+    if lacking := [each for each, place in zip(requirements, places, strict=True) if not place]:
+        return f"get {' and '.join(lacking)} from where you got {KERNEL}"
+    command = _command(how, origin)
+    between = f" {command[-1]} " if command[-1] == "--with" else " "
+    return f"{' '.join(command)} {between.join(map(_quoted, places))}"
+
+
+def _command(how: How, origin: Path | None) -> list[str]:
+    """Return the command of this environment's installer, up to the requirements."""
+    prefix = Path(sys.prefix)
+    if (prefix / "uv-receipt.toml").is_file():
+        tool = _quoted(_place(prefix.name, origin) or prefix.name)
+        options = {"install": (), "upgrade": ("--upgrade",), "reinstall": ("--reinstall",)}[how]
+        return ["uv", "tool", "install", *options, tool, "--with"]
+    if (prefix / "pipx_metadata.json").is_file():
+        if how == "install":
+            return ["pipx", "inject", prefix.name]
+        return ["pipx", "runpip", prefix.name, "install", *_OPTIONS[how]]
+    if _is_of_uv(prefix):
+        options = ("--reinstall",) if how == "reinstall" else _OPTIONS[how]
+        return ["uv", "pip", "install", *options]
+    return ["pip", "install", *_OPTIONS[how]]
+
+
+def _is_of_uv(prefix: Path) -> bool:
+    """Return whether uv made the virtual environment; it has no pip then."""
+    try:
+        lines = (prefix / "pyvenv.cfg").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return False
+    return any(line.partition("=")[0].strip() == "uv" for line in lines)
+
+
+def _origin() -> Path | None:
+    """Return the folder or the wheel that the kernel was installed from; None: an index."""
+    try:
+        data: Any = json.loads(distribution(KERNEL).read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, OSError, ValueError):
+        return None
+    url = cast("dict[str, Any]", data).get("url", "") if isinstance(data, dict) else ""
+    parts = urlsplit(str(url))
+    return Path(url2pathname(parts.path)) if parts.scheme == "file" else None
+
+
+def _place(requirement: str, origin: Path | None) -> str:
+    """Return what to give an installer for a requirement: a path for the project's own, where the
+    kernel is installed from a path; empty: there is none.
+    """
+    found = _REQUIREMENT.match(requirement)
+    if origin is None or found is None:
+        return requirement
+    name, extras, version = canonical_name(found[1]), found[2] or "", found[3]
+    if name != KERNEL and not name.startswith(f"{KERNEL}-"):
+        return requirement
+    if "==" in version:  # the path has one version, which may be another
+        return ""
+    if origin.suffix == ".whl":
+        wheels = sorted(origin.parent.glob(f"{name.replace('-', '_')}-*.whl"))
+        return _shown(wheels[-1]) + extras if wheels else ""
+    root = origin.parent if origin.name == "core" else origin.parent.parent
+    folders = ["core"] if name == KERNEL else [f"plugins/{name}", f"contrib/{name}"]
+    for folder in folders:
+        if (root / folder / "pyproject.toml").is_file():
+            return _shown(root / folder) + extras
+    return ""
+
+
+def _shown(path: Path) -> str:
+    """Return a path as an installer takes it: below the current folder with ``./``."""
+    try:
+        return f"./{path.relative_to(Path.cwd()).as_posix()}"
+    except (ValueError, OSError):
+        return path.as_posix()
+
+
+def _quoted(word: str) -> str:
+    return word if _PLAIN.fullmatch(word) else f'"{word}"'

@@ -1,0 +1,96 @@
+"""Laws of the commands that messages give: they fit the environment and the kernel's origin."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from axil.plugin import install_advice
+from axil.registry import installing
+
+
+class Kernel:
+    """The metadata of a kernel that was installed from somewhere."""
+
+    def __init__(self, url: str = "") -> None:
+        self.url = url
+
+    def read_text(self, name: str) -> str | None:
+        return json.dumps({"url": self.url}) if self.url else None
+
+
+@pytest.fixture
+def prefix(tmp_path, monkeypatch):
+    """An environment that nothing has marked, with a kernel from an index."""
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
+    monkeypatch.setattr(installing, "distribution", lambda name: Kernel())
+    (tmp_path / "env").mkdir()
+    return tmp_path / "env"
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch, prefix):
+    """A checkout with a plugin and one of contrib, which the kernel is installed from."""
+    root = tmp_path / "src"
+    for folder in ("core", "plugins/axil-chroma", "contrib/axil-gemini"):
+        (root / folder).mkdir(parents=True)
+        (root / folder / "pyproject.toml").touch()
+    url = (root / "core").as_uri()
+    monkeypatch.setattr(installing, "distribution", lambda name: Kernel(url))
+    return root
+
+
+def test_a_published_kernel_has_published_plugins(prefix):
+    assert install_advice("axil-chroma") == "pip install axil-chroma"
+    wanted = install_advice("axil-chroma[sentence-transformers]", "acme>=1", how="upgrade")
+    assert wanted == 'pip install --upgrade "axil-chroma[sentence-transformers]" "acme>=1"'
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "how", "command"),
+    [
+        ("pyvenv.cfg", "home = /usr\nuv = 0.9.1\n", "install", "uv pip install acme"),
+        ("pyvenv.cfg", "uv = 0.9.1\n", "reinstall", "uv pip install --reinstall acme"),
+        ("pyvenv.cfg", "home = /usr/uv\n", "reinstall", "pip install --force-reinstall acme"),
+        ("pipx_metadata.json", "{}", "install", "pipx inject env acme"),
+        ("pipx_metadata.json", "{}", "upgrade", "pipx runpip env install --upgrade acme"),
+        ("uv-receipt.toml", "", "install", "uv tool install env --with acme"),
+    ],
+)
+def test_the_command_is_that_of_the_environments_installer(prefix, file, text, how, command):
+    (prefix / file).write_text(text, "utf-8")
+    assert install_advice("acme", how=how) == command
+
+
+def test_a_tool_of_uv_gets_each_requirement_by_an_option_of_its_own(prefix):
+    (prefix / "uv-receipt.toml").touch()
+    assert install_advice("a", "b") == "uv tool install env --with a --with b"
+
+
+def test_in_a_checkout_the_projects_own_come_from_it(checkout, monkeypatch):
+    monkeypatch.chdir(checkout)
+    assert install_advice("axil") == "pip install ./core"
+    assert install_advice("Axil_Chroma>=0.1") == "pip install ./plugins/axil-chroma"
+    assert install_advice("axil-chroma[x]", "acme") == (
+        'pip install "./plugins/axil-chroma[x]" acme'
+    )
+    monkeypatch.chdir(checkout.parent.parent)
+    assert install_advice("axil-gemini").endswith("/src/contrib/axil-gemini")
+
+
+@pytest.mark.parametrize("wanted", ["axil-far", "axil-chroma==0.0.9"])
+def test_a_name_that_the_origin_does_not_have_is_not_looked_up_anywhere(checkout, wanted):
+    assert install_advice("acme", wanted) == f"get {wanted} from where you got axil"
+
+
+def test_beside_a_wheel_the_others_are_wheels(tmp_path, monkeypatch, prefix):
+    for name in ("axil", "axil_chroma"):
+        (tmp_path / f"{name}-0.1.0-py3-none-any.whl").touch()
+    url = (tmp_path / "axil-0.1.0-py3-none-any.whl").as_uri()
+    monkeypatch.setattr(installing, "distribution", lambda name: Kernel(url))
+    monkeypatch.chdir(tmp_path)
+    found = install_advice("axil-chroma[x]")
+    assert found == 'pip install "./axil_chroma-0.1.0-py3-none-any.whl[x]"'
+    assert install_advice("axil-far") == "get axil-far from where you got axil"
