@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from axil import _installing as installing
 from axil.plugin import install_advice
-from axil.registry import installing
 
 
 class Kernel:

@@ -1,4 +1,4 @@
-"""What a release writes into wheels holds there: URLs, absolute links, a keyword."""
+"""Laws of releases: URLs, absolute links and a keyword in wheels; who may publish."""
 
 from __future__ import annotations
 

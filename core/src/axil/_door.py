@@ -76,8 +76,8 @@ def provided(module: str, attribute: str, *, wanted: str) -> Any:
         package = module.partition(".")[0]
         if error.name != package or package not in PROVIDED_BY:
             raise
+        from axil._installing import install_advice
         from axil.errors import NotInstalled
-        from axil.registry.installing import install_advice
 
         distribution = PROVIDED_BY[package]
         message = f"{wanted} needs {distribution}, which is not installed."

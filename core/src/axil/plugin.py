@@ -102,7 +102,7 @@ _SUBJECTS = {
         "registry.registry": """
             Component Registry component_index default_registry use_registry
         """,
-        "registry.installing": "install_advice",
+        "_installing": "install_advice",
     },
     "Distributions: manifests and dependencies": {
         "registry.manifest": "MANIFEST_FILE MANIFEST_VERSION Manifest parse_manifest",
@@ -140,6 +140,9 @@ _SUBJECTS = {
 }
 
 if TYPE_CHECKING:
+    from axil._installing import (
+        install_advice as install_advice,
+    )
     from axil.builder.graph import EdgeHandle as EdgeHandle
     from axil.builder.options import (
         EdgeOptions as EdgeOptions,
@@ -288,9 +291,6 @@ if TYPE_CHECKING:
         noting_wants as noting_wants,
         one_line as one_line,
         refusals_of as refusals_of,
-    )
-    from axil.registry.installing import (
-        install_advice as install_advice,
     )
     from axil.registry.kinds import (
         COMPONENT_KINDS as COMPONENT_KINDS,

@@ -408,7 +408,7 @@ class Registry:
     def _advice(
         self, kind: str, name: str, wanted: str, found: Sequence[Component], requires: Iterable[str]
     ) -> str:
-        from axil.registry.installing import install_advice
+        from axil._installing import install_advice
 
         if found:
             return (
@@ -524,7 +524,7 @@ class Registry:
         for requirement in getattr(self._dists.get(component.distribution), "requires", None) or ():
             parts = re.match(r"\s*([\w.-]+).*;.*extra\s*==\s*['\"]([\w.-]+)['\"]", requirement)
             if missing and parts and canonical_name(parts[1]) == missing:
-                from axil.registry.installing import install_advice
+                from axil._installing import install_advice
 
                 wanted = install_advice(f"{component.distribution}[{parts[2]}]")
                 return f"It needs an extra: {wanted}"
@@ -640,7 +640,7 @@ def _unfitting(component: Component, misfit: str, where: str) -> PluginContract:
         f'the {COMPONENT_KINDS[component.kind]} "{component.name}" of {component} cannot be '
         f"used: {misfit}."
     )
-    from axil.registry.installing import install_advice
+    from axil._installing import install_advice
 
     newer = install_advice(KERNEL, component.distribution, how="upgrade")
     hint = f"Upgrade the older side: {newer}"

@@ -79,6 +79,13 @@ class Plugins:
             help="import every component, each in a process of its own",
         )
         one.add_argument("--strict", action="store_true", help="warnings count, too")
+        one.add_argument(
+            "--advisories",
+            action="append",
+            default=[],
+            metavar="PATH",
+            help="more advisories than are shipped, in the format of OSV: a file or a folder",
+        )
         one = add("why", "which distributions workflows need, and what for", _why)
         one.add_argument("files", nargs="+", metavar="WORKFLOW")
         one.add_argument(
@@ -257,11 +264,14 @@ def _only_components(options: argparse.Namespace) -> None:
 def _doctor(options: argparse.Namespace, session: Session) -> int:
     from dataclasses import asdict
 
-    from axil_plugins import doctor, survey
+    from axil_plugins import advisories, doctor, survey
 
+    known = advisories.shipped()
+    for each in options.advisories:
+        known += advisories.read(Path(each))
     if options.dist:
         survey.distribution(options.dist, session.registry)
-    found = doctor.examine(session.registry, options.dist, importing=options.importing)
+    found = doctor.examine(session.registry, options.dist, importing=options.importing, known=known)
     bad = [
         each
         for each in found

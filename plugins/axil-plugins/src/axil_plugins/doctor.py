@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from axil.plugin import (
     install_advice,
     kind_of_group,
 )
+from axil_plugins.advisories import Advisory
 from axil_plugins.survey import is_ours, rows
 
 IMPORT_SECONDS: Final = 60.0
@@ -54,10 +55,18 @@ Check = Callable[[Registry], Iterator[Finding]]
 
 
 def examine(
-    registry: Registry, distribution: str = "", *, importing: bool = False
+    registry: Registry,
+    distribution: str = "",
+    *,
+    importing: bool = False,
+    known: Iterable[Advisory] = (),
 ) -> list[Finding]:
-    """Everything that was found, of one distribution or of all; errors first."""
+    """Everything that was found, of one distribution or of all; errors first.
+
+    ``known``: advisories that installed distributions are compared with.
+    """
     found = [finding for check in CHECKS for finding in check(registry)]
+    found += weak(known)
     if importing:
         found += [
             finding for each in _modules(registry, distribution) for finding in imported(*each)
@@ -414,6 +423,29 @@ def _source_of(distribution: Any) -> Path | None:
     if not data.get("dir_info", {}).get("editable"):
         return None
     return Path(unquote(urlparse(data.get("url", "")).path))
+
+
+def weak(known: Iterable[Advisory]) -> Iterator[Finding]:
+    """Yield the advisories that hold for installed distributions, plugins or not."""
+    from importlib import metadata as importlib_metadata
+
+    for each in known:
+        try:
+            version = importlib_metadata.version(each.distribution)
+        except importlib_metadata.PackageNotFoundError:
+            continue
+        if each.affects(version):
+            better = each.fixed_after(version)
+            yield _finding(
+                each.distribution,
+                "advisory",
+                "error",
+                f"{version} has a known weakness, {each.id}: {each.summary}",
+                "Whatever runs here can meet it.",
+                install_advice(f"{each.distribution}>={better}", how="upgrade")
+                if better
+                else "No version is free of it yet: block it, or remove it.",
+            )
 
 
 def site_index(registry: Registry) -> Iterator[Finding]:

@@ -16,8 +16,7 @@ from typing import Any, Final, Literal, cast
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from axil.registry.kinds import KERNEL, canonical_name
-
+KERNEL: Final = "axil"
 How = Literal["install", "upgrade", "reinstall"]
 _REQUIREMENT: Final = re.compile(r"\s*([\w.-]+)\s*(\[[^\]]*\])?\s*(.*)", re.DOTALL)
 _PLAIN: Final = re.compile(r"[\w@%+=:,./-]+")
@@ -81,7 +80,7 @@ def _place(requirement: str, origin: Path | None) -> str:
     found = _REQUIREMENT.match(requirement)
     if origin is None or found is None:
         return requirement
-    name, extras, version = canonical_name(found[1]), found[2] or "", found[3]
+    name, extras, version = re.sub(r"[-_.]+", "-", found[1]).lower(), found[2] or "", found[3]
     if name != KERNEL and not name.startswith(f"{KERNEL}-"):
         return requirement
     if "==" in version:  # the path has one version, which may be another
