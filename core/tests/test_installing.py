@@ -85,6 +85,14 @@ def test_a_name_that_the_origin_does_not_have_is_not_looked_up_anywhere(checkout
     assert install_advice("acme", wanted) == f"get {wanted} from where you got axil"
 
 
+def test_a_kernel_from_a_repository_says_nothing_of_names_in_an_index(monkeypatch, prefix):
+    monkeypatch.setattr(
+        installing, "distribution", lambda name: Kernel("https://example.org/a.git")
+    )
+    assert install_advice("axil-chroma") == "get axil-chroma from where you got axil"
+    assert install_advice("acme") == "pip install acme"
+
+
 def test_beside_a_wheel_the_others_are_wheels(tmp_path, monkeypatch, prefix):
     for name in ("axil", "axil_chroma"):
         (tmp_path / f"{name}-0.1.0-py3-none-any.whl").touch()

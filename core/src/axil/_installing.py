@@ -20,6 +20,7 @@ KERNEL: Final = "axil"
 How = Literal["install", "upgrade", "reinstall"]
 _REQUIREMENT: Final = re.compile(r"\s*([\w.-]+)\s*(\[[^\]]*\])?\s*(.*)", re.DOTALL)
 _PLAIN: Final = re.compile(r"[\w@%+=:,./-]+")
+_ELSEWHERE: Final = Path()
 _OPTIONS: Final = {"install": (), "upgrade": ("--upgrade",), "reinstall": ("--force-reinstall",)}
 
 
@@ -63,14 +64,19 @@ def _is_of_uv(prefix: Path) -> bool:
 
 
 def _origin() -> Path | None:
-    """Return the folder or the wheel that the kernel was installed from; None: an index."""
+    """Return the folder or the wheel that the kernel was installed from; None: an index.
+
+    ``_ELSEWHERE``: another URL, such as that of a repository.
+    """
     try:
         data: Any = json.loads(distribution(KERNEL).read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, OSError, ValueError):
         return None
     url = cast("dict[str, Any]", data).get("url", "") if isinstance(data, dict) else ""
     parts = urlsplit(str(url))
-    return Path(url2pathname(parts.path)) if parts.scheme == "file" else None
+    if parts.scheme == "file":
+        return Path(url2pathname(parts.path))
+    return _ELSEWHERE if parts.scheme else None
 
 
 def _place(requirement: str, origin: Path | None) -> str:
@@ -83,7 +89,8 @@ def _place(requirement: str, origin: Path | None) -> str:
     name, extras, version = re.sub(r"[-_.]+", "-", found[1]).lower(), found[2] or "", found[3]
     if name != KERNEL and not name.startswith(f"{KERNEL}-"):
         return requirement
-    if "==" in version:  # the path has one version, which may be another
+    # a path has one version, which may be another
+    if origin == _ELSEWHERE or "==" in version:
         return ""
     if origin.suffix == ".whl":
         wheels = sorted(origin.parent.glob(f"{name.replace('-', '_')}-*.whl"))
