@@ -25,10 +25,10 @@ def flow_with(*plugins, nodes=("a",), edges=("in a", "a out")) -> Workflow:
     return Workflow(graph(list(nodes), list(edges)), CompileOptions(hooks=hook_manager(plugins)))
 
 
-def test_there_are_fifteen_hooks_and_each_says_what_it_is_for():
+def test_there_are_eighteen_hooks_and_each_says_what_it_is_for():
     hooks = {name for name, value in vars(Hooks).items() if callable(value)}
     assert hooks == {*MAKING, *OBSERVER_HOOKS, *DECIDING_HOOKS}
-    assert len(hooks) == 15
+    assert len(hooks) == 18
     assert all(getattr(Hooks, name).__doc__ for name in hooks)
 
 
@@ -66,7 +66,7 @@ def test_an_observer_of_a_plugin_is_told_of_which_run_it_is_where_it_asks():
 
 def test_where_nobody_listens_there_is_nothing_to_call():
     for observers in (Observers.freeze(None), Observers.freeze(hook_manager())):
-        assert [getattr(observers, name) for name in OBSERVER_HOOKS] == [None] * 7
+        assert [getattr(observers, name) for name in OBSERVER_HOOKS] == [None] * 10
 
 
 def test_one_listener_leaves_the_other_hooks_empty():
