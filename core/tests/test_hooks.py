@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 
 import pluggy
 import pytest
 
-from axil import RootGraph, hookimpl
+from axil import MemoryJournal, RootGraph, hookimpl
 from axil.builder.workflow import Workflow
 from axil.compiler.planner import CompileOptions
 from axil.contract.decisions import DECIDING_HOOKS
@@ -77,6 +78,58 @@ def test_one_listener_leaves_the_other_hooks_empty():
 
     observers = Observers.freeze(hook_manager([Listener()]))
     assert [name for name in OBSERVER_HOOKS if getattr(observers, name) is not None] == ["chunk"]
+
+
+def test_an_observer_sees_the_steps_that_are_taken_and_none_that_is_read_from_the_record():
+    seen: list[tuple] = []
+
+    class Listener:
+        @hookimpl
+        def step_started(self, activation, step, request, run_id):
+            seen.append(("started", run_id, activation.node, step, request))
+            request["n"] = "changed"
+
+        @hookimpl
+        def step_finished(self, step, result):
+            seen.append(("finished", step, result))
+
+        @hookimpl
+        def step_failed(self, step, error):
+            seen.append(("failed", step, str(error)))
+
+    sent = {"n": 1}
+
+    async def body(inputs, ctx):
+        async def call():
+            return dict(sent)
+
+        async def fails():
+            raise ValueError("no line")
+
+        result = await ctx.step("ask", call, request=lambda: sent)
+        with contextlib.suppress(ValueError):
+            await ctx.step("fail", fails, request={})
+        await ctx.ask("Which?", name="which")
+        return result
+
+    built = RootGraph("steps")
+    node = built.create_node(body, name="a")
+    built.edge_from_entry(node, {})
+    built.edge_to_exit(node, ["n"])
+    flow, journal = built.build(), MemoryJournal()
+    options = {"journal": journal, "run_id": "r", "hooks": hook_manager([Listener()])}
+    paused = run_sync(flow.start({}, **options).result())
+    failed = [("started", "r", "a", "fail", {}), ("failed", "fail", "no line")]
+    assert seen == [
+        ("started", "r", "a", "ask", {"n": 1}),
+        ("finished", "ask", {"n": 1}),
+        *failed,
+    ]
+    seen.clear()
+    answers = {paused.questions[0].id: "this"}
+    result = run_sync(flow.start({}, **options, resuming=True, answers=answers).result())
+    assert result.output == {"n": 1}
+    assert seen == failed  # an error is not recorded: the step was taken again
 
 
 def test_an_observer_sees_a_run_from_beginning_to_end():

@@ -17,6 +17,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
 import axil
 from axil.plugin import hook_manager
@@ -28,9 +29,9 @@ from axil_testing.kit import HookKit
 class Telemetry:
     """An SDK that keeps what it receives."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, sampler: Sampler = ALWAYS_ON, **settings: Any) -> None:
         self.exporter, self.reader = InMemorySpanExporter(), InMemoryMetricReader()
-        tracers = TracerProvider(shutdown_on_exit=False)
+        tracers = TracerProvider(sampler, shutdown_on_exit=False)
         tracers.add_span_processor(SimpleSpanProcessor(self.exporter))
         meters = MeterProvider([self.reader], shutdown_on_exit=False)
         self.hook = OpenTelemetry(tracer_provider=tracers, meter_provider=meters, **settings)
@@ -289,6 +290,17 @@ def test_an_agent_that_streams_has_spans_of_its_models_and_tools():
     assert point.count == 1
 
 
+def test_a_run_that_is_not_sampled_has_no_spans_and_is_counted():
+    telemetry = Telemetry(ALWAYS_OFF)
+    with_span.clear()
+    assert agent(telemetry, weather).invoke({"question": "?"})[0] == {"answer": "rain"}
+    assert telemetry.spans == []
+    assert [span.get_span_context().trace_flags.sampled for span in with_span] == [False]
+    tokens = telemetry.points("gen_ai.client.token.usage")
+    assert sum(point.sum for point in tokens) == 23
+    assert [point.count for point in telemetry.points("gen_ai.workflow.duration")] == [1]
+
+
 def test_contents_are_redacted_and_cut(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
     telemetry = Telemetry(longest=40)
@@ -325,7 +337,8 @@ def test_a_file_names_the_provider_and_the_model(tmp_path: Path):
     }
     file = tmp_path / "flow.json"
     edges = [{"from": "@entry", "to": "writer"}, {"from": "writer", "to": "@exit"}]
-    file.write_text(json.dumps({"version": 1, "graph": {"id": "f", "nodes": [node], "edges": edges}}))
+    graph = {"id": "f", "nodes": [node], "edges": edges}
+    file.write_text(json.dumps({"version": 1, "graph": graph}))
     telemetry = Telemetry()
     with Scripted(["words"]).everywhere():
         axil.load(file, hooks=telemetry.hooks).invoke("write")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,15 +135,20 @@ class _TracedBody:
         self.hook, self.body = hook, body
         self.mode: Mode = body.mode
 
-    def _current(self, ctx: Any) -> AbstractContextManager[None]:
-        return self.hook.tracing.current(ctx.run_id, ctx.activation)
-
     def __call__(self, task: Task, ctx: Any, /) -> Any:
-        with self._current(ctx):
+        tracing = self.hook.tracing
+        token = tracing.enter(ctx.run_id, ctx.activation)
+        try:
             return self.body(task, ctx)
+        finally:
+            tracing.leave(token)
 
 
 class _AsyncBody(_TracedBody):
     async def __call__(self, task: Task, ctx: Any, /) -> Any:
-        with self._current(ctx):
+        tracing = self.hook.tracing
+        token = tracing.enter(ctx.run_id, ctx.activation)
+        try:
             return await self.body(task, ctx)
+        finally:
+            tracing.leave(token)

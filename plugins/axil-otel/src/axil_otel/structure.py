@@ -22,7 +22,7 @@ _PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "gemini": "gcp.gemin
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What spans need of a workflow, graphs inside it included."""
+    """The edges and models of a workflow, graphs inside it included."""
 
     sources: dict[str, dict[str, tuple[str, ...]]]
     """By the path of a graph and the name of a node in it: the nodes with edges to that one."""
@@ -82,8 +82,8 @@ def opened_by(activation: Activation) -> Frame:
 
 
 class Ended(Generic[T]):
-    """What is known of the firings of a run that have ended: the last one of each node in each
-    frame. Behind a cycle, the last one in its rounds.
+    """The firings of a run that have ended: the last one of each node in each frame; for what is
+    behind a cycle, the last one in its rounds.
     """
 
     def __init__(self, sources: Mapping[str, Mapping[str, tuple[str, ...]]]) -> None:

@@ -12,8 +12,7 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from contextvars import Token
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,6 +101,8 @@ class _Run(_Timed):
     )
     """The contexts of firings that have begun, by the frames that they may open."""
     used: dict[str, int] = field(default_factory=dict[str, int])
+    is_recording: bool = True
+    """Whether its span is kept: without an SDK, and where it is not sampled, none is."""
 
     def around(self, frame: tuple[str | int, ...]) -> Context:
         """Return the context of the innermost firing that a frame belongs to."""
@@ -218,8 +219,14 @@ class Tracing:
         )
         context = trace.set_span_in_context(span)
         structure = structure_of(plan)
-        ended = Ended[SpanContext](structure.sources)
-        self._runs[run_id] = _Run(span, context, labels, ended=ended, models=structure.models)
+        self._runs[run_id] = _Run(
+            span,
+            context,
+            labels,
+            ended=Ended[SpanContext](structure.sources),
+            models=structure.models,
+            is_recording=span.is_recording(),
+        )
         self._store.put(run_id, span.get_span_context())
 
     def run_finished(self, run_id: str, result: Any) -> None:
@@ -240,18 +247,16 @@ class Tracing:
         self._workflows.record(run.seconds, run.labels, context=run.context)
         span.end()
 
-    @contextmanager
-    def current(self, run_id: str, activation: Activation) -> Generator[None]:
-        """Make the span of a firing the current one within the ``with``."""
+    def enter(self, run_id: str, activation: Activation) -> Token[Context] | None:
+        """Make the span of a firing the current one; give what comes back to ``leave``."""
         run = self._runs.get(run_id)
         firing = None if run is None else run.firings.get(activation)
-        if firing is None:
-            yield
-            return
-        token = contexts.attach(firing.context)
-        try:
-            yield
-        finally:
+        return None if firing is None else contexts.attach(firing.context)
+
+    @staticmethod
+    def leave(token: Token[Context] | None) -> None:
+        """Make the span current again that was before."""
+        if token is not None:
             contexts.detach(token)
 
     # ------------------------------------------------------------------ firings
@@ -260,6 +265,9 @@ class Tracing:
         """Start the span of a firing, with links to those of the nodes that it waited for."""
         run = self._runs.get(run_id)
         if run is None:
+            return
+        if not run.is_recording:  # nor are its firings: they only hold what is counted
+            run.firings[activation] = _Firing(run.span, run.context)
             return
         path, sources = activation.path, run.ended.before(activation)
         operation = "invoke_workflow" if kind == "graph" else "node"
@@ -300,20 +308,23 @@ class Tracing:
         self, run: _Run, activation: Activation, outcome: str, error: BaseException | None = None
     ) -> None:
         firing = run.firings.pop(activation)
-        run.frames.pop(opened_by(activation), None)
         for name in list(firing.steps):
             self._end_step(firing, name, outcome)
-        span = firing.span
-        span.set_attribute("axil.outcome", outcome)
-        span.set_attributes({f"gen_ai.usage.{name}": n for name, n in firing.used.items()})
         for name, amount in firing.used.items():
             run.used[name] = run.used.get(name, 0) + amount
         if error is not None:
             self._fail(firing, _cause(error))
-        if outcome == "done":
-            run.ended.add(activation, span.get_span_context())
         if firing.is_agent:
             self._operations.record(firing.seconds, firing.labels, context=firing.context)
+        if not run.is_recording:
+            return
+        run.frames.pop(opened_by(activation), None)
+        span = firing.span
+        span.set_attribute("axil.outcome", outcome)
+        if firing.used:
+            span.set_attributes({f"gen_ai.usage.{name}": n for name, n in firing.used.items()})
+        if outcome == "done":
+            run.ended.add(activation, span.get_span_context())
         span.end()
 
     # ------------------------------------------------------------------ steps
