@@ -86,7 +86,7 @@ def test_an_observer_sees_the_steps_that_are_taken_and_none_that_is_read_from_th
     class Listener:
         @hookimpl
         def step_started(self, activation, step, request, run_id):
-            seen.append(("started", run_id, activation.node, step, request))
+            seen.append(("started", run_id, activation.node, step, dict(request)))
             request["n"] = "changed"
 
         @hookimpl
