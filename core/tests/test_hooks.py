@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 
 import pluggy
 import pytest
 
-from axil import RootGraph, hookimpl
+from axil import MemoryJournal, RootGraph, hookimpl
 from axil.builder.workflow import Workflow
 from axil.compiler.planner import CompileOptions
 from axil.contract.decisions import DECIDING_HOOKS
@@ -25,10 +26,10 @@ def flow_with(*plugins, nodes=("a",), edges=("in a", "a out")) -> Workflow:
     return Workflow(graph(list(nodes), list(edges)), CompileOptions(hooks=hook_manager(plugins)))
 
 
-def test_there_are_fifteen_hooks_and_each_says_what_it_is_for():
+def test_there_are_eighteen_hooks_and_each_says_what_it_is_for():
     hooks = {name for name, value in vars(Hooks).items() if callable(value)}
     assert hooks == {*MAKING, *OBSERVER_HOOKS, *DECIDING_HOOKS}
-    assert len(hooks) == 15
+    assert len(hooks) == 18
     assert all(getattr(Hooks, name).__doc__ for name in hooks)
 
 
@@ -66,7 +67,7 @@ def test_an_observer_of_a_plugin_is_told_of_which_run_it_is_where_it_asks():
 
 def test_where_nobody_listens_there_is_nothing_to_call():
     for observers in (Observers.freeze(None), Observers.freeze(hook_manager())):
-        assert [getattr(observers, name) for name in OBSERVER_HOOKS] == [None] * 7
+        assert [getattr(observers, name) for name in OBSERVER_HOOKS] == [None] * 10
 
 
 def test_one_listener_leaves_the_other_hooks_empty():
@@ -77,6 +78,58 @@ def test_one_listener_leaves_the_other_hooks_empty():
 
     observers = Observers.freeze(hook_manager([Listener()]))
     assert [name for name in OBSERVER_HOOKS if getattr(observers, name) is not None] == ["chunk"]
+
+
+def test_an_observer_sees_the_steps_that_are_taken_and_none_that_is_read_from_the_record():
+    seen: list[tuple] = []
+
+    class Listener:
+        @hookimpl
+        def step_started(self, activation, step, request, run_id):
+            seen.append(("started", run_id, activation.node, step, dict(request)))
+            request["n"] = "changed"
+
+        @hookimpl
+        def step_finished(self, step, result):
+            seen.append(("finished", step, result))
+
+        @hookimpl
+        def step_failed(self, step, error):
+            seen.append(("failed", step, str(error)))
+
+    sent = {"n": 1}
+
+    async def body(inputs, ctx):
+        async def call():
+            return dict(sent)
+
+        async def fails():
+            raise ValueError("no line")
+
+        result = await ctx.step("ask", call, request=lambda: sent)
+        with contextlib.suppress(ValueError):
+            await ctx.step("fail", fails, request={})
+        await ctx.ask("Which?", name="which")
+        return result
+
+    built = RootGraph("steps")
+    node = built.create_node(body, name="a")
+    built.edge_from_entry(node, {})
+    built.edge_to_exit(node, ["n"])
+    flow, journal = built.build(), MemoryJournal()
+    options = {"journal": journal, "run_id": "r", "hooks": hook_manager([Listener()])}
+    paused = run_sync(flow.start({}, **options).result())
+    failed = [("started", "r", "a", "fail", {}), ("failed", "fail", "no line")]
+    assert seen == [
+        ("started", "r", "a", "ask", {"n": 1}),
+        ("finished", "ask", {"n": 1}),
+        *failed,
+    ]
+    seen.clear()
+    answers = {paused.questions[0].id: "this"}
+    result = run_sync(flow.start({}, **options, resuming=True, answers=answers).result())
+    assert result.output == {"n": 1}
+    assert seen == failed  # an error is not recorded: the step was taken again
 
 
 def test_an_observer_sees_a_run_from_beginning_to_end():

@@ -58,7 +58,13 @@ def test_importing_a_member_prints_nothing(member):
 
 
 # Where the import name is not the distribution's name with underscores.
-IMPORTED_AS = {"google-genai": "google", "markdown-it-py": "markdown_it", "pyyaml": "yaml"}
+IMPORTED_AS = {
+    "google-genai": "google",
+    "markdown-it-py": "markdown_it",
+    "opentelemetry-api": "opentelemetry",
+    "opentelemetry-sdk": "opentelemetry",
+    "pyyaml": "yaml",
+}
 
 
 def test_every_import_is_declared(member):

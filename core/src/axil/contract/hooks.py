@@ -1,6 +1,6 @@
 """The hooks. pluggy finds, orders, checks and blocks what implements them.
 
-Four act when a graph is compiled or a registry is filled, seven listen (``observers`` is how a run
+Four act when a graph is compiled or a registry is filled, ten listen (``observers`` is how a run
 calls them), four decide about firings (``decisions``).
 """
 
@@ -76,6 +76,24 @@ class Hooks:
     @hookspec
     def firing_skipped(self, activation: Activation, kind: str, run_id: str) -> None:
         """React to a node that will not fire in this frame, because no live token came."""
+
+    @hookspec
+    def step_started(self, activation: Activation, step: str, request: Any, run_id: str) -> None:
+        """React to a step that a body takes with ``ctx.step``: a call of a model or a tool.
+
+        ``request`` is the plain data that says what is asked for, or None. A step whose recorded
+        result is used is not reported.
+        """
+
+    @hookspec
+    def step_finished(self, activation: Activation, step: str, result: Any, run_id: str) -> None:
+        """React to a step that ended well, before its result is recorded."""
+
+    @hookspec
+    def step_failed(
+        self, activation: Activation, step: str, error: BaseException, run_id: str
+    ) -> None:
+        """React to a step that raised, was cancelled, or pauses its run."""
 
     @hookspec(firstresult=True)
     def admit_firing(self, firing: Firing) -> Admission | None:

@@ -1,4 +1,4 @@
-"""The seven hooks that only listen, frozen into plain callables before a run.
+"""The ten hooks that only listen, frozen into plain callables before a run.
 
 pluggy is the switchboard (see ``hooks``): it finds, orders, checks and blocks implementations. It
 is not the wire: when a run starts, ``Observers.freeze`` turns each observer hook into ``None``, a
@@ -23,6 +23,9 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "firing_finished": ("activation", "kind", "output"),
     "firing_failed": ("activation", "kind", "error"),
     "firing_skipped": ("activation", "kind"),
+    "step_started": ("activation", "step", "request"),
+    "step_finished": ("activation", "step", "result"),
+    "step_failed": ("activation", "step", "error"),
     "run_finished": ("run_id", "result"),
 }
 """What each tells; ``hooks.Hooks`` says what it means. Plugins may ask for ``run_id`` too."""
@@ -31,8 +34,8 @@ OBSERVER_HOOKS = tuple(PARAMETERS)
 
 
 class Trusted:
-    """An observer of the kernel's own that listens to all hooks with all they tell, and does not
-    raise: nothing is put around it.
+    """An observer of the kernel's own that takes all arguments of the hooks that it has, and does
+    not raise: nothing is put around it.
     """
 
     __slots__ = ()
@@ -49,6 +52,9 @@ class Observers:
     firing_finished: Callable[[Any, str, Any], None] | None
     firing_failed: Callable[[Any, str, BaseException], None] | None
     firing_skipped: Callable[[Any, str], None] | None
+    step_started: Callable[[Any, str, Any], None] | None
+    step_finished: Callable[[Any, str, Any], None] | None
+    step_failed: Callable[[Any, str, BaseException], None] | None
     run_finished: Callable[[str, Any], None] | None
 
     @classmethod
@@ -68,9 +74,11 @@ class Observers:
             ]
             for other in also:
                 method: Any = getattr(other, name, None)
+                if method is None:
+                    continue
                 if isinstance(other, Trusted):
                     calls.append(method)
-                elif method is not None:
+                else:
                     taken = tuple(
                         p for p in inspect.signature(method).parameters if p in parameters
                     )

@@ -31,7 +31,7 @@ from axil.errors import Overdue, Uncertain
 from axil.kernel.events import CycleTally, SubRun
 from axil.kernel.plan import Body
 from axil.kernel.tokens import Activation, Out, Task
-from axil.kernel.values import MISSING
+from axil.kernel.values import MISSING, isolate
 from axil.registry.grants import is_granted
 from axil.runtime.recorder import (
     Answered,
@@ -313,7 +313,7 @@ class RunServices:
 
     async def step(self, activation: Activation, step: StepCall) -> Any:
         if (recorder := self.recorder) is None:
-            return await step.call()
+            return await self._take(activation, step)
         request = step.request() if callable(step.request) else step.request
         asked = None if request is None else _digest(request)[:16]
         known = (
@@ -326,8 +326,28 @@ class RunServices:
                 return known.value
             self.diverged |= {activation}
         report = await self.begin(activation, step.name) if step.effects == "external" else None
-        value = await step.call() if report is None else report["output"]
+        value = await self._take(activation, step) if report is None else report["output"]
         await self.keep(StepDone(activation, step.name, value, asked))
+        return value
+
+    async def _take(self, activation: Activation, step: StepCall) -> Any:
+        """Make the call of a step, and report it to observers."""
+        observers, name = self.observers, step.name
+        started, finished = observers.step_started, observers.step_finished
+        failed = observers.step_failed
+        if started is None and finished is None and failed is None:
+            return await step.call()
+        if started is not None:
+            request = step.request() if callable(step.request) else step.request
+            self.at_home(started, activation, name, isolate(request))
+        try:
+            value = await step.call()
+        except BaseException as error:
+            if failed is not None:
+                self.at_home(failed, activation, name, error)
+            raise
+        if finished is not None:
+            self.at_home(finished, activation, name, isolate(value))
         return value
 
     async def begin(self, activation: Activation, step: str = "") -> Any:

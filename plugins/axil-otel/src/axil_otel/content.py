@@ -1,0 +1,108 @@
+"""Contents of spans: prompts, replies, arguments and results, redacted and cut."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+REDACTED = "[redacted]"
+_SECRET_NAME = re.compile(
+    r"(?:^|[_\-.])(?:password|passwd|secret|token|api[_-]?key|authorization|cookie|credentials?)$",
+    re.IGNORECASE,
+)
+_SECRET_TEXT = re.compile(
+    r"(?i:\bbearer\s+[a-z0-9._~+/=-]{8,})"
+    r"|\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}"
+    r"|\bgh[opsur]_[A-Za-z0-9]{16,}|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b"
+    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?"
+    r"|[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}"
+)
+
+
+def redacted(text: str) -> str:
+    """Return a text without known forms of secrets and without mail addresses.
+
+    >>> redacted("Authorization: Bearer abcdefgh12345, from ann@example.org")
+    'Authorization: [redacted], from [redacted]'
+    """
+    return _SECRET_TEXT.sub(REDACTED, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The rules for contents in spans."""
+
+    longest: int
+    redact: Callable[[str], str] | None = None
+
+    def text(self, value: Any) -> str:
+        """Return a value's text, redacted as a whole and then cut."""
+        whole = (self.redact or redacted)(str(value))
+        left = len(whole) - self.longest
+        return whole if left <= 0 else f"{whole[: self.longest]}… [{left} more characters]"
+
+    def data(self, value: Any) -> str:
+        """Return a value as JSON; each text in it is redacted and cut.
+
+        >>> Content(5).data({"api_key": "x", "city": "Reykjavik"})
+        '{"api_key": "[redacted]", "city": "Reykj… [4 more characters]"}'
+        """
+        return json.dumps(self._plain(value), ensure_ascii=False)
+
+    def _plain(self, value: Any) -> Any:
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        if isinstance(value, Mapping):
+            given = cast("Mapping[Any, Any]", value)
+            return {
+                str(name): REDACTED if _SECRET_NAME.search(str(name)) else self._plain(each)
+                for name, each in given.items()
+            }
+        if isinstance(value, (list, tuple)):
+            return [self._plain(each) for each in cast("Sequence[Any]", value)]
+        return self.text(value)
+
+
+def message_parts(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message as the GenAI conventions have it: a role and parts.
+
+    Of images, files and recordings the kind is given, and not the bytes.
+
+    >>> message_parts({"role": "user", "content": "hi"})
+    {'role': 'user', 'parts': [{'type': 'text', 'content': 'hi'}]}
+    """
+    content = message.get("content")
+    parts: list[dict[str, Any]] = []
+    if message.get("role") == "tool":
+        call = message.get("tool_call_id")
+        parts.append({"type": "tool_call_response", "id": call, "response": _texts(content)})
+    elif content:
+        parts += _texts(content)
+    parts += [
+        {
+            "type": "tool_call",
+            "id": call.get("id"),
+            "name": call.get("name"),
+            "arguments": call.get("arguments"),
+        }
+        for call in message.get("tool_calls") or ()
+    ]
+    return {"role": message.get("role"), "parts": parts}
+
+
+def _texts(content: Any) -> list[dict[str, Any]]:
+    if not isinstance(content, (list, tuple)):
+        return [{"type": "text", "content": str(content)}]
+    parts = cast("Sequence[Any]", content)
+    return [
+        {"type": "text", "content": str(part.get("text"))}
+        if part.get("type") == "text"
+        else {"type": str(part.get("type"))}
+        for part in parts
+        if isinstance(part, Mapping)
+        for part in (cast("Mapping[str, Any]", part),)
+    ]
