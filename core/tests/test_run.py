@@ -170,7 +170,7 @@ def test_no_more_bodies_are_at_work_than_are_allowed():
     assert most == 2
 
 
-def test_a_lane_admits_one_at_a_time_unless_told_otherwise():
+def test_a_lane_admits_one_at_a_time_by_default():
     for limits, expected in ((Limits(), 1), (Limits(lanes={"human": 3}), 3)):
         at_work: dict[str, int] = {"human": 0, "": 0}
         most = dict(at_work)
@@ -763,7 +763,7 @@ async def ask(task: Any, ctx: Any) -> Out:
     return Out({"answer": await ctx.ask("really?")})
 
 
-def test_a_question_nobody_can_answer_pauses_the_run_and_is_in_the_result():
+def test_a_question_without_a_channel_pauses_the_run_and_is_in_the_result():
     result = run(one(ask))
     assert result.status == "paused"
     assert isinstance(result.error, RunPaused)

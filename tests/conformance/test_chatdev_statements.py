@@ -618,7 +618,7 @@ def test_an_unknown_key_is_an_error_and_in_files_of_version_0_a_warning(tmp_path
         load_spec(tmp_path / "flow.json")
 
 
-def test_a_node_whose_type_nobody_provides_is_an_error_before_anything_runs(tmp_path):
+def test_a_node_of_an_unknown_type_is_an_error_before_anything_runs(tmp_path):
     made = Flow(tmp_path, "A", "A", [], A={"type": "pasthrough", "config": {}})
     with pytest.raises(AxilError, match="passthrough"):
         made.run()

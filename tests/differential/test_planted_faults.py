@@ -322,7 +322,7 @@ def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch):
     assert graphs_until_found(FAULTS[name]), f"not within {GRAPHS} graphs: {name}"
 
 
-def test_a_difference_is_told_with_the_smallest_workflow(monkeypatch: pytest.MonkeyPatch):
+def test_a_difference_is_reported_with_the_smallest_workflow(monkeypatch: pytest.MonkeyPatch):
     FAULTS["a cycle turns once more than its limit"].plant(monkeypatch)
     for seed in range(GRAPHS):
         graph = random_graph(seed)

@@ -165,7 +165,7 @@ def test_a_break_at_no_node_is_an_error(axil, name):
     assert done.err.startswith(f'error: AX700 --break: there is no node "{name}".')
 
 
-def test_a_break_that_is_misspelt_is_told_what_was_meant(axil):
+def test_a_misspelt_break_gets_a_suggestion(axil):
     Path("two.json").write_text(
         json.dumps({"graph": {"nodes": [{"id": "send", "type": "passthrough"}], "start": ["send"]}})
     )

@@ -108,7 +108,7 @@ def test_files_are_documents():
         sent([file(b"\0\xff")])
 
 
-def test_an_error_in_the_middle_of_a_stream_is_told_and_may_pass():
+def test_an_error_in_the_middle_of_a_stream_is_reported_and_may_pass():
     class Overloaded:
         base = ""
 

@@ -142,7 +142,7 @@ def told(result: axil.Result) -> Mapping[str, Any]:
     return {"status": result.status, "output": result.output, "state": result.attributes}
 
 
-def test_a_run_comes_to_the_same_with_it_and_without():
+def test_a_run_has_the_same_result_with_it_and_without():
     plain = told(come_to(fan([], "abcdef")))
     pace = PriorityAndRate(priorities={"f": 1, "c": -1}, rate=3)
     for limits in (axil.Limits(), axil.Limits(concurrency=1), axil.Limits(concurrency=3)):

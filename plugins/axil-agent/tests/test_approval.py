@@ -93,7 +93,7 @@ def test_what_is_denied_is_not_called_and_the_model_hears_why(pay, paid, answer)
 @pytest.mark.parametrize(
     "answers", [("edit", '{"amount": 3}'), ({"answer": "edit", "arguments": {"amount": 3}},)]
 )
-def test_edited_arguments_are_used_and_the_model_is_told(pay, paid, answers):
+def test_edited_arguments_are_used_and_reported_to_the_model(pay, paid, answers):
     model = Scripted([calls({"amount": 5}), '{"o": 1}'])
     invoke(built(model, pay), Person(*answers))
     assert paid == [(3, "Ada")]
@@ -108,7 +108,7 @@ def test_edited_arguments_that_do_not_fit_are_asked_for_again(pay, paid):
     assert person.asked[4].text.startswith("The arguments do not fit: amount:")
 
 
-def test_an_answer_that_nobody_understands_allows_nothing(pay, paid):
+def test_an_answer_that_cannot_be_understood_allows_nothing(pay, paid):
     model = Scripted([calls({"amount": 5}), '{"o": 1}'])
     invoke(built(model, pay), Person("hm", "maybe", 7, "allow"))
     assert paid == []
@@ -130,7 +130,7 @@ def test_a_predicate_that_fails_lets_nothing_through(pay, paid):
     assert (paid, len(person.asked)) == ([], 1)
 
 
-def test_nobody_is_bothered_with_a_call_that_cannot_be_made(pay):
+def test_a_call_that_cannot_be_made_is_not_asked_about(pay):
     person, model = Person(), Scripted([calls({"amount": "x"}), '{"o": 1}'])
     invoke(built(model, pay), person)
     assert person.asked == []
@@ -138,7 +138,7 @@ def test_nobody_is_bothered_with_a_call_that_cannot_be_made(pay):
 
 
 @pytest.mark.parametrize("approve", [["find"], ["*"]])
-def test_an_agent_can_be_told_which_tools_to_ask_about(approve):
+def test_an_agent_can_be_configured_to_ask_about_some_tools(approve):
     def find(q: str) -> str:
         return "found"
 
@@ -219,7 +219,7 @@ class Absent:
     ("late", "told_of", "came"),
     [("deny", "nobody answered in time", []), ("allow", "paid 5", [(5, "Ada")])],
 )
-def test_what_counts_where_nobody_answers_in_time_is_said_beforehand(
+def test_the_default_for_a_late_answer_is_stated_beforehand(
     pay, paid, late, told_of, came
 ):
     model, clock = Scripted([calls({"amount": 5}), '{"o": "done"}']), VirtualClock()
@@ -239,7 +239,7 @@ def test_an_approval_that_has_to_be_given_fails_the_node_when_it_is_late(pay, pa
     assert paid == []
 
 
-def test_arguments_that_nobody_edits_in_time_are_not_used(pay, paid):
+def test_arguments_that_are_not_edited_in_time_are_not_used(pay, paid):
     class Hesitant(Person):
         async def ask(self, question: Any) -> Any:
             return await super().ask(question) if self.left else await asyncio.Event().wait()

@@ -113,7 +113,7 @@ def add(a: int, b: int = 2) -> int:
     return a + b
 
 
-def test_tools_are_run_and_their_results_told_in_order(script):
+def test_tools_are_run_and_their_results_returned_in_order(script):
     calls = [{"name": "add", "arguments": {"a": 1}}, {"name": "add", "arguments": {"a": 5, "b": 5}}]
     model = script({"tool_calls": calls}, '{"sum":13}')
     g = graph({"model": model, "tools": [add], "name": "calc"}, exit=["sum"])

@@ -319,7 +319,7 @@ def test_what_tools_show_comes_behind_their_results():
     assert [m["role"] for m in model.requests[2].messages[-3:]] == ["assistant", "tool", "user"]
 
 
-def test_a_model_is_told_of_what_a_tool_shows_and_it_cannot_see():
+def test_a_model_gets_a_note_of_tool_output_that_it_cannot_see():
     model = Sighted([{"tool_calls": [{"name": "look"}, {"name": "listen"}]}, "seen"])
     SingleAgent(model, tools=[look, listen], formatters="twins", output_keys=["answer"]).invoke(
         {"q": "?"}
@@ -331,7 +331,7 @@ def test_a_model_is_told_of_what_a_tool_shows_and_it_cannot_see():
     ]
 
 
-def test_a_tools_part_that_is_none_is_told_to_the_model():
+def test_a_tools_part_that_is_none_is_reported_to_the_model():
     def show() -> Any:
         return {"type": "image", "data": "no base64!"}
 

@@ -101,7 +101,7 @@ def test_a_mistake_is_never_tried_again(status):
     assert (clock.waits, chunks) == ([], [])
 
 
-def test_the_number_of_tries_is_bounded_and_told():
+def test_the_number_of_tries_is_bounded_and_reported():
     result, clock, _ = tried(*[busy(503)] * 9, retry=Retry(max_tries=3))
     assert "after 3 tries" in str(result)
     assert (result.status, result.transient, len(clock.waits)) == (503, True, 2)

@@ -79,7 +79,7 @@ def test_turns_of_one_conversation_in_several_threads_wait_for_one_another():
     assert "one" in told(model.requests[-1])
 
 
-def test_who_gives_up_waiting_for_a_turn_lets_nobody_in_before_it():
+def test_a_cancelled_waiter_keeps_the_order_of_the_others():
     async def main() -> int:
         model = Gated()
         agent = SingleAgent(model, output_keys=["o"], memories=[HistoryMemory()])

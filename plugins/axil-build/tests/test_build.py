@@ -290,7 +290,7 @@ def test_the_bill_is_cyclonedx_by_its_schema(made):
     assert schema.validate_str(text.replace('"SHA-256"', '"SHA-257"')) is not None
 
 
-def test_licences_and_sizes_are_told(made):
+def test_licences_and_sizes_are_listed(made):
     folder, result = made
     lines = (folder / "out" / "licences.txt").read_text().splitlines()
     assert len(lines) == len(result.plan.distributions)
@@ -402,7 +402,7 @@ def settings(tmp_path: Path, text: str, flow: object = TWO) -> Settings:
         ),
     ],
 )
-def test_what_cannot_be_built_is_told_and_leaves_nothing(tmp_path, text, told):
+def test_what_cannot_be_built_is_reported_and_leaves_nothing(tmp_path, text, told):
     with pytest.raises(ConfigError) as caught:
         build(settings(tmp_path, text), Registry(Policy()), tmp_path / "out", until="assemble")
     assert told in str(caught.value)
@@ -418,7 +418,7 @@ def test_what_cannot_be_built_is_told_and_leaves_nothing(tmp_path, text, told):
         ("folder = 'x'", "folder"),
     ],
 )
-def test_settings_that_make_no_sense_are_told(tmp_path, text, told):
+def test_settings_that_make_no_sense_are_reported(tmp_path, text, told):
     with pytest.raises(ConfigError, match=told):
         read([write(tmp_path, "axil-build.toml", text)])
 

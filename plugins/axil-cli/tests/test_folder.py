@@ -63,7 +63,7 @@ def test_a_run_that_makes_files_has_a_folder_of_its_own_and_says_so(axil, make):
     assert len(list(Path("axil-runs").iterdir())) == 2
 
 
-def test_a_named_folder_is_used_again_and_what_changed_is_told(axil, make):
+def test_a_named_folder_is_used_again_and_changes_are_reported(axil, make):
     axil("run", make, "--workspace", "w", "--input", "a=1\nb=1\n.hidden=1\n__pycache__/x=1")
     told = axil("run", make, "--workspace", "w", "--input", "a=1\nc=22", "--format", "json").data
     assert told["workspace"] == os.path.realpath("w")
@@ -109,7 +109,7 @@ def test_a_folder_that_is_a_file_cannot_be_used(axil, make):
     Path("w").write_text("")
     done = axil("run", make, "--workspace", "w")
     assert done.code == 2
-    assert "AX700 --workspace: w is no folder." in done.err
+    assert "AX700 --workspace: w is not a folder." in done.err
 
 
 def test_attached_files_are_copied_and_recorded(axil, make, tmp_path):
@@ -157,7 +157,7 @@ def test_attachments_are_added_to_those_that_are_there_and_replace_none(axil, ma
     ("attached", "fault"),
     [("none", "No such file"), (".", "is no file"), ("x/a", "have the same name")],
 )
-def test_what_cannot_be_attached_is_told_and_nothing_runs(axil, make, tmp_path, attached, fault):
+def test_what_cannot_be_attached_is_reported_and_nothing_runs(axil, make, tmp_path, attached, fault):
     (tmp_path / "x").mkdir()
     (tmp_path / "x/a").write_text("1")
     (tmp_path / "a").write_text("1")
@@ -190,7 +190,7 @@ def test_a_run_may_do_what_it_is_allowed_to(axil, make, options, allowed):
     assert axil("run", make, *options).out == f"{allowed}\n"
 
 
-def test_what_cannot_be_allowed_is_told(axil, make):
+def test_what_cannot_be_allowed_is_reported(axil, make):
     done = axil("run", make, "--allow", "everything")
     assert done.code == 2
     assert '"everything" cannot be allowed' in done.err
@@ -279,7 +279,7 @@ def test_functions_are_code_and_code_has_to_be_allowed(axil, make, functions, tm
         ("raise SystemExit(3)\n", "functions/a.py:1: the file failed to load (SystemExit: 3)"),
     ],
 )
-def test_a_file_that_fails_is_told_with_its_line(axil, make, functions, text, said):
+def test_a_file_that_fails_is_reported_with_its_line(axil, make, functions, text, said):
     done = axil("run", make, "--functions", functions(a=text), "--allow", "code")
     assert done.code == 2
     assert f"AX884 {said}" in done.err
@@ -319,7 +319,7 @@ def test_each_run_loads_its_functions_anew(functions):
 
 def test_a_folder_of_functions_has_to_be_one(axil, make):
     assert (
-        "AX700 functions: none is no folder."
+        "AX700 functions: none is not a folder."
         in axil("run", make, "--functions", "none", "--allow", "code").err
     )
 
@@ -411,7 +411,7 @@ def test_a_file_that_cannot_be_read_in_the_end_takes_nothing_from_the_run(monkey
     assert [each.name for each in folder.artifacts] == ["good"]
 
 
-def test_two_that_attach_at_once_are_both_let_in_and_a_full_disk_is_told(
+def test_two_that_attach_at_once_are_both_admitted_and_a_full_disk_is_reported(
     axil, make, tmp_path, monkeypatch
 ):
     (tmp_path / "a").write_text("1")

@@ -83,7 +83,8 @@ def test_a_folder_that_gives_nothing_is_an_error(axil, file, tmp_path, name, tex
 
 def test_a_folder_that_is_not_there_is_an_error(axil, file, tmp_path):
     assert (
-        "is no folder" in axil("run", file, "--allow-code", "--functions", tmp_path / "nowhere").err
+        "is not a folder"
+        in axil("run", file, "--allow-code", "--functions", tmp_path / "nowhere").err
     )
 
 

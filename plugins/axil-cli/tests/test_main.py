@@ -169,7 +169,7 @@ def test_what_an_encoding_lacks_is_written_as_an_escape():
     assert not can_show(stream, "→")
 
 
-def test_a_reader_that_goes_early_is_told_by_the_code(flow):
+def test_a_reader_that_leaves_early_is_seen_in_the_exit_code(flow):
     with subprocess.Popen(
         [sys.executable, "-m", "axil_cli.main", "schema"],
         stdout=subprocess.PIPE,
@@ -211,14 +211,14 @@ def test_an_installed_hook_plugin_acts_only_where_it_is_named(axil, flow, hooked
     assert axil("check", file).code == axil("show", file).code == 0
 
 
-def test_a_hook_plugin_that_is_none_is_told(axil, flow, hooked):
+def test_a_hook_plugin_that_is_not_one_is_reported(axil, flow, hooked):
     assert axil("--hook", "countre", "run", flow(["a echo"])).err.startswith(
         'error: AX301 unknown hook plugin "countre". Did you mean'
     )
     assert axil("--hook", "nothing", "run", flow(["a echo"])).err.startswith("error: AX305 ")
 
 
-def test_what_is_wrong_in_the_same_way_at_several_places_is_told_once():
+def test_what_is_wrong_in_the_same_way_at_several_places_is_reported_once():
     problems = [
         Problem("AX1", f"/tmp/a.yaml:{n} here", "it is wrong.", "Mend it.") for n in (1, 2, 2)
     ] + [Problem("AX2", "", "another.")]

@@ -298,5 +298,5 @@ def test_a_shortened_text_fits(given_text, room):
         (("cycle(a)", 0, "cycle(b)", 4), "b", ("round 1.5", "", "b")),
     ],
 )
-def test_frames_are_told_in_words(frame, path, told):
+def test_frames_are_described_in_words(frame, path, told):
     assert where(frame, path) == told

@@ -206,7 +206,7 @@ def test_a_node_that_fires_for_each_token_has_ordinals(axil, flow):
     assert sorted(a["ordinal"] for a in told["activations"] if a["node"] == "c") == [[0], [1]]
 
 
-def test_failed_activations_and_the_error_are_told(axil, flow):
+def test_failed_activations_and_the_error_are_reported(axil, flow):
     data = axil(
         "run", flow(["a echo", "bad fail"], ["a bad"]), "--input", "x", "--format", "json"
     ).data
@@ -218,7 +218,7 @@ def test_failed_activations_and_the_error_are_told(axil, flow):
     assert (data["error"]["id"], data["error"]["where"]) == ("AX401", 'node "bad"')
 
 
-def test_values_that_json_lacks_are_told_in_words(axil, flow):
+def test_values_that_json_lacks_are_shown_in_words(axil, flow):
     output = axil("run", flow(["o odd"]), "--format", "json").data["output"]
     assert output == {
         "nan": "nan",
@@ -348,7 +348,7 @@ def test_a_typed_graph_wants_fields(axil, flow):
     assert done.data["attributes"]["n"] == 5
 
 
-def test_a_file_that_cannot_be_used_is_told_as_data_too(tmp_path, capsys):
+def test_a_file_that_cannot_be_used_is_reported_as_data_too(tmp_path, capsys):
     path = tmp_path / "bad.json"
     path.write_text(
         '{"graph": {"start": "A", "nodes": [{"id": "A", "type": "literl", "config": {}}], '
@@ -391,7 +391,7 @@ def test_an_output_that_is_the_empty_text_is_an_output(axil, flow):
     assert axil("run", flow(["a echo"]), "--input", "") == (0, "\n", "")
 
 
-def test_seconds_are_told_to_the_microsecond(axil, flow):
+def test_seconds_are_shown_to_the_microsecond(axil, flow):
     seconds = axil("run", flow(["a echo"]), "--format", "json").data["usage"]["seconds"]
     assert seconds == round(seconds, 6)
 
@@ -540,7 +540,7 @@ with use_registry(registry):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")
 @pytest.mark.parametrize("format", ["text", "events"])
-def test_a_full_disk_behind_the_output_is_told_and_is_no_success(flow, format, monkeypatch):
+def test_a_full_disk_behind_the_output_is_reported_and_is_no_success(flow, format, monkeypatch):
     monkeypatch.setenv("AXIL_JOURNAL", "off")
     command = [
         sys.executable,

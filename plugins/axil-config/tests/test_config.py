@@ -180,7 +180,7 @@ assert not {'pydantic', 'importlib_metadata', 'yaml'} & set(sys.modules)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
-def test_where_unknown_keys_are_forgiven_they_are_told_and_left_out_at_any_depth(caplog):
+def test_unknown_keys_that_are_forgiven_are_reported_and_left_out_at_any_depth(caplog):
     given = {
         "must": "x",
         "colour": 1,

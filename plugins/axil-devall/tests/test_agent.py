@@ -62,7 +62,7 @@ def test_an_agent_with_keys_of_axils_own_is_axils_in_any_file():
     assert dialect(plain, GraphSpec(id="g", extras={"version": "0.4.0"})) != plain
 
 
-def test_the_two_kinds_of_agents_are_told_apart_by_keys_that_one_alone_has():
+def test_the_two_kinds_of_agents_are_distinguished_by_keys_that_one_alone_has():
     from axil_devall.config import AgentConfig as Theirs
     from axil_devall.dialect import DEVALL, axils
 
@@ -322,7 +322,7 @@ def skills(tmp_path):
     return tmp_path
 
 
-def test_a_skill_is_told_activated_and_read(talk, skills):
+def test_a_skill_is_listed_activated_and_read(talk, skills):
     replies = [
         {"tool_calls": [{"name": "activate_skill", "arguments": {"skill_name": "write"}}]},
         {

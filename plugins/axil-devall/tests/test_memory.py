@@ -460,7 +460,7 @@ def service(monkeypatch):
 MEM0 = [{"name": "bb", "type": "mem0", "config": {"api_key": "k", "user_id": "u", "org_id": "o"}}]
 
 
-def test_the_service_is_asked_and_told(talk, service):
+def test_the_service_is_queried_and_written(talk, service):
     _, script = talk(
         ["Have tea."],
         [agent("A", {"name": "bb", "top_k": 2, "similarity_threshold": 0.5})],

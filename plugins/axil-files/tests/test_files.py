@@ -239,7 +239,7 @@ def test_what_is_no_workflow_at_all_is_said(data, problem):
         ),
         (
             {"memory": [{"name": "m", "type": "t", "config": {}}] * 2},
-            'AX143 flow.json memory[1].name: the memory "m" is there already.',
+            'AX143 flow.json memory[1].name: the memory "m" exists already.',
         ),
     ],
 )
@@ -250,7 +250,7 @@ def test_a_wrong_graph_is_a_named_problem(change, problem):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"id": "A"}, 'AX101 flow.json nodes[1].id: the node "A" is there already (line 5).'),
+        ({"id": "A"}, 'AX101 flow.json nodes[1].id: the node "A" exists already (line 5).'),
         ({"id": "@x"}, "AX102"),
         ({"id": 3}, "nodes[1].id: expected text, found 3."),
         ({"id": ""}, 'nodes[1].id: expected text that is not empty, found "".'),
@@ -529,7 +529,7 @@ def test_the_same_edge_twice_is_one_edge_and_a_warning():
     )
     assert arrows(spec) == ["@entry->A", "A->B", "B->C", "C.>@exit"]
     assert [str(problem) for problem in spec.extras["warnings"]] == [
-        "AX106 flow.json:32 edges[1]: the same edge is there already: edges[0]. Remove one."
+        "AX106 flow.json:32 edges[1]: the same edge exists already: edges[0]. Remove one."
     ]
 
 
@@ -682,7 +682,7 @@ def test_a_value_of_another_type_is_a_problem_wherever_it_stands(change, problem
     assert problem in "\n".join(told({**graph("AB", names="AB"), **change}))
 
 
-def test_a_wrong_field_is_told_with_its_line():
+def test_a_wrong_field_is_reported_with_its_line():
     state = {
         "topic": {"type": "strr"},
         "notes": {"type": "list", "strategy": "apend"},
@@ -769,7 +769,7 @@ def test_unknown_variables_and_circles_are_named():
     ]
 
 
-def test_a_variable_that_is_missing_is_told_once_with_all_its_places():
+def test_a_missing_variable_is_reported_once_with_all_its_places():
     data = graph("AB", names="AB", description="${ZZ}")
     for node in data["nodes"]:
         node["config"] = {"a": "${ZZ}", "b": "${ZZ} ${NOTE}"}
@@ -1184,7 +1184,7 @@ def test_a_join_of_a_file_is_made_of_its_settings():
         ({"type": "quorum", "config": {"k": 2}}, r'nodes\[3\].join.config.k: unknown key "k"'),
     ],
 )
-def test_an_unknown_join_is_told_with_its_place(join: Any, told: str):
+def test_an_unknown_join_is_reported_with_its_place(join: Any, told: str):
     with pytest.raises((SpecError, ConfigError, UnknownComponent), match=told):
         _ = made_with_quorum(join).plan
 
@@ -1278,7 +1278,7 @@ def test_lines_of_json_are_those_of_keys_and_items():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('{"a": 1,\n "a": 2}', 'AX145 x:2: the key "a" is there twice.'),
+        ('{"a": 1,\n "a": 2}', 'AX145 x:2: the key "a" occurs twice.'),
         ("[" * 10_000, "AX110 x:1: nested deeper than 64 levels."),
         ('{"a":' * 10_000, "AX110"),
         ("9" * 5_000, "AX140 x:1: a number of more than 400 digits."),
@@ -1503,7 +1503,7 @@ def test_a_problem_of_the_graph_does_not_hide_those_of_settings():
     assert [problem[:5] for problem in problems] == ["AX146", "AX105", "AX130", "AX132"]
 
 
-def test_a_condition_that_is_a_statement_is_told_how_to_say_it():
+def test_a_condition_that_is_a_statement_gets_a_hint_how_to_write_it():
     nodes = '{"id": "a", "type": "counts", "config": {"n": 1}}'
     problems = told_of(
         '{"graph": {"nodes": ['
@@ -1534,7 +1534,7 @@ def test_text_that_is_not_json_names_the_column():
         parse_json('{"a": 1,\n "b": [1 2]}', "x.json")
 
 
-def test_what_a_node_includes_and_is_not_there_is_told_at_the_nodes_line(tmp_path):
+def test_a_missing_include_of_a_node_is_reported_at_the_nodes_line(tmp_path):
     class Part:
         def scope(self, node, setting):
             return include("parts.json", setting.extras, where=f'node "{node}"')

@@ -66,7 +66,7 @@ class Twice:
         return body
 
 
-def test_what_is_wrong_with_a_named_component_is_told_where_it_is_named(flow, registry):
+def test_what_is_wrong_with_a_named_component_is_reported_where_it_is_named(flow, registry):
     registry.register("wrappers", "twice", Twice)
     registry.register("conditions", "odd", Twice)
     registry.register("nodes", "half", Twice)

@@ -97,7 +97,7 @@ def test_what_is_no_graph_says_which_there_are(home, text, told):
     assert str(caught.value).startswith(told)
 
 
-def test_a_file_that_fails_is_told_with_its_line(home):
+def test_a_file_that_fails_is_reported_with_its_line(home):
     (home / "broken.py").write_text("x = 1\ny = 1 / 0\n")
     with pytest.raises(ConfigError, match=r"broken.py:graph:2: .* \(ZeroDivisionError"):
         python_target("broken.py:graph").load()

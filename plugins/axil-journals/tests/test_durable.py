@@ -123,7 +123,7 @@ def test_an_effect_that_may_have_happened_is_not_repeated_unasked():
 
 
 @pytest.mark.parametrize(("answer", "times"), [("retry", 2), ({"output": {"said": "by hand"}}, 1)])
-def test_whoever_knows_says_whether_to_do_it_again_or_what_came_of_it(answer: Any, times: int):
+def test_a_callback_decides_whether_to_repeat_it_or_states_the_result(answer: Any, times: int):
     flow, told, tape = broken_off()
     question = run(flow, run_id="r", journal=tape, resuming=True).questions[0]
     result = run(flow, run_id="r", journal=tape, resuming=True, answers={question.id: answer})
@@ -361,7 +361,7 @@ def test_two_runs_on_one_thread_never_interleave():
         run_sync(two.result())
 
 
-def test_a_run_that_its_thread_left_behind_is_not_gone_on_with():
+def test_a_run_that_its_session_left_behind_is_not_continued():
     journal, broken = MemoryJournal(), True
 
     def body(task: Any, ctx: Any) -> Out:
@@ -438,7 +438,7 @@ def test_what_is_kept_of_a_loop_does_not_grow_with_its_rounds():
     assert large <= small + 3
 
 
-def test_a_loop_goes_on_from_rounds_that_were_told_again_as_one():
+def test_a_loop_continues_from_rounds_that_were_recorded_again_as_one():
     whole = Tape()
     graph = growing(300)
     result = run_sync(graph.run({}, journal=whole, run_id="r"))
@@ -475,7 +475,7 @@ def logging(rounds: int) -> Any:
     return graph.build()
 
 
-def test_rounds_whose_total_would_be_no_shorter_are_not_told_again():
+def test_rounds_whose_total_would_be_no_shorter_are_not_recorded_again():
     tape = Tape()
     run_sync(logging(90).run(journal=tape, run_id="r"))
     rounds = [i for i, entry in enumerate(tape.lines) if entry.kind == "round"]

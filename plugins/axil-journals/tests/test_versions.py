@@ -322,7 +322,7 @@ def test_nodes_that_are_gone_are_left_out():
 # ------------------------------------------------------------------------------------------------ p
 
 
-def test_a_run_is_pinned_to_the_plugins_that_it_is_told():
+def test_a_run_is_pinned_to_the_given_plugins():
     journal, pins = MemoryJournal(), {"acme": {"version": "1.0"}}
     flow = brief()
     question = paused(flow, journal, pins=pins)
@@ -340,7 +340,7 @@ def test_a_run_is_pinned_to_the_plugins_that_it_is_told():
     )
 
 
-def test_a_run_that_says_nothing_of_plugins_is_gone_on_with():
+def test_a_run_without_recorded_plugins_is_resumed():
     assert version_changes({}, {"axil": {"version": "1"}}) == []
 
 

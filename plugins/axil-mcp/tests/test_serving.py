@@ -172,7 +172,7 @@ def test_a_workflow_that_fails_says_which_node_did():
     asyncio.run(main())
 
 
-def test_outputs_that_json_has_no_word_for_are_told_as_text():
+def test_outputs_that_json_cannot_express_are_shown_as_text():
     graph = RootGraph("g")
     graph.create_node(lambda inputs: {"x": [float("nan"), {1, 2}, "\ud800", Path("a")]}, name="n")
     graph.edge_from_entry("n", {})
@@ -187,7 +187,7 @@ def test_outputs_that_json_has_no_word_for_are_told_as_text():
     asyncio.run(main())
 
 
-def test_names_of_tools_are_told_apart():
+def test_names_of_tools_are_distinguished():
     assert list(WorkflowServer({"a b.c": greeting()}).tools) == ["a_b_c"]
     with pytest.raises(Unserved, match=r'AX935.*"a_b"'):
         WorkflowServer({"a b": greeting(), "a_b": greeting()})
@@ -525,7 +525,7 @@ def test_two_clients_are_served_over_http_at_once(serving, mode):
     asyncio.run(main())
 
 
-def test_whoever_lacks_the_token_or_comes_by_a_strange_name_gets_nothing(serving):
+def test_a_request_without_the_token_or_with_a_strange_host_gets_nothing(serving):
     base = serving.url.removesuffix("/mcp")
     known = {"Authorization": f"Bearer {TOKEN}"}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -557,7 +557,7 @@ def test_whoever_lacks_the_token_or_comes_by_a_strange_name_gets_nothing(serving
         assert http.post(serving.url, json=body, headers=twice).status_code == 401
 
 
-def test_an_agent_with_the_wrong_token_is_told(serving):
+def test_an_agent_with_the_wrong_token_is_reported(serving):
     async def body(ctx: Any) -> Any:
         async with MCPTools(
             name="f", url=serving.url, token="not-the-token", backoff_seconds=60

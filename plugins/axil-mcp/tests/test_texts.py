@@ -45,7 +45,7 @@ def test_what_people_read_stays():
     assert clean("Größe: 5 µm\n\t日本語 👍 é", 100) == "Größe: 5 µm\n\t日本語 👍 é"
 
 
-def test_a_cut_is_told():
+def test_a_cut_is_reported():
     assert clean("x" * 30, 10) == "x" * 10 + "… (cut: 30 characters)"
 
 

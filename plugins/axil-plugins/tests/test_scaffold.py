@@ -185,7 +185,7 @@ def test_the_doctor_finds_nothing_wrong_with_it(made):
     ("name", "kind", "id"),
     [("Acme Shout", "node", "AX733"), ("acme-", "node", "AX733"), ("acme-x", "nod", "AX734")],
 )
-def test_what_cannot_be_made_is_told(tmp_path, name, kind, id):
+def test_what_cannot_be_made_is_reported(tmp_path, name, kind, id):
     with pytest.raises(ConfigError, match=id):
         scaffold(name, kind, tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -213,7 +213,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     assert scaffold("acme-shout", "node", tmp_path).files
 
 
-def test_of_two_at_once_one_is_made_and_the_other_is_told(tmp_path, monkeypatch):
+def test_of_two_at_once_one_is_made_and_the_other_is_refused(tmp_path, monkeypatch):
     rename = Path.rename
 
     def late(file: Path, target: Path) -> Path:

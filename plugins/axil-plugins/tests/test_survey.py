@@ -49,7 +49,7 @@ def test_every_component_is_listed_with_its_standing(world, axil):
     assert all(line.split()[0] == "nodes" for line in table.out.splitlines()[1:])
 
 
-def test_policy_is_told_with_whoever_said_it(world, axil, tmp_path, monkeypatch):
+def test_a_policy_is_shown_with_its_origin(world, axil, tmp_path, monkeypatch):
     world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
     (tmp_path / "axil.toml").write_text('[plugins]\nblock = ["acme-a"]\n')
     done = axil("plugins", "list", "--format", "json")
@@ -130,7 +130,7 @@ def test_a_component_is_shown_from_its_manifest(axil):
         (["axil-control", "--schema"], "AX730 --schema: expected a component, as kind:name."),
     ],
 )
-def test_what_cannot_be_shown_is_told(axil, what, told):
+def test_what_cannot_be_shown_is_reported(axil, what, told):
     done = axil("plugins", "show", *what)
     assert done.code == 2
     assert told in done.err
@@ -259,7 +259,7 @@ def test_two_claims_to_an_old_name_are_a_conflict_of_names(moved, axil):
     }
 
 
-def test_a_block_of_an_old_name_is_told_not_to_hold_for_the_new_one(moved, axil, monkeypatch):
+def test_a_block_of_an_old_name_is_reported_as_without_effect_on_the_new_one(moved, axil, monkeypatch):
     monkeypatch.setenv("AXIL_BLOCK", "nodes:acme.tick")
     (told,) = [
         each

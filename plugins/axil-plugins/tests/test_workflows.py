@@ -114,7 +114,7 @@ def test_nothing_but_the_loader_is_imported(world, axil, flow):
     assert "acme_a" not in sys.modules
 
 
-def test_settings_that_cannot_be_looked_into_are_told(world, axil, flow):
+def test_settings_that_cannot_be_looked_into_are_reported(world, axil, flow):
     world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
     file = flow(
         '{"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "edges": [], "start": ["a"]}}',
@@ -182,7 +182,7 @@ def test_other_formats_are_written_too(axil, flow, name):
         assert json.loads(text) == {**data, "requires": requires}
 
 
-def test_a_file_that_needs_what_nobody_provides_is_not_frozen(axil, talk):
+def test_a_file_that_needs_a_missing_component_is_not_frozen(axil, talk):
     before = Path(talk).read_text()
     done = axil("plugins", "freeze", talk, "--write")
     assert done.code == 2

@@ -303,7 +303,7 @@ def test_weights_count():
     [
         ({"providers": []}, "AX131"),
         ({"providers": ["keyword"], "weights": [1, 2]}, "as many weights as providers"),
-        ({"providers": ["keyword"], "weights": [-1]}, "a weight is not negative"),
+        ({"providers": ["keyword"], "weights": [-1]}, "expected weights of 0 or more"),
         ({"providers": ["keyword"], "provider": 1}, "AX130 .*unknown key"),
     ],
 )
@@ -313,7 +313,7 @@ def test_settings_without_meaning_are_refused(settings, told):
 
 
 def test_a_hybrid_of_what_is_no_index_takes_no_blocks():
-    with pytest.raises(ContextError, match='AX898 "one" is no index: it cannot put blocks'):
+    with pytest.raises(ContextError, match='AX898 "one" is not an index: it cannot put blocks'):
         run_sync(HybridRetriever(providers=[Fixed("one", A)]).put([A]))
 
 
@@ -321,7 +321,7 @@ RANKINGS = st.lists(st.permutations("abcdef").map(lambda p: p[:4]), min_size=1, 
 
 
 @given(RANKINGS)
-def test_whoever_is_first_everywhere_is_first_and_nothing_is_lost(rankings):
+def test_the_block_that_is_first_everywhere_is_first_and_nothing_is_lost(rankings):
     providers = [
         Fixed(f"p{n}", ContextBlock("top"), *map(ContextBlock, ranking))
         for n, ranking in enumerate(rankings)

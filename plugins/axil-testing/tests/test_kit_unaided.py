@@ -147,7 +147,7 @@ def test_a_model_says_by_itself_how_it_is_tested():
     assert check(model_kit(Scripted, {})[0]).kit == "AnswerKit"
 
 
-def test_a_provider_that_cannot_be_told_is_asked_for_its_own_texts(tmp_path):
+def test_a_provider_without_the_argument_is_asked_for_its_own_texts(tmp_path):
     class Kept:
         def __init__(self, path: str, notes: Any = ()) -> None:
             self.path = path

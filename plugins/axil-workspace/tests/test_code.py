@@ -272,7 +272,7 @@ def test_however_often_it_is_cancelled_nothing_is_left_when_it_returns(firing, p
 
 
 @on_linux
-def test_a_program_that_fills_the_disk_is_told_of_as_any_other(code, monkeypatch):
+def test_a_program_that_fills_the_disk_is_reported_as_any_other(code, monkeypatch):
     class Full(io.FileIO):
         def write(self, data: Any) -> int:
             return super().write(data) if data else 0
@@ -287,7 +287,7 @@ def test_a_program_that_fills_the_disk_is_told_of_as_any_other(code, monkeypatch
 @pytest.mark.parametrize(
     ("argument", "why"), [("x" * 300_000, "Argument list too long"), ("a\0b", "null byte")]
 )
-def test_an_argument_that_no_program_can_be_given_is_told_of(use, argument, why):
+def test_an_argument_that_no_program_can_take_is_reported(use, argument, why):
     with pytest.raises(ProgramFault, match=f'AX879 "printf" cannot be started: .*{why}'):
         use(Code, "run_command", command=["printf", argument])
 
@@ -348,7 +348,7 @@ def test_a_command_is_a_list_and_no_shell_reads_it(use, place):
         use(Code(Code.Config(programs=("cat",))), "run_command", command=["printf", "x"])
 
 
-def test_a_program_that_kills_its_supervisor_is_told_of(code):
+def test_a_program_that_kills_its_supervisor_is_reported(code):
     told = code("import os, signal, time; os.kill(os.getppid(), signal.SIGKILL); time.sleep(0.2)")
     assert (told["exit_code"], told["stopped"]) == (None, "it killed its supervisor")
 

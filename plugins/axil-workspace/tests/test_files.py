@@ -201,7 +201,7 @@ HUGE = "((((a{100}){100}){100}){100}){100}"
 
 
 @pytest.mark.parametrize("pattern", ["(", "a{2,1}", "x" * 1001, "(?P<n>a)(?P<n>", HUGE])
-def test_a_pattern_that_is_none_is_told(files, pattern):
+def test_a_pattern_that_is_none_is_reported(files, pattern):
     with pytest.raises(TextFault, match="AX880"):
         files("search_files", pattern=pattern)
 
@@ -290,7 +290,7 @@ def test_what_a_model_can_be_shown_is_shown(use, place):
     assert json.loads(use(small, "load_file", path_or_id="leaf.png"))["shown"] is False
 
 
-def test_what_is_not_there_is_told_and_may_be_no_fault(files):
+def test_what_is_missing_is_reported_and_may_be_no_fault(files):
     for name, arguments in (
         ("read_text", {"path": "x"}),
         ("delete_path", {"path": "x"}),

@@ -247,7 +247,7 @@ def test_a_page_is_read_as_it_is_and_as_its_text(server, get):
     assert ("/latin", f"127.0.0.1:{server.server_port}") in server.asked
 
 
-def test_what_cannot_be_read_is_told(server, get):
+def test_what_cannot_be_read_is_reported(server, get):
     with pytest.raises(FetchFault, match="answers 404"):
         get(f"{server.url}/none")
     with pytest.raises(FetchFault, match="no text but image/png"):

@@ -76,7 +76,7 @@ def test_a_body_that_does_not_go_is_left_behind_after_a_while(stage):
     assert stage.watch.kinds() == ["timeout"]
 
 
-def test_a_function_in_a_thread_is_abandoned_and_told_so():
+def test_a_function_in_a_thread_is_abandoned_and_the_error_says_so():
     entered, told, done = threading.Event(), [], threading.Event()
 
     def body(ctx):

@@ -423,7 +423,7 @@ async def _result(
     async def run() -> dict[str, Any]:
         if tool is None:
             there_is = (
-                f"There are {format_names(list(tools), 20)}." if tools else "There are no tools."
+                f"Available: {format_names(list(tools), 20)}." if tools else "There are no tools."
             )
             return _failed(
                 f'there is no tool "{call.name}". {did_you_mean(call.name, tools) or there_is}'

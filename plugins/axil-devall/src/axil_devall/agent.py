@@ -40,7 +40,7 @@ class AgentNode:
     """``devall.agent``: a model with a role, tools, memories, thinking and skills."""
 
     examples = ({"provider": "openai", "name": "a-model", "role": "Be brief."},)
-    kit_excuse = "its model is a service's; the tests of axil-devall give it another"
+    kit_excuse = "its model is an outside service; the tests of axil-devall use another model"
 
     Config = AgentConfig
 

@@ -211,7 +211,7 @@ def include(
                 "AX117",
                 where,
                 f"{name} would be included at a depth of more than {MOST_INCLUDED}.",
-                "Make it flatter.",
+                "Reduce the nesting.",
             )
         )
     inner = replace(
@@ -370,7 +370,7 @@ def _included(name: str, folder: str, root: str, at: tuple[str, Mapping[str, str
             return real
     message = (
         _near(os.path.join(folder, name))
-        or "Paths begin at the folder of the file that mentions them."
+        or "Paths are relative to the folder of the file that contains them."
     )
     raise SpecError(Problem("AX100", where, f"no file {name}.", message))
 
@@ -448,7 +448,7 @@ def _text(name: str, real: str) -> str:
             name,
             None,
             f"larger than {LARGEST} bytes.",
-            "Split it; a subgraph can be a file of its own.",
+            "Split the file: a subgraph can be a file of its own.",
         )
     try:
         return data.decode("utf-8-sig")

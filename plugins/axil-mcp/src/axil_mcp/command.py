@@ -43,7 +43,7 @@ class Mcp:
             "--token-env",
             default=TOKEN,
             metavar="NAME",
-            help=f"http: the variable with the token ({TOKEN})",
+            help=f"http: the environment variable with the token ({TOKEN})",
         )
         serving.add_argument(
             "--allow-host",
@@ -57,7 +57,7 @@ class Mcp:
             action="append",
             default=[],
             metavar="ORIGIN",
-            help="http: a web page's origin that may ask",
+            help="http: an origin of web pages that may send requests",
         )
         serving.add_argument(
             "--concurrency", type=int, default=16, metavar="N", help="runs at the same time"

@@ -207,7 +207,7 @@ async def serve(server: WorkflowServer, door: Door, listening: Callable[[str], N
     except OSError as error:
         message = f"cannot listen at {door.host}:{door.port}: {error.strerror or error}."
         raise ConfigError(
-            Problem("AX934", "host, port", message, "Choose another port; 0 is any.")
+            Problem("AX934", "host, port", message, "Choose another port; 0 uses any free port.")
         ) from error
     with listener:
         settings = uvicorn.Config(

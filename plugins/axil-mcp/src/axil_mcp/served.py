@@ -50,7 +50,7 @@ def served(workflows: Mapping[str, Workflow]) -> dict[str, Served]:
             message = (
                 f'"{given}" cannot be the name of a tool.'
                 if not name
-                else f'two workflows would be called "{name}".'
+                else f'two workflows have the name "{name}".'
             )
             raise Unserved(
                 "AX935", message, "Name them by letters, digits, _ and -, each differently."

@@ -158,7 +158,7 @@ def component(word: str, registry: Registry) -> dict[str, Any]:
     if kind not in COMPONENT_KINDS:
         raise UnknownComponent(
             f'no kind of component is called "{kind.removesuffix("s")}".',
-            hint=f"There are {format_names(sorted(COMPONENT_KINDS), 20)}.",
+            hint=f"Available: {format_names(sorted(COMPONENT_KINDS), 20)}.",
         )
     found = registry.find(kind, name)
     manifest = registry.manifest(found.distribution)

@@ -93,7 +93,7 @@ class Table:
                 raise ContextError(
                     "AX899",
                     message,
-                    "Check the free space on the disk, and which programs use the file.",
+                    "Check the free disk space, and close other programs that use the file.",
                 ) from error
             finally:
                 if database.in_transaction:  # it failed, and SQLite has not taken it back itself
@@ -118,7 +118,7 @@ class Table:
             if connection is not None:
                 connection.close()
             hint = (
-                "This SQLite has no FTS5: use a Python with one, or another index."
+                "This Python's SQLite lacks FTS5: use a Python that has it, or another index."
                 if "fts5" in str(error)
                 else "Check the path."
             )

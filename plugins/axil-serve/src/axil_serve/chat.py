@@ -61,7 +61,7 @@ class _Chat:
             return await self._complete(caller_of(request), await body_of(request))
         except AxilError as error:
             status = status_of(error)
-            message = str(error) if status < 500 else "the server could not do this."
+            message = str(error) if status < 500 else "the server failed to handle the request."
             told = {"message": message, "type": "invalid_request_error", "code": error.id}
             return JSONResponse({"error": {**told, "param": None}}, status)
 
@@ -109,8 +109,8 @@ class _Chat:
         """
         questions: Sequence[Mapping[str, Any]] = self._service.look(caller, run_id)["questions"]
         if not questions:
-            message = f'the run "{run_id}" asks nothing.'
-            raise BadRequest("AX966", message, "Leave metadata.run_id out to start a run.")
+            message = f'the run "{run_id}" has no open question.'
+            raise BadRequest("AX966", message, "Remove metadata.run_id to start a new run.")
         answer: Any = content_text(messages_in(body)[-1].get("content"))
         if questions[0]["kind"] == "approval":
             answer = answer.strip().lower() in ("yes", "y", "true", "approve", "approved", "ok")

@@ -226,7 +226,9 @@ def origin_of(entries: Sequence[Entry]) -> dict[str, Any]:
         if entry.kind == "run":
             found: Any = decode_value(entry.data.get("origin", {}))
             return dict(cast("Mapping[str, Any]", found)) if isinstance(found, Mapping) else {}
-    raise JournalError("the record has no beginning.", id="AX503", hint="Check the run's id.")
+    raise JournalError(
+        "the run's record has no first entry.", id="AX503", hint="Check the run's id."
+    )
 
 
 __all__ = [

@@ -19,8 +19,8 @@ from axil_wrappers.value import Value
 class FallbackConfig(Failures):
     """The outcome of a node in place of a failure; by default, of any failure."""
 
-    value: Any = Field(None, description="Fields, messages or a text.")
-    use: Any = Field(None, description="Another node: its type, or {type, config}.")
+    value: Any = Field(None, description="The value: fields, messages or a text.")
+    use: Any = Field(None, description="The node: its type, or {type, config}.")
 
     @model_validator(mode="after")
     def _one(self) -> FallbackConfig:

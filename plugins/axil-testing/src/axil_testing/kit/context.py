@@ -417,7 +417,7 @@ class ContextKit(Kit):
         self.using(law)
 
     @claimed("persists")
-    def test_what_it_was_told_is_there_when_it_is_made_again(self) -> None:
+    def test_what_was_written_is_there_when_it_is_made_again(self) -> None:
         """Closed and opened, it answers as before."""
 
         async def law(provider: Any) -> list[tuple[str, Any, Any]]:
@@ -434,7 +434,7 @@ class ContextKit(Kit):
         require(self.wait(again()) == before, "made again, it answers otherwise.")
 
     @claimed("idempotent")
-    def test_a_turn_told_twice_is_remembered_once(self) -> None:
+    def test_a_turn_given_twice_is_remembered_once(self) -> None:
         """A body that is run again tells again."""
 
         async def law(provider: Any) -> None:

@@ -295,7 +295,7 @@ class JournalKit(Kit):
 
         self.wait(law())
 
-    def test_a_run_that_was_forgotten_is_not_gone_on_with(self) -> None:
+    def test_a_forgotten_run_is_not_resumed(self) -> None:
         """Refuse an earlier writer of a forgotten run (AX506), also if a run of its name, of as
         many entries, has begun since.
         """

@@ -370,7 +370,7 @@ class NodeKit(Kit):
                 seen.blocked += watch.blocked
         require(not seen.blocked, f"it blocks the event loop: {', '.join(seen.blocked)}")
 
-    def test_a_secret_is_not_told(self) -> None:
+    def test_a_secret_is_not_shown(self) -> None:
         """Neither in outputs and chunks, nor in the journal, in errors or in logs."""
         component = self.subject
         names = secrets_of(getattr(component, "Config", None))
