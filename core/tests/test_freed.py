@@ -22,7 +22,7 @@ from axil_testing.specs import edge, node, workflow
 
 
 @pytest.fixture(autouse=True)
-def nobody_collects() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     gc.collect()
     gc.disable()
     yield

@@ -678,7 +678,7 @@ def test_a_loop_writes_its_counters_and_what_exists_outside_by_default():
 
 
 def test_a_loop_needs_no_declared_fields_for_its_counters():
-    class Told(TypedDict):
+    class Reported(TypedDict):
         n: int
         current_iteration: int
 
@@ -700,7 +700,7 @@ def test_a_loop_needs_no_declared_fields_for_its_counters():
         return g.build()
 
     assert built(schema_of(Bare)).invoke({"n": 1})[1] == {"n": 7}
-    assert built(schema_of(Told)).invoke({"n": 1})[1] == {"n": 7, "current_iteration": 3}
+    assert built(schema_of(Reported)).invoke({"n": 1})[1] == {"n": 7, "current_iteration": 3}
     with pytest.raises(NodeFailed, match='AX201 "max_iterations"'):
         built(schema_of(Bare), {"n": "", "max_iterations": ""}).invoke({"n": 1})
 

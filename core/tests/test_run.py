@@ -1083,11 +1083,11 @@ def test_a_run_that_pauses_hands_its_questions_to_the_caller_of_the_sync_door():
 
 
 def test_a_run_that_is_cancelled_twice_lets_go_of_its_journal_and_says_that_it_is_over():
-    told: list[str] = []
+    reported: list[str] = []
 
     class Watch:
         def run_finished(self, run_id: str, result: Any) -> None:
-            told.append(result.status)
+            reported.append(result.status)
 
     async def go() -> None:
         begun, cleaning = asyncio.Event(), asyncio.Event()
@@ -1112,7 +1112,7 @@ def test_a_run_that_is_cancelled_twice_lets_go_of_its_journal_and_says_that_it_i
         await asyncio.wait([job])
         assert job.cancelled()
         assert [info.status for info in journal.runs()] == ["open"]
-        assert told == ["cancelled"]
+        assert reported == ["cancelled"]
 
     run_sync(go())
 

@@ -274,13 +274,13 @@ def test_a_run_that_goes_on_applies_what_was_recorded(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ({"failures": 0}, "failures is 0"),
         ({"seconds": -1}, "seconds is -1"),
         ({"by": "node"}, 'by is node|by is "node"|by is .node.'),
     ],
 )
-def test_what_is_no_setting_is_refused(given: dict[str, Any], told: str):
-    with pytest.raises(ValueError, match=told):
+def test_what_is_no_setting_is_refused(given: dict[str, Any], reported: str):
+    with pytest.raises(ValueError, match=reported):
         CircuitBreaker(**given)

@@ -74,9 +74,9 @@ def test_a_finished_run_is_shown_from_its_journal_without_running_anything(
     journal = MemoryJournal()
     ran, result = run(case, choose, journal)
     assume(result.status == "done" and ran)
-    again, told = run(case, choose, journal)
+    again, reported = run(case, choose, journal)
     assert again == []
-    assert (told.output, told.attributes, told.exits) == (
+    assert (reported.output, reported.attributes, reported.exits) == (
         result.output,
         result.attributes,
         result.exits,

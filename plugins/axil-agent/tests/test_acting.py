@@ -268,16 +268,16 @@ def test_a_tool_may_give_the_parts_of_a_content():
 def test_a_memory_receives_each_step():
     class Notes:
         def __init__(self) -> None:
-            self.told: list[tuple[dict[str, Any], str]] = []
+            self.reported: list[tuple[dict[str, Any], str]] = []
 
         def insert(self, key: str, value: str) -> None:
-            self.told.append((json.loads(key), value))
+            self.reported.append((json.loads(key), value))
 
     notes = Notes()
     agent = single(Scripted(['{"o": 1}']), name="ann")
     agent.add_memory(notes)
     agent.invoke({"q": "x"})
-    assert notes.told == [({"input": {"q": "x"}, "role_name": "ann", "turn": 1}, '{"o": 1}')]
+    assert notes.reported == [({"input": {"q": "x"}, "role_name": "ann", "turn": 1}, '{"o": 1}')]
 
 
 def test_a_provider_that_fails_is_never_swallowed(script):

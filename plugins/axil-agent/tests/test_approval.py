@@ -38,7 +38,7 @@ def built(model: Any, *tools: Any, **settings: Any) -> RootGraph:
     return graph.build()
 
 
-def told(model: Scripted, call: int = -1) -> list[str]:
+def reported(model: Scripted, call: int = -1) -> list[str]:
     return [m["content"] for m in model.requests[call].messages if m["role"] == "tool"]
 
 
@@ -85,7 +85,7 @@ def test_what_is_denied_is_not_called_and_the_model_hears_why(pay, paid, answer)
     invoke(built(model, pay), Person(answer))
     assert paid == []
     assert (
-        told(model)[0]
+        reported(model)[0]
         == f"Error: the call was not allowed{': too much' if 'too much' in str(answer) else '.'}"
     )
 
@@ -97,7 +97,7 @@ def test_edited_arguments_are_used_and_reported_to_the_model(pay, paid, answers)
     model = Scripted([calls({"amount": 5}), '{"o": 1}'])
     invoke(built(model, pay), Person(*answers))
     assert paid == [(3, "Ada")]
-    assert told(model) == ['[a person changed the arguments to {"amount": 3}]\npaid 3']
+    assert reported(model) == ['[a person changed the arguments to {"amount": 3}]\npaid 3']
 
 
 def test_edited_arguments_that_do_not_fit_are_asked_for_again(pay, paid):
@@ -112,7 +112,7 @@ def test_an_answer_that_cannot_be_understood_allows_nothing(pay, paid):
     model = Scripted([calls({"amount": 5}), '{"o": 1}'])
     invoke(built(model, pay), Person("hm", "maybe", 7, "allow"))
     assert paid == []
-    assert "no answer could be understood" in told(model)[0]
+    assert "no answer could be understood" in reported(model)[0]
 
 
 def test_only_calls_with_such_arguments_are_asked_about(pay, paid):
@@ -134,7 +134,7 @@ def test_a_call_that_cannot_be_made_is_not_asked_about(pay):
     person, model = Person(), Scripted([calls({"amount": "x"}), '{"o": 1}'])
     invoke(built(model, pay), person)
     assert person.asked == []
-    assert told(model)[0].startswith("Error: wrong arguments: amount:")
+    assert reported(model)[0].startswith("Error: wrong arguments: amount:")
 
 
 @pytest.mark.parametrize("approve", [["find"], ["*"]])
@@ -204,7 +204,7 @@ def test_each_call_has_a_question_of_its_own_across_pauses(pay, paid):
     # the calls of one reply are asked about together
     assert [len(each) for each in asyncio.run(run())] == [1, 2, 1]
     assert paid == [(1, "Ada")]
-    assert told(model) == ["allow", "paid 1", "Error: the call was not allowed."]
+    assert reported(model) == ["allow", "paid 1", "Error: the call was not allowed."]
     assert len(model.requests) == 3
 
 
@@ -217,15 +217,13 @@ class Absent:
 
 @pytest.mark.parametrize(
     ("late", "told_of", "came"),
-    [("deny", "nobody answered in time", []), ("allow", "paid 5", [(5, "Ada")])],
+    [("deny", "no answer came in time", []), ("allow", "paid 5", [(5, "Ada")])],
 )
-def test_the_default_for_a_late_answer_is_stated_beforehand(
-    pay, paid, late, told_of, came
-):
+def test_the_default_for_a_late_answer_is_stated_beforehand(pay, paid, late, message, came):
     model, clock = Scripted([calls({"amount": 5}), '{"o": "done"}']), VirtualClock()
     graph = built(model, pay, approval=Approval(within_seconds=60, late=late))
     assert graph.invoke({"message": "x"}, channel=Absent(), clock=clock)[0] == {"o": "done"}
-    assert (told_of in told(model)[0], paid, clock.now()) == (True, came, 60)
+    assert (message in reported(model)[0], paid, clock.now()) == (True, came, 60)
 
 
 def test_an_approval_that_has_to_be_given_fails_the_node_when_it_is_late(pay, paid):
@@ -247,7 +245,7 @@ def test_arguments_that_are_not_edited_in_time_are_not_used(pay, paid):
     model = Scripted([calls({"amount": 5}), '{"o": "done"}'])
     graph = built(model, pay, approval=Approval(within_seconds=60))
     graph.invoke({"message": "x"}, channel=Hesitant("edit"), clock=VirtualClock())
-    assert (paid, "nobody answered in time" in told(model)[0]) == ([], True)
+    assert (paid, "no answer came in time" in reported(model)[0]) == ([], True)
 
 
 def test_an_approval_that_is_late_is_denied_in_another_process_too(pay, paid):

@@ -93,9 +93,9 @@ def test_what_is_no_part_is_an_error_that_says_why(given, id):
     if id is None:
         assert checked_part(given)
         return
-    with pytest.raises(PartError) as told:
+    with pytest.raises(PartError) as reported:
         checked_part(given)
-    assert told.value.id == id
+    assert reported.value.id == id
 
 
 def test_a_part_has_a_largest_size():
@@ -450,8 +450,8 @@ def test_what_a_model_asks_for_is_shown_behind_the_answer():
         {"q": "?"}
     )
     result, shown = model.requests[1].messages[-2:]
-    told = json.loads(result["content"].partition("\n")[0])
-    assert told["blocks"][0]["part"] == "[image 1: leaf.png]"
+    reported = json.loads(result["content"].partition("\n")[0])
+    assert reported["blocks"][0]["part"] == "[image 1: leaf.png]"
     assert image(PNG)["data"] not in result["content"]
     assert shown["content"][1] == image(PNG, name="leaf.png")
 

@@ -11,7 +11,7 @@ import pytest
 
 from axil import Problem, hookimpl
 from axil.plugin import Policy, Registry, use_registry
-from axil_cli.command import Exit, can_show, clean, told_once, write
+from axil_cli.command import Exit, can_show, clean, without_repeats, write
 from axil_cli.main import main
 
 
@@ -74,9 +74,9 @@ def test_help_says_what_commands_of_others_do_without_importing_them(capsys):
     ]
     with use_registry(Registry(entry_points=entries)):
         assert main([]) == Exit.MISUSE
-    told = capsys.readouterr().err
-    assert "  stars  counts stars. MCP servers (acme-stars)\n" in told
-    assert "  quiet  (acme-silent 1)\n" in told
+    reported = capsys.readouterr().err
+    assert "  stars  counts stars. MCP servers (acme-stars)\n" in reported
+    assert "  quiet  (acme-silent 1)\n" in reported
 
 
 def test_the_settings_of_the_folder_hold_for_the_command(axil, tmp_path, monkeypatch):
@@ -222,7 +222,7 @@ def test_what_is_wrong_in_the_same_way_at_several_places_is_reported_once():
     problems = [
         Problem("AX1", f"/tmp/a.yaml:{n} here", "it is wrong.", "Mend it.") for n in (1, 2, 2)
     ] + [Problem("AX2", "", "another.")]
-    assert told_once(problems) == [
+    assert without_repeats(problems) == [
         "AX1 /tmp/a.yaml:1 here: it is wrong. Mend it. Also at a.yaml:2 here.",
         "AX2 another.",
     ]

@@ -215,7 +215,7 @@ def test_functions_that_nothing_provides_are_said_at_once_with_what_to_do(flow):
 
 def test_a_group_of_functions_that_is_not_known_is_an_error(flow):
     tooling = [{"type": "function", "config": {"tools": [{"name": "mystery:All"}]}}]
-    with pytest.raises(SpecError, match=r'AX851 .*"mystery:All" is no group of functions'):
+    with pytest.raises(SpecError, match=r'AX851 .*"mystery:All" is not a group of functions'):
         flow([agent("A", tooling=tooling)]).plan  # noqa: B018
 
 

@@ -76,7 +76,7 @@ def read(data: dict[str, Any], **root: Any) -> GraphSpec:
     )
 
 
-def told(data: Any, **root: Any) -> list[str]:
+def reported(data: Any, **root: Any) -> list[str]:
     """Return the problems of a graph, without line numbers; each is checked to be the line of the
     last key of the problem's path.
     """
@@ -128,12 +128,12 @@ def test_the_first_node_without_out_edges_stands_behind_the_ends():
 
 
 def test_without_a_unique_end_one_has_to_be_named():
-    assert told(graph("AB", "AC")) == [
+    assert reported(graph("AB", "AC")) == [
         "AX115 flow.json graph: graph lacks a unique natural end; specify end: 2 nodes have no "
         "out-edge (B, C). "
         "Write end: [B], or several in order of preference."
     ]
-    assert "every node has an out-edge" in told(graph("AB", "BA", names="AB"))[0]
+    assert "every node has an out-edge" in reported(graph("AB", "BA", names="AB"))[0]
 
 
 def test_an_end_that_is_left_open_is_a_warning():
@@ -148,7 +148,7 @@ def test_an_end_that_is_left_open_is_a_warning():
 def test_without_a_start_nothing_receives_the_input():
     data = graph("AB", "BC")
     del data["start"]
-    assert told(data) == [
+    assert reported(data) == [
         "AX114 flow.json graph: no start: it is not given which nodes receive the input. Write "
         "start: [A]."
     ]
@@ -178,7 +178,7 @@ def test_everything_wrong_is_said_at_once_with_line_and_path():
     )
     data["nodes"].append({"id": "reviewer"})
     data["nodes"][1]["context_window"] = "all"
-    assert told(data, vrsion=1) == [
+    assert reported(data, vrsion=1) == [
         'AX103 flow.json nodes[1].context_window: expected a whole number, found "all".',
         'AX142 flow.json nodes[3]: the key "type" is missing. The node type.',
         'AX103 flow.json edges[2].trigger: expected true or false, found "no".',
@@ -244,7 +244,7 @@ def test_what_is_no_workflow_at_all_is_said(data, problem):
     ],
 )
 def test_a_wrong_graph_is_a_named_problem(change, problem):
-    assert any(problem in each for each in told(graph("AB", "BC", **change)))
+    assert any(problem in each for each in reported(graph("AB", "BC", **change)))
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_a_wrong_graph_is_a_named_problem(change, problem):
 def test_a_wrong_node_is_a_named_problem(change, problem):
     data = graph("AC")
     data["nodes"][1].update(change)
-    assert any(problem in each for each in told(data))
+    assert any(problem in each for each in reported(data))
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,9 @@ def test_a_wrong_node_is_a_named_problem(change, problem):
     ],
 )
 def test_a_wrong_edge_is_a_named_problem(change, problem):
-    assert any(problem in each for each in told(graph({"from": "A", "to": "B", **change}, "BC")))
+    assert any(
+        problem in each for each in reported(graph({"from": "A", "to": "B", **change}, "BC"))
+    )
 
 
 def test_import_paths_need_leave():
@@ -433,7 +435,7 @@ def test_a_graph_puts_usual_wrappers_around_its_nodes_by_type_unless_they_have_o
     ],
 )
 def test_wrong_usual_wrappers_are_named_problems(usual, problem):
-    assert any(problem in each for each in told(graph("AC", node_wrappers=usual)))
+    assert any(problem in each for each in reported(graph("AC", node_wrappers=usual)))
 
 
 def test_prices_and_estimates_are_read_and_written_again():
@@ -504,19 +506,19 @@ except ImportError as error:
 )
 def test_a_wrong_price_is_a_named_problem(pricing, problem):
     assert any(
-        problem in each for each in told(graph("AC", limits={"cost": 1, "pricing": pricing}))
+        problem in each for each in reported(graph("AC", limits={"cost": 1, "pricing": pricing}))
     )
 
 
 def test_dynamic_edges_to_one_node_agree():
     other = {"from": "B", "to": "C", "dynamic": {"type": "map", "config": {"max_parallel": 2}}}
     data = graph("AB", {"from": "A", "to": "C", "dynamic": {"type": "map"}}, other)
-    assert told(data) == [
+    assert reported(data) == [
         'AX116 flow.json edges[2].dynamic: edges[1] wants another max_parallel for the node "C". '
         "Make them agree."
     ]
     other["dynamic"] = {"type": "tree"}
-    assert 'another type for the node "C": map there, tree here.' in told(data)[0]
+    assert 'another type for the node "C": map there, tree here.' in reported(data)[0]
 
 
 def test_the_same_edge_twice_is_one_edge_and_a_warning():
@@ -679,7 +681,7 @@ NAMED_3 = {"type": "function", "config": {"name": 3}}
     ],
 )
 def test_a_value_of_another_type_is_a_problem_wherever_it_stands(change, problem):
-    assert problem in "\n".join(told({**graph("AB", names="AB"), **change}))
+    assert problem in "\n".join(reported({**graph("AB", names="AB"), **change}))
 
 
 def test_a_wrong_field_is_reported_with_its_line():
@@ -688,19 +690,19 @@ def test_a_wrong_field_is_reported_with_its_line():
         "notes": {"type": "list", "strategy": "apend"},
         "n": {"type": "int", "default": 1},
     }
-    problems = told(graph("AB", names="AB", state=state))
+    problems = reported(graph("AB", names="AB", state=state))
     assert [
         "flow.json state.topic" in problems[0],
         "flow.json state.notes" in problems[1],
         len(problems),
     ] == [True, True, 2]
     assert 'Did you mean "append"' in problems[1]
-    assert told(graph("AB", names="AB", state={"n": {"type": "int", "default": "x"}}))[
+    assert reported(graph("AB", names="AB", state={"n": {"type": "int", "default": "x"}}))[
         0
     ].startswith('AX103 flow.json state.n.default: "x" does not fit the field:')
     assert (
         'unknown key "strateg"'
-        in told(graph("AB", names="AB", state={"n": {"type": "int", "strateg": "sum"}}))[0]
+        in reported(graph("AB", names="AB", state={"n": {"type": "int", "strateg": "sum"}}))[0]
     )
 
 
@@ -759,7 +761,7 @@ def test_what_comes_from_the_environment_is_marked_hidden_and_not_searched():
 
 def test_unknown_variables_and_circles_are_named():
     data = graph("AB", names="AB", description="${ZZ} ${A} ${NOTE}")
-    problems = told(data, vars={"A": "${B}", "B": "x${A}", "NOTES": 1})
+    problems = reported(data, vars={"A": "${B}", "B": "x${A}", "NOTES": 1})
     assert problems == [
         "AX147 flow.json vars.B: the variable A needs itself: A → B → A. Give one of them a "
         "plain value.",
@@ -1015,7 +1017,7 @@ def test_a_graph_in_a_config_is_checked_with_its_lines_and_can_be_read():
     spec = read(data, vars={"V": "v"})
     assert arrows(inline(inner, spec.extras)) == ["@entry->A", "A->B", "B.>@exit"]
     inner["edges"].append({"from": "A", "to": "Bb"})
-    assert told(data)[0].startswith(
+    assert reported(data)[0].startswith(
         'AX104 flow.json nodes[0].config.config.edges[1].to: no node "Bb".'
     )
     with pytest.raises(SpecError, match=r'AX104 flow\.json:5 edges\[1\]\.to: no node "Bb"'):
@@ -1178,14 +1180,14 @@ def test_a_join_of_a_file_is_made_of_its_settings():
 
 
 @pytest.mark.parametrize(
-    ("join", "told"),
+    ("join", "reported"),
     [
         ("quorom", r'AX301 flow.json:\d+ nodes\[3\].join: .*join "quorom".* mean "quorum"'),
         ({"type": "quorum", "config": {"k": 2}}, r'nodes\[3\].join.config.k: unknown key "k"'),
     ],
 )
-def test_an_unknown_join_is_reported_with_its_place(join: Any, told: str):
-    with pytest.raises((SpecError, ConfigError, UnknownComponent), match=told):
+def test_an_unknown_join_is_reported_with_its_place(join: Any, reported: str):
+    with pytest.raises((SpecError, ConfigError, UnknownComponent), match=reported):
         _ = made_with_quorum(join).plan
 
 
@@ -1464,7 +1466,7 @@ def _references(value: Any) -> list[str]:
 # -------------------------------------------------------------------------------------------------
 
 
-def told_of(text):
+def error_of(text):
     with pytest.raises(SpecError) as caught:
         spec_from(
             parse_json(text, "flow.json"), Reading(environment={}, registry=_registry_of_settings())
@@ -1495,7 +1497,7 @@ def test_a_problem_of_the_graph_does_not_hide_those_of_settings():
         '{"id": "a", "type": "counts", "config": {"m": 1}}, {"id": "b", "type": "counts", '
         '"config": {"n": "${NO}"}}'
     )
-    problems = told_of(
+    problems = error_of(
         '{"graph": {"nodes": ['
         + nodes
         + '], "edges": [{"from": "a", "to": "b"}], "start": "a", "cycle_limits": {"q": {}}}}'
@@ -1505,7 +1507,7 @@ def test_a_problem_of_the_graph_does_not_hide_those_of_settings():
 
 def test_a_condition_that_is_a_statement_gets_a_hint_how_to_write_it():
     nodes = '{"id": "a", "type": "counts", "config": {"n": 1}}'
-    problems = told_of(
+    problems = error_of(
         '{"graph": {"nodes": ['
         + nodes
         + '], "edges": [{"from": "a", "to": "a", "condition": "text == 1"}], "start": "a"}}'

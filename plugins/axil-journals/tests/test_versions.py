@@ -134,17 +134,17 @@ def test_where_no_migration_leads_it_says_which_is_missing():
 
 
 @pytest.mark.parametrize(
-    ("migration", "told"),
+    ("migration", "reported"),
     [
         (lambda values: values["absent"], "KeyError"),
         (lambda values: None, "NoneType"),
         (lambda values: {"cents": "many"}, "does not fit"),
     ],
 )
-def test_a_migration_that_fails_is_named_with_what_it_was_given(migration, told):
+def test_a_migration_that_fails_is_named_with_what_it_was_given(migration, reported):
     journal = MemoryJournal()
     paused(brief(), journal)
-    with pytest.raises(JournalError, match=f"AX526.*{told}"):
+    with pytest.raises(JournalError, match=f"AX526.*{reported}"):
         run_sync(paper(migrations={1: migration}).resume("r", journal=journal, migrate=True))
 
 

@@ -94,9 +94,7 @@ def test_a_connection_that_a_waiting_call_opened_again_is_closed_by_the_next_clo
     assert asyncio.run(main()) == [False, False]
 
 
-def test_a_waiter_for_a_closed_connection_gets_the_error_though_another_begins_at_once(
-    late, gate
-):
+def test_a_waiter_for_a_closed_connection_gets_the_error_though_another_begins_at_once(late, gate):
     async def main() -> None:
         toolset = MCPTools(**late)
         line = toolset._link.line

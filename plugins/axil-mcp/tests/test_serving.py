@@ -608,14 +608,14 @@ def test_the_command_refuses_what_it_cannot_serve(flows, capsys, monkeypatch):
     from axil_cli.main import main
 
     monkeypatch.delenv("AXIL_MCP_TOKEN", raising=False)
-    for arguments, told in (
+    for arguments, reported in (
         (["serve", flows[0], "--transport", "http"], "AX934 --token-env"),
         (["serve", flows[0], flows[0]], "AX935"),
         (["serve", flows[0], "--concurrency", "0"], "AX934 --concurrency"),
         (["serve", flows[0], "--set", "x"], "AX934 --set"),
     ):
         assert main(["mcp", *arguments]) == 2
-        assert told in capsys.readouterr().err
+        assert reported in capsys.readouterr().err
     monkeypatch.setenv("AXIL_MCP_TOKEN", "short")
     assert main(["mcp", "serve", flows[0], "--transport", "http", "--port", "0"]) == 2
     assert "fewer than 16 characters" in capsys.readouterr().err
@@ -647,11 +647,13 @@ def test_the_command_shows_the_tools_that_a_file_uses(tmp_path, various, capsys)
         main(["mcp", "tools", str(tmp_path / "flow.json"), "--allow", "mcp", "--format", "json"])
         == 0
     )
-    (told,) = json.loads(capsys.readouterr().out)
-    assert told["digest"].startswith("sha256:")
-    assert [tool["name"] for tool in told["tools"]] == ["v__add", "v__slow"]
+    (reported,) = json.loads(capsys.readouterr().out)
+    assert reported["digest"].startswith("sha256:")
+    assert [tool["name"] for tool in reported["tools"]] == ["v__add", "v__slow"]
     assert main(["mcp", "tools", str(tmp_path / "flow.json"), "--allow", "mcp"]) == 0
-    assert capsys.readouterr().out.startswith(f"v  {told['digest']}\n  v__add  Adds two numbers.\n")
+    assert capsys.readouterr().out.startswith(
+        f"v  {reported['digest']}\n  v__add  Adds two numbers.\n"
+    )
 
 
 # --------------------------------------------------------------------------------------------------

@@ -208,7 +208,7 @@ def test_a_secret_that_is_not_set_is_reported_before_anything_starts(various, no
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "reported"),
     [
         ({}, "either a command or a url"),
         ({"command": ["x"], "url": "http://h"}, "either a command or a url"),
@@ -220,8 +220,8 @@ def test_a_secret_that_is_not_set_is_reported_before_anything_starts(various, no
         ({"command": ["x"], "expect": "sha256:12"}, "AX131"),
     ],
 )
-def test_settings_that_mean_nothing_are_errors(settings, told):
-    with pytest.raises(ConfigError, match=told):
+def test_settings_that_mean_nothing_are_errors(settings, reported):
+    with pytest.raises(ConfigError, match=reported):
         MCPTools(**settings)
 
 
@@ -237,8 +237,8 @@ def test_a_server_that_dies_costs_that_call_and_the_next_connects_again(various,
         assert await tools["add"]({"a": 1, "b": 2}, ctx) == "3"
         return str(caught.value)
 
-    told = using({**various, "env": {**various["env"], "API_KEY": "${MY_KEY}"}}, body)
-    assert "fatal: the secret is ***" in told  # its last words, without what it knows
+    reported = using({**various, "env": {**various["env"], "API_KEY": "${MY_KEY}"}}, body)
+    assert "fatal: the secret is ***" in reported  # its last words, without what it knows
     assert len(note.pids) == 2
 
 
@@ -501,14 +501,14 @@ def test_tools_that_changed_since_a_run_began_are_reported_when_it_goes_on(vario
         )
         return watch.of("mcp_changed")
 
-    (told,) = asyncio.run(main())
-    assert (told["server"], told["changed"], told["added"], told["removed"]) == (
+    (reported,) = asyncio.run(main())
+    assert (reported["server"], reported["changed"], reported["added"], reported["removed"]) == (
         "v",
         ["add"],
         [],
         [],
     )
-    assert told["digest"].startswith("sha256:")
+    assert reported["digest"].startswith("sha256:")
 
 
 def test_a_server_may_not_use_the_runs_model(various):
@@ -630,7 +630,7 @@ def test_a_run_pauses_at_a_servers_question_and_goes_on_with_the_answer(various,
 
 
 def test_a_person_may_decline_and_a_server_may_be_refused(various):
-    class Nobody:
+    class Unanswered:
         async def ask(self, question: Any) -> Any:
             return "decline"
 
@@ -643,7 +643,7 @@ def test_a_person_may_decline_and_a_server_may_be_refused(various):
             await tools["order"]({"what": "shoes"}, ctx)
         return str(caught.value)
 
-    assert "declin" in using(various, body, channel=Nobody())
+    assert "declin" in using(various, body, channel=Unanswered())
     assert "elicitation" in using({**various, "elicitation": False}, body, channel=Never())
 
 

@@ -73,7 +73,7 @@ def test_it_is_made_as_masfactory_makes_it():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ({}, "name"),
         ({"name": "m", "base_url": "localhost:8080"}, "https://host/v1"),
@@ -85,8 +85,8 @@ def test_it_is_made_as_masfactory_makes_it():
         ({"name": "m", "modalities": ["smell"]}, "image"),
     ],
 )
-def test_mistakes_in_settings_are_reported_when_it_is_made(given, told):
-    with pytest.raises(ConfigError, match=told):
+def test_mistakes_in_settings_are_reported_when_it_is_made(given, reported):
+    with pytest.raises(ConfigError, match=reported):
         OpenAIModel(**given)
 
 
@@ -382,9 +382,9 @@ def test_no_money_left_is_not_tried_again():
     with Stub() as server:
         server.say(Act(status=429))
         server.dialect = Poor()
-        with pytest.raises(ModelError, match="quota") as told:
+        with pytest.raises(ModelError, match="quota") as reported:
             ask(OpenAIModel("m", server.key, server.url))
-    assert (told.value.transient, len(server.requests)) == (False, 1)
+    assert (reported.value.transient, len(server.requests)) == (False, 1)
 
 
 def test_unsealed_reasoning_is_left_out_and_with_it_the_ids_that_need_it():
@@ -392,8 +392,8 @@ def test_unsealed_reasoning_is_left_out_and_with_it_the_ids_that_need_it():
         server.say(Act(thought="Hm.", calls=(Call(name="add"),)))
         model = OpenAIResponsesModel("m", server.key, server.url)
         first = ask(model, tools=[ToolSpec(name="add")])
-        told = {"role": "tool", "tool_call_id": first.tool_calls[0].id, "content": "3"}
-        request = Request(messages=[{"role": "user", "content": "hi"}, first.message(), told])
+        reported = {"role": "tool", "tool_call_id": first.tool_calls[0].id, "content": "3"}
+        request = Request(messages=[{"role": "user", "content": "hi"}, first.message(), reported])
         asyncio.run(model.reply(request, lambda chunk: None))
         sent = server.requests[1].body["input"]
     assert [each.get("type") for each in sent] == [None, "function_call", "function_call_output"]
@@ -452,34 +452,34 @@ def test_a_web_page_in_place_of_a_reply_is_reported_at_once(kind):
     page = "<!doctype html><p>Hello"
     with (
         serving(200, "text/html; charset=utf-8", page) as address,
-        pytest.raises(ModelError) as told,
+        pytest.raises(ModelError) as reported,
     ):
         ask(kind("m", "k", f"{address.replace('//', '//user:word@')}/?key=2"))
     port = address.rpartition(":")[2]
-    assert f"127.0.0.1:{port} sent a web page, and no reply of a model." in str(told.value)
-    assert f"Check base_url (http://127.0.0.1:{port}/). It is the" in str(told.value)
-    assert not told.value.transient
+    assert f"127.0.0.1:{port} sent a web page, and no reply of a model." in str(reported.value)
+    assert f"Check base_url (http://127.0.0.1:{port}/). It is the" in str(reported.value)
+    assert not reported.value.transient
 
 
 def test_a_key_that_is_refused_is_named_by_its_setting(monkeypatch):
     body = '{"error": {"message": "the next key is wrong"}}'
     with serving(401, "application/json", body) as address:
         monkeypatch.setenv("MY_KEY", "x")
-        with pytest.raises(ModelError) as told:
+        with pytest.raises(ModelError) as reported:
             ask(OpenAIModel("m", {"env": "MY_KEY"}, address))
         monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
         with pytest.raises(ModelError, match="Check the key: the variable OPENAI_API_KEY, or"):
             ask(OpenAIModel("m", base_url=address))
-    assert "answered 401: the next key is wrong" in str(told.value)  # the key is no part of it
-    assert "Check the key: api_key ({env: MY_KEY})." in str(told.value)
+    assert "answered 401: the next key is wrong" in str(reported.value)  # the key is no part of it
+    assert "Check the key: api_key ({env: MY_KEY})." in str(reported.value)
 
 
 def test_a_wrong_address_is_reported_with_what_was_asked_for():
     page = "<html><body>Not Found</body></html>"
-    with serving(404, "text/html", page) as address, pytest.raises(ModelError) as told:
+    with serving(404, "text/html", page) as address, pytest.raises(ModelError) as reported:
         ask(OpenAIModel("small", "k", f"{address}/v2"))
-    assert "answered 404: a web page" in str(told.value)
-    assert f'Check name ("small") and base_url ({address}/v2).' in str(told.value)
+    assert "answered 404: a web page" in str(reported.value)
+    assert f'Check name ("small") and base_url ({address}/v2).' in str(reported.value)
 
 
 def test_a_refused_connection_is_reported_with_its_port():

@@ -96,7 +96,7 @@ def digests(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("bend", "told"),
+    ("bend", "reported"),
     [
         (
             lambda d: d["axil-control"].update(version="9.9"),
@@ -114,14 +114,14 @@ def digests(folder: Path) -> dict[str, bytes]:
         ),
     ],
 )
-def test_a_distribution_that_changed_is_reported(axil, locked, bend, told):
+def test_a_distribution_that_changed_is_reported(axil, locked, bend, reported):
     place = Path(f"{locked}.lock")
     said = json.loads(place.read_text())
     bend(said["distributions"])
     place.write_text(json.dumps(said))
     done = axil("lock", locked, "--check", "--format", "json")
     assert done.code == 2
-    assert told in " ".join(done.data[0]["changed"])
+    assert reported in " ".join(done.data[0]["changed"])
 
 
 def test_another_model_is_reported(axil, flow):

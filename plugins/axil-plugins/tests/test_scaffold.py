@@ -150,11 +150,11 @@ def test_the_command_runs_its_workflow(made):
 
 def test_its_manifest_is_made_where_it_lies(made):
     manifest = made / "site" / "acme_node" / "axil-plugin.json"
-    told = manifest.read_text("utf-8")
+    reported = manifest.read_text("utf-8")
     manifest.unlink()
     done = in_it(made, "-m", "axil_cli.main", "plugins", "manifest", "acme-node", "--write")
     assert done.returncode == 0, done.stderr
-    assert manifest.read_text("utf-8") == told
+    assert manifest.read_text("utf-8") == reported
     why = in_it(
         made,
         "-m",
@@ -223,7 +223,7 @@ def test_of_two_at_once_one_is_made_and_the_other_is_refused(tmp_path, monkeypat
         return rename(file, target)
 
     monkeypatch.setattr(Path, "rename", late)
-    with pytest.raises(ConfigError, match=r"AX735 .*there already"):
+    with pytest.raises(ConfigError, match=r"AX735 .*exists already"):
         scaffold("acme-shout", "node", tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == ["acme-shout"]
     assert "axil.journals" in (tmp_path / "acme-shout/pyproject.toml").read_text("utf-8")

@@ -84,12 +84,13 @@ def test_everything_that_a_workflow_names_is_found(axil, talk):
 
 
 def test_the_answer_says_what_to_install(axil, talk):
-    told = axil("plugins", "why", talk).out
+    reported = axil("plugins", "why", talk).out
     assert (
-        "axil-openai  not installed: pip install axil-openai" in told or "axil-openai  0." in told
+        "axil-openai  not installed: pip install axil-openai" in reported
+        or "axil-openai  0." in reported
     )
-    assert 'Did you mean "loop_timer"' in told
-    assert "no known distribution provides it" in told
+    assert 'Did you mean "loop_timer"' in reported
+    assert "no known distribution provides it" in reported
 
 
 def test_nothing_but_the_loader_is_imported(world, axil, flow):

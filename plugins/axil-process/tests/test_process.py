@@ -327,7 +327,7 @@ def test_memory_that_is_not_given_is_an_error_of_the_body():
 
 
 @pytest.mark.parametrize(
-    ("kind", "means", "told"),
+    ("kind", "means", "reported"),
     [
         ("value", ValueError, "no such thing"),
         ("exit", BodyRaised, "builtins.SystemExit: no such thing"),
@@ -336,13 +336,13 @@ def test_memory_that_is_not_given_is_an_error_of_the_body():
     ],
 )
 def test_what_a_body_raises_comes_back_with_its_class_its_message_and_its_traceback(
-    kind, means, told
+    kind, means, reported
 ):
     (result,) = run(make(bodies.raises, Process(workers=1), keys=("kind",)), {"kind": kind})
     cause = result.error.__cause__
     assert isinstance(cause, means)
     assert isinstance(cause, BodyRaised)
-    assert told in str(cause)
+    assert reported in str(cause)
     assert "bodies.py" in cause.traceback
     assert "in raises" in cause.traceback
 
@@ -426,9 +426,9 @@ def test_a_process_whose_parent_is_gone_in_the_middle_of_a_message_ends(said):
 @pytest.fixture
 def exits(monkeypatch) -> list[int]:
     """An exception that would have ended this process."""
-    told: list[int] = []
-    monkeypatch.setattr(os, "_exit", told.append)
-    return told
+    reported: list[int] = []
+    monkeypatch.setattr(os, "_exit", reported.append)
+    return reported
 
 
 def test_a_process_whose_parent_is_gone_before_it_has_begun_a_body_ends(exits):

@@ -92,7 +92,7 @@ def test_files_are_read_as_they_are(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("make", "settings", "told"),
+    ("make", "settings", "reported"),
     [
         (lambda folder: None, {}, "cannot be read: No such file"),
         (lambda folder: (folder / "x.md").write_bytes(b"\xff\xfe\x00"), {}, "is not utf-8"),
@@ -108,9 +108,9 @@ def test_files_are_read_as_they_are(tmp_path):
         ),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named(tmp_path, make, settings, told):
+def test_a_file_that_cannot_be_read_is_named(tmp_path, make, settings, reported):
     make(tmp_path)
-    with pytest.raises(ContextError, match=f'AX890 ".*x.md" {told}'):
+    with pytest.raises(ContextError, match=f'AX890 ".*x.md" {reported}'):
         Sources(paths=[str(tmp_path / "x.md")], **settings).read()
 
 

@@ -299,7 +299,7 @@ def test_weights_count():
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "reported"),
     [
         ({"providers": []}, "AX131"),
         ({"providers": ["keyword"], "weights": [1, 2]}, "as many weights as providers"),
@@ -307,8 +307,8 @@ def test_weights_count():
         ({"providers": ["keyword"], "provider": 1}, "AX130 .*unknown key"),
     ],
 )
-def test_settings_without_meaning_are_refused(settings, told):
-    with pytest.raises(ConfigError, match=told):
+def test_settings_without_meaning_are_refused(settings, reported):
+    with pytest.raises(ConfigError, match=reported):
         HybridRetriever(**settings)
 
 

@@ -769,9 +769,7 @@ def test_a_name_that_no_database_holds_is_refused_and_the_others_go_on(tmp_path,
     journal.close()
 
 
-def test_a_failed_write_is_raised_in_the_waiting_task_and_the_next_is_written(
-    journal, monkeypatch
-):
+def test_a_failed_write_is_raised_in_the_waiting_task_and_the_next_is_written(journal, monkeypatch):
     async def go() -> None:
         bad = journal.open("bad")
         bad.append(Entry("run"))
@@ -868,11 +866,11 @@ def test_a_stopped_owner_does_not_write_into_a_run_of_the_new_owner(tmp_path, mo
 @pytest.mark.parametrize("filled", [b"\0", b"\xff"], ids=["zeroed", "garbled"])
 def test_a_lost_page_is_found_and_no_wrong_value_is_returned(tmp_path, filled):
     journal = SqliteJournal(tmp_path / "whole")
-    told = {
+    reported = {
         f"r{n}": [Entry("run"), *(done((), f"n{i}", value=f"{n}:{i}" * 50) for i in range(10))]
         for n in range(20)
     }
-    for run_id, entries in told.items():
+    for run_id, entries in reported.items():
         write(journal, entries, run_id)
     journal.close()
     whole = (tmp_path / "whole/runs.db").read_bytes()
@@ -883,7 +881,7 @@ def test_a_lost_page_is_found_and_no_wrong_value_is_returned(tmp_path, filled):
             whole[: number * 4096] + filled * 4096 + whole[(number + 1) * 4096 :]
         )
         broken = SqliteJournal(folder, sync="normal")
-        for run_id, entries in told.items():
+        for run_id, entries in reported.items():
             with contextlib.suppress(JournalError):
                 assert all(entry in entries for entry in broken.entries(run_id))
         with contextlib.suppress(JournalError):  # it may not even open

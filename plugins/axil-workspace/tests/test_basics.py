@@ -37,9 +37,9 @@ def test_time_passes_by_the_runs_clock(use, firing):
     assert use(Basics, "sleep", seconds=5) == "Waited 5 seconds."
     assert use(Basics(Basics.Config(sleep_seconds=1)), "sleep", seconds=500) == "Waited 1 seconds."
     assert firing.slept == [5, 1]
-    told = json.loads(use(Basics, "current_time"))
-    assert told["seconds_since_start"] == 6
-    assert datetime.datetime.fromisoformat(told["now"]).tzinfo is not None
+    reported = json.loads(use(Basics, "current_time"))
+    assert reported["seconds_since_start"] == 6
+    assert datetime.datetime.fromisoformat(reported["now"]).tzinfo is not None
 
 
 def test_a_person_is_asked_through_the_run(use, firing):

@@ -201,7 +201,10 @@ def test_a_long_file_without_aliases_is_no_bomb():
         ("a: !x 1", "AX145 flow.yaml:1: the tag !x is refused"),
         ("!!set {a, b}", "AX145 flow.yaml:1"),
         ("a: !\n  b", "AX145 flow.yaml:1"),
-        ("!!str a: 1", "AX145 flow.yaml:1: the key has a tag or an anchor, which keys cannot have."),
+        (
+            "!!str a: 1",
+            "AX145 flow.yaml:1: the key has a tag or an anchor, which keys cannot have.",
+        ),
         ("&k a: 1", "AX145 flow.yaml:1: the key has a tag or an anchor, which keys cannot have."),
         ("%TAG ! tag:example.org,2000:\n---\na: 1\n", "AX145"),
         ("? [a]\n: 1\n", "AX145 flow.yaml:1: expected a text as the key."),
@@ -256,7 +259,7 @@ def test_the_loader_is_registered_for_both_suffixes():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         (
             "graph:\n\tnodes: []\n",
@@ -269,10 +272,10 @@ def test_the_loader_is_registered_for_both_suffixes():
         ("graph:\n  a: 1\n b: 2\n", "Check the indentation"),
     ],
 )
-def test_text_that_is_not_yaml_gets_advice_in_plain_words(text, told):
+def test_text_that_is_not_yaml_gets_advice_in_plain_words(text, reported):
     with pytest.raises(SpecError) as caught:
         parse_yaml(text, "flow.yaml")
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 MERGES = """

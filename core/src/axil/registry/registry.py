@@ -146,7 +146,7 @@ class Registry:
         self._packages: dict[str, str] = {}
         self._manifests: dict[str, Manifest | None] = {}
         self._objects: dict[tuple[str, str, str], Any] = {}
-        self._told: set[Problem] = set()
+        self._reported: set[Problem] = set()
         self.tell: Callable[[Problem], None] = _log
         """Gets a warning (AX326) for each place that uses an old name, once; without another, it is
         logged.
@@ -250,7 +250,7 @@ class Registry:
             self.unreadable,
         )
         made._packages, made._manifests = self._packages, self._manifests
-        made._told, made.tell = self._told, self.tell
+        made._reported, made.tell = self._reported, self.tell
         return made
 
     # -- from a name to an object
@@ -367,8 +367,8 @@ class Registry:
         problem = Problem(
             "AX326", where, message, f'Write "{now}"; the old name will be removed.', "warning"
         )
-        if problem not in self._told:
-            self._told.add(problem)
+        if problem not in self._reported:
+            self._reported.add(problem)
             self.tell(problem)
 
     def _misfit(self, component: Component) -> str:

@@ -367,7 +367,7 @@ class _Chat:
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, wiring = self.agent, Wiring(node=self.node)
         heard = (
-            [_told(m) for m in messages]
+            [_unmarked(m) for m in messages]
             if self.mode == "messages"
             else [message(_blocks(messages))]
         )
@@ -411,7 +411,7 @@ class _Chat:
         return commanded(Out([reply], delta), self.rules, ctx, task)
 
 
-def _told(given: Message) -> Message:
+def _unmarked(given: Message) -> Message:
     """Return a message without axil's own marks."""
     return {
         name: given[name]

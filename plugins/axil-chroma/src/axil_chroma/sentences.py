@@ -70,7 +70,8 @@ class SentenceEmbedder:
     async def embed(self, texts: Sequence[str], /) -> list[list[float]]:
         """Return a vector for each text.
 
-        Raises: ContextError (AX912): the library is not installed; AX913: the model is not a folder.
+        Raises: ContextError: AX912: the library is not installed; AX913: the model is not a
+        folder.
         """
         return await call_async(self._embedded, list(texts))
 

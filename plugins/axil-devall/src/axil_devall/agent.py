@@ -167,7 +167,7 @@ class _Firing:
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, memories = self.parts.agent, self.parts.memories
         heard = (
-            [_told(m) for m in messages]
+            [_unmarked(m) for m in messages]
             if self.config.input_mode == "messages"
             else [message(_blocks(messages))]
         )
@@ -216,7 +216,7 @@ class _Firing:
         return [*heard[:last], message(known), *heard[last:]]
 
 
-def _told(given: Message) -> Message:
+def _unmarked(given: Message) -> Message:
     """Return a message without axil's own marks."""
     return {
         name: given[name]

@@ -77,9 +77,11 @@ def _pass_on(
     the message's.
     """
     passing: set[str] = {
-        cast("Any", item)["id"]
+        name
         for item in items
-        if isinstance(item, dict) and cast("Any", item).get("type") in FORWARDING
+        if isinstance(item, dict)
+        and cast("Any", item).get("type") in FORWARDING
+        and isinstance(name := cast("Any", item).get("id"), str)
     }
     onward: dict[str, list[str]] = {}
     for edge in edges:

@@ -83,10 +83,10 @@ def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
                     "summary": f"old name of {each.name}",
                 }
             )
-    return _told_apart(listing)
+    return _separated(listing)
 
 
-def _told_apart(listing: list[dict[str, str]]) -> list[dict[str, str]]:
+def _separated(listing: list[dict[str, str]]) -> list[dict[str, str]]:
     """Return the same by kind and name, old names that two components claim marked ``alias
     conflict``, and those that are a name, ``hidden``.
     """

@@ -150,15 +150,17 @@ class Table:
     def replace(self, uri: str, digest: str, blocks: Sequence[ContextBlock]) -> None:
         """Index a document anew, in one transaction."""
         with self._open(write=True) as database:
-            _forget(database, "uri = ?", _told(uri))
+            _forget(database, "uri = ?", _stored(uri))
             _insert(database, blocks)
-            database.execute("INSERT OR REPLACE INTO documents VALUES (?, ?)", (_told(uri), digest))
+            database.execute(
+                "INSERT OR REPLACE INTO documents VALUES (?, ?)", (_stored(uri), digest)
+            )
 
     def remove(self, uri: str) -> None:
         """Forget a document."""
         with self._open(write=True) as database:
-            _forget(database, "uri = ?", _told(uri))
-            database.execute("DELETE FROM documents WHERE uri = ?", (_told(uri),))
+            _forget(database, "uri = ?", _stored(uri))
+            database.execute("DELETE FROM documents WHERE uri = ?", (_stored(uri),))
 
     def put(self, blocks: Sequence[ContextBlock]) -> None:
         """Add or replace blocks."""
@@ -205,7 +207,7 @@ class Table:
                 self._connection = None
 
 
-def _told(name: str) -> str:
+def _stored(name: str) -> str:
     """Return a name as SQLite can hold it, whatever characters a file system or a model put into
     it.
     """
@@ -222,7 +224,7 @@ def _key(block: ContextBlock) -> str:
 
 def _insert(database: sqlite3.Connection, blocks: Sequence[ContextBlock]) -> None:
     for block in blocks:
-        row = (_key(block), _told(block.uri or ""), json.dumps(block_data(block), default=str))
+        row = (_key(block), _stored(block.uri or ""), json.dumps(block_data(block), default=str))
         _list(
             database,
             database.execute(

@@ -32,7 +32,7 @@ _SETTINGS: Final = (
     "/etc/ssl/certs",
 )
 """Settings that programs need and that say nothing of the machine's users."""
-_NOBODY: Final = "65534"
+_NO_ANSWER: Final = "65534"
 _LIMITED: Final = (
     "import os, resource, sys\n"
     "for kind, most in ((resource.RLIMIT_AS, int(sys.argv[1])), "
@@ -96,7 +96,7 @@ def _bwrap(
     made = [
         shutil.which("bwrap") or "bwrap",
         *("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session"),
-        *("--cap-drop", "ALL", "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox"),
+        *("--cap-drop", "ALL", "--uid", _NO_ANSWER, "--gid", _NO_ANSWER, "--hostname", "sandbox"),
         *("--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm"),
         *("--size", size, "--tmpfs", "/tmp"),
     ]

@@ -64,7 +64,7 @@ def parts_of(root: Path, path: str | PurePath) -> tuple[str, ...]:
             raise _refused(text, "is outside the workspace")
         given = given.relative_to(root)
     if ".." in given.parts:
-        raise _refused(text, "leaves its folder with ..")
+        raise _refused(text, 'contains ".."')
     if len(given.parts) > _DEPTH or any(
         len(os.fsencode(part)) > _NAME_BYTES for part in given.parts
     ):

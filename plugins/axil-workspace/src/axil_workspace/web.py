@@ -138,7 +138,7 @@ class Web(Tools):
             async with asyncio.timeout(self.config.timeout_seconds):
                 page = await self._followed(ctx, url)
                 # a page may be large: other runs go on while it is read
-                return await asyncio.to_thread(self._told, page, is_read, over)
+                return await asyncio.to_thread(self._page_text, page, is_read, over)
         except TimeoutError as error:
             message = f"{url} took longer than {self.config.timeout_seconds:g} seconds."
             raise LimitExceeded("AX878", message, "Try again later, or another address.") from error
@@ -152,7 +152,7 @@ class Web(Tools):
         finally:
             over.set()
 
-    def _told(self, page: Page, is_read: bool, over: threading.Event) -> str:
+    def _page_text(self, page: Page, is_read: bool, over: threading.Event) -> str:
         text = _decoded(page)
         is_html = is_read and "html" in page.media_type
         return self._shown(page, text, text_of_page(text, over.is_set) if is_html else "")

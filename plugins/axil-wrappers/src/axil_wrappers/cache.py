@@ -183,7 +183,7 @@ class _Kept(Around):
             node.rules,
             (local_field(node.name), kept_field(node.name)),
         )
-        self._told = False
+        self._is_reported = False
         edges = [
             EdgeSpec(source=ENTRY, target=node.name),
             *(EdgeSpec(source=node.name, target=EXIT, keys=e.keys) for e in node.edges),
@@ -238,8 +238,8 @@ class _Kept(Around):
 
     def _say(self, ctx: Context, why: str) -> None:
         ctx.note({"kind": "cache", "hit": False, "refused": why})
-        if not self._told:
-            self._told = True
+        if not self._is_reported:
+            self._is_reported = True
             log.warning('node "%s" is not cached: %s', self.node, why)
 
     # -- the key

@@ -466,9 +466,9 @@ class ContextKit(Kit):
             for owner, blocks in zip(("ann", "bob") * 3, found, strict=True):
                 lines = [block.text for block in blocks if "parrot" in block.text]
                 require(len(lines) == 1 and owner in lines[0], f"{owner} is given {lines}.")
-            nobody = replace(self.query("parrot sings"), inputs={})
+            without_user = replace(self.query("parrot sings"), inputs={})
             try:
-                blocks = await blocks_of(provider, nobody, 50)
+                blocks = await blocks_of(provider, without_user, 50)
             except AxilError:
                 return
             require(not blocks, f"who does not say who they are, is given {blocks!r:.200}.")

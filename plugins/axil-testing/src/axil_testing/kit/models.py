@@ -573,7 +573,7 @@ class ModelKit(Kit):
                         repr(model),
                         str(heard.chunks),
                         repr(heard),
-                        *_told(heard.error),
+                        *_messages(heard.error),
                         *stated.lines,
                         json.dumps(heard.reply and heard.reply.plain()),
                     ]
@@ -612,7 +612,7 @@ class _Listening(logging.Handler):
         self.lines.append(record.getMessage())
 
 
-def _told(error: BaseException | None) -> list[str]:
+def _messages(error: BaseException | None) -> list[str]:
     """Return all that an error and its causes say."""
     lines: list[str] = []
     while error is not None and len(lines) < 50:

@@ -64,7 +64,7 @@ class MovingClock:
         await asyncio.sleep(0)
 
 
-class Nobody:
+class Unanswered:
     """A channel without a person."""
 
     async def ask(self, question: Any) -> Any:
@@ -197,7 +197,7 @@ class NodeKit(Kit):
     def begin(self, workflow: Workflow, given: Any, **options: Any) -> Any:
         """Return a run, not yet begun."""
         ways = {
-            "channel": Nobody(),
+            "channel": Unanswered(),
             "clock": MovingClock(),
             "allow": frozenset({"code"} if self.runs_code else ()),
             **options,

@@ -9,10 +9,10 @@ from typing import Any
 import axil_agent
 from masfactory.adapters.model.base import answer_of, reply_of
 
-__all__ = ["Told"]
+__all__ = ["ObservedModel"]
 
 
-class Told:
+class ObservedModel:
     """A model around another one; calls ``THINK_COMPLETED`` and ``ACT_COMPLETED``."""
 
     def __init__(self, agent: Any, model: Any) -> None:
