@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from axil import (
     MemoryJournal,
@@ -21,75 +19,7 @@ from axil import (
 from axil.driver import ReplayIndex, version_changes
 from axil.plugin import JournalError
 from axil_testing.specs import edge, node, workflow
-
-
-class Brief(BaseModel):
-    topic: str = ""
-    notes: Annotated[list[str], "append"] = []
-    cost: Annotated[float, "sum"] = 0.0
-
-
-class Paper(BaseModel):
-    """``Brief``, one version on: the topic is a title, notes are numbered, the cost is in cents."""
-
-    title: str = ""
-    notes: Annotated[list[str], "append"] = []
-    cents: Annotated[int, "sum"] = 0
-
-
-def to_paper(values: dict[str, Any]) -> Mapping[str, Any]:
-    if "topic" in values:
-        values["title"] = values.pop("topic").title()
-    if "cost" in values:
-        values["cents"] = round(values.pop("cost") * 100)
-    if "notes" in values:
-        values["notes"] = [f"- {note}" for note in values["notes"]]
-    return values
-
-
-async def asks(task: Any, ctx: Any) -> Out:
-    return Out({}, {"notes": [await ctx.ask("?")]})
-
-
-def typed(model: Any, **more: Any) -> dict[str, Any]:
-    return {"schema": schema_of(model), "payload": "state", **more}
-
-
-def brief(**more: Any) -> Workflow:
-    first = node("a", lambda task, ctx: Out({}, {"topic": "growth", "notes": ["n1"], "cost": 0.25}))
-    return workflow(
-        [first, node("b", asks, mode="async", ctx=True)],
-        ["in a", "a b", "b out"],
-        schema=schema_of(Brief),
-        payload="state",
-        **more,
-    )
-
-
-def paper(**more: Any) -> Workflow:
-    more = {"state_version": 2, "migrations": {1: to_paper}, **more}
-    first = node("a", lambda task, ctx: Out({}, {"title": "Growth", "notes": ["n1"], "cents": 25}))
-    return workflow(
-        [first, node("b", asks, mode="async", ctx=True)],
-        ["in a", "a b", "b out"],
-        schema=schema_of(Paper),
-        payload="state",
-        **more,
-    )
-
-
-def paused(flow: Workflow, journal: Any, **options: Any) -> str:
-    result = run_sync(
-        flow.run(
-            {"topic": "seeds"} if "topic" in flow.plan.graph.schema.fields else {},
-            journal=journal,
-            run_id="r",
-            **options,
-        )
-    )
-    assert result.status == "paused"
-    return result.questions[0].id
-
+from axil_testing.versions import Brief, Paper, asks, brief, paper, paused, to_paper, typed
 
 # ------------------------------------------------------------------------------------------------ s
 
