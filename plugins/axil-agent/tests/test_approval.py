@@ -216,7 +216,7 @@ class Absent:
 
 
 @pytest.mark.parametrize(
-    ("late", "told_of", "came"),
+    ("late", "message", "came"),
     [("deny", "no answer came in time", []), ("allow", "paid 5", [(5, "Ada")])],
 )
 def test_the_default_for_a_late_answer_is_stated_beforehand(pay, paid, late, message, came):

@@ -45,7 +45,7 @@ from axil.plugin import (
     use_registry,
 )
 from axil_files.documents import Document, measure, parse_json, parse_toml
-from axil_files.loading import Reading, dump, include, inline, json_schema, load, spec_from
+from axil_files.loading import LoadOptions, dump, include, inline, json_schema, load, spec_from
 
 pytestmark = pytest.mark.usefixtures("every_component")
 
@@ -72,7 +72,7 @@ def read(data: dict[str, Any], **root: Any) -> GraphSpec:
     text = json.dumps({"graph": data, **root}, indent=1)
     return spec_from(
         parse_json(text, "flow.json"),
-        Reading(environment={"KEY": "sk-canary", "HOST": "example.org"}),
+        LoadOptions(environment={"KEY": "sk-canary", "HOST": "example.org"}),
     )
 
 
@@ -310,7 +310,7 @@ def test_import_paths_need_leave():
     data = graph("AB", names="AB")
     data["nodes"][0]["type"] = "my.nodes:Tick"
     document = Document(data={"graph": data})
-    assert spec_from(document, Reading(allow_code=True)).nodes[0].use == Use(
+    assert spec_from(document, LoadOptions(allow_code=True)).nodes[0].use == Use(
         type="my.nodes:Tick", config={"content": "A"}
     )
 
@@ -639,13 +639,13 @@ def test_strategies_of_fields_come_from_the_registry_that_is_given():
     state = {"word": {"type": "str", "strategy": "longest"}}
     document = Document(data={"graph": graph("AB", names="AB", state=state)})
     assert (
-        spec_from(document, Reading(registry=known))
+        spec_from(document, LoadOptions(registry=known))
         .schema.fields["word"]
         .reducer.fold("ab", ["c", "def"])
         == "def"
     )
     with pytest.raises(SpecError, match="AX150"):
-        spec_from(document, Reading(registry=registry()))
+        spec_from(document, LoadOptions(registry=registry()))
 
 
 NAMED_3 = {"type": "function", "config": {"name": 3}}
@@ -730,7 +730,7 @@ def test_given_variables_are_stronger_than_the_files_then_come_outer_ones_and_th
         "vars": {"A": "file", "B": "file"},
     }
     outer = dict.fromkeys("ABC", "outer")
-    reading = Reading(
+    reading = LoadOptions(
         vars={"A": "given"}, outer=outer, environment=dict.fromkeys("ABCD", "environment")
     )
     spec = spec_from(Document(data=data), reading)
@@ -753,7 +753,8 @@ def test_what_comes_from_the_environment_is_marked_hidden_and_not_searched():
         "url": "https://${HOST}/v1",
     }
     again = spec_from(
-        Document(data={"graph": data}), Reading(environment={"KEY": "sk-renewed", "HOST": "${KEY}"})
+        Document(data={"graph": data}),
+        LoadOptions(environment={"KEY": "sk-renewed", "HOST": "${KEY}"}),
     )
     assert again.nodes[0].use.config["url"] == "https://${KEY}/v1"
     assert again.digest() == spec.digest()
@@ -777,7 +778,7 @@ def test_a_missing_variable_is_reported_once_with_all_its_places():
         node["config"] = {"a": "${ZZ}", "b": "${ZZ} ${NOTE}"}
     text = json.dumps({"graph": data}, indent=1)
     with pytest.raises(SpecError) as caught:
-        spec_from(parse_json(text, "flow.json"), Reading(environment={}))
+        spec_from(parse_json(text, "flow.json"), LoadOptions(environment={}))
     first, second = map(str, caught.value.problems)
     assert re.match(
         r"AX146 flow\.json:\d+ nodes\[0\]\.config\.a: there is no value for \$\{ZZ\}, nor at(,? "
@@ -1099,9 +1100,9 @@ def graphs(draw: st.DrawFn) -> dict[str, Any]:
 @given(graphs())
 def test_what_is_dumped_reads_back_as_the_same_spec(data: dict[str, Any]):
     assume("${" not in json.dumps(data))  # a text that asks for a variable is no plain text
-    spec = spec_from(Document(data=data), Reading(environment={}))
+    spec = spec_from(Document(data=data), LoadOptions(environment={}))
     text = json.dumps(dump(spec))
-    again = spec_from(parse_json(text, "again.json"), Reading(environment={}))
+    again = spec_from(parse_json(text, "again.json"), LoadOptions(environment={}))
     assert bare(again) == bare(spec)
     assert again.digest() == spec.digest()
 
@@ -1212,7 +1213,7 @@ def test_a_graph_of_python_can_be_written_and_read_back():
         payload="fields",
         cycles="forbid",
     )
-    again = spec_from(Document(data=dump(spec)), Reading(environment={}))
+    again = spec_from(Document(data=dump(spec)), LoadOptions(environment={}))
     assert [edge.keys for edge in again.edges] == [{"message": ""}, None]
     assert (again.payload, again.cycles, arrows(again)) == (
         "fields",
@@ -1469,7 +1470,8 @@ def _references(value: Any) -> list[str]:
 def error_of(text):
     with pytest.raises(SpecError) as caught:
         spec_from(
-            parse_json(text, "flow.json"), Reading(environment={}, registry=_registry_of_settings())
+            parse_json(text, "flow.json"),
+            LoadOptions(environment={}, registry=_registry_of_settings()),
         )
     return [str(problem) for problem in caught.value.problems]
 
@@ -1524,7 +1526,9 @@ def test_what_a_file_requires_and_lacks_is_a_warning():
         '{"nodes": '
         '[{"id": "a", "type": "x"}], "start": "a"}}'
     )
-    warnings = spec_from(parse_json(text, "flow.json"), Reading(environment={})).extras["warnings"]
+    warnings = spec_from(parse_json(text, "flow.json"), LoadOptions(environment={})).extras[
+        "warnings"
+    ]
     assert [(w.id, w.message.split(", ")[0]) for w in warnings] == [
         ("AX119", "the file requires axil-nobody"),
         ("AX119", "the file requires axil >=99.1"),

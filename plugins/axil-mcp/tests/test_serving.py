@@ -29,7 +29,7 @@ from axil import ConfigError, Question, RootGraph
 from axil.plugin import ComponentBlocked
 from axil_mcp import MCPTools, Unserved
 from axil_mcp.files import Tools
-from axil_mcp.guard import Door, Sessions, app_of
+from axil_mcp.guard import HttpConfig, Sessions, app_of
 from axil_mcp.served import form_of
 from axil_mcp.serving import Serving, WorkflowServer
 
@@ -587,7 +587,7 @@ def test_over_http_a_cancelled_call_ends_its_run(mode):
     async def main() -> tuple[int, int]:
         slow = Slow()
         server = WorkflowServer({"slow": slow.graph})
-        app = app_of(server, Door(token=SecretStr(TOKEN)))
+        app = app_of(server, HttpConfig(token=SecretStr(TOKEN)))
         http = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
         job = asyncio.ensure_future(http.serve())
         await until(lambda: http.started)
@@ -623,7 +623,7 @@ def test_the_command_refuses_what_it_cannot_serve(flows, capsys, monkeypatch):
 
 def test_a_door_needs_a_token():
     with pytest.raises(ConfigError, match="AX934"):
-        app_of(WorkflowServer({"greet": greeting()}), Door(token=SecretStr("")))
+        app_of(WorkflowServer({"greet": greeting()}), HttpConfig(token=SecretStr("")))
 
 
 # --------------------------------------------------------------------------------------------------

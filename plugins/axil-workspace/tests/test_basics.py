@@ -101,7 +101,7 @@ def test_an_agent_writes_a_program_runs_it_and_learns_what_went_wrong(tmp_path):
     graph.edge_to_exit(node, ["answer"])
     output, _ = graph.build().invoke({"message": "x"}, workspace=tmp_path / "run", allow={"code"})
     said = [m["content"] for m in model.requests[-1].messages if m["role"] == "tool"]
-    assert said[0].startswith('Error: PathRefused: AX870 the path "../main.py" goes up')
+    assert said[0].startswith('Error: PathRefused: AX870 the path "../main.py" contains')
     assert json.loads(said[2]) == {"exit_code": 0, "stdout": "42\n"}
     assert output == {"answer": "42"}
     assert [each.name for each in tmp_path.iterdir()] == ["run"]

@@ -123,7 +123,7 @@ def test_an_edit_is_exact_or_nothing(files, place):
     for old, fault in (
         ("c = 1", "does not contain"),
         ("= 1", "2 times"),
-        ("", "nothing to replace"),
+        ("", "nothing can be replaced"),
         ("a  =  1", "Line 1 is like"),
     ):
         with pytest.raises(TextFault, match=f"AX882.*{fault}"):

@@ -250,7 +250,7 @@ def test_a_page_is_read_as_it_is_and_as_its_text(server, get):
 def test_what_cannot_be_read_is_reported(server, get):
     with pytest.raises(FetchFault, match="status 404"):
         get(f"{server.url}/none")
-    with pytest.raises(FetchFault, match="no text but image/png"):
+    with pytest.raises(FetchFault, match="not text: its type is image/png"):
         get(f"{server.url}/blob")
     with pytest.raises(LimitExceeded, match="more than 1000 bytes"):
         get(f"{server.url}/large", page_bytes=1000)

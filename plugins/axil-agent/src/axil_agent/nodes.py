@@ -399,10 +399,10 @@ class _Chat:
         fields: dict[str, Any] = {**known, "role_name": agent.role_name or self.node}
         system = agent.system(fields, wiring)
         first: list[Message] = [{"role": "system", "content": system}] if system else []
-        manner = await agent.manner(wiring, query, ctx, formatter=_Text())
-        answer = await agent.think([*first, *history, *report], manner, ctx)
+        options = await agent.chat_options(wiring, query, ctx, formatter=_Text())
+        answer = await agent.think([*first, *history, *report], options, ctx)
         await agent.tell(
-            [*heard, {"role": "assistant", "content": answer.text}], answer, query, manner, ctx
+            [*heard, {"role": "assistant", "content": answer.text}], answer, query, options, ctx
         )
         reply: Message = {"role": "assistant", "content": answer.text}
         delta = shared_delta(ctx, task)

@@ -176,11 +176,11 @@ class _Firing:
             asked, {"message": asked}, {}, self.node, ctx.activation.path, messages=heard
         )
         report = self._reminded(heard, await memories.read("gen", asked, task.state, ctx))
-        manner = await agent.manner(Wiring(node=self.node), query, ctx, formatter=_Text())
+        options = await agent.chat_options(Wiring(node=self.node), query, ctx, formatter=_Text())
         thinking = (
             [] if self.config.thinking is None else [await self._looking_back(asked, ctx, task)]
         )
-        answer = await considered([*self._system(), *report], manner, ctx, thinking)
+        answer = await considered([*self._system(), *report], options, ctx, thinking)
         note = {"text": answer.text, "about": asked, "by": self.node}
         return Out([message(answer.text, "assistant")], await memories.tell(note, ctx))
 

@@ -125,9 +125,9 @@ def _serve(options: argparse.Namespace, session: Any) -> int:
     if options.transport == "stdio":
         run_sync(server.stdio())
         return 0
-    from axil_mcp.guard import Door, serve
+    from axil_mcp.guard import HttpConfig, serve
 
-    door = Door(
+    door = HttpConfig(
         token=_token(options.token_env),
         host=options.host,
         port=options.port,

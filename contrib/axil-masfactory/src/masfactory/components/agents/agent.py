@@ -14,7 +14,7 @@ from masfactory.adapters.context.provider import ContextProvider
 from masfactory.adapters.model.base import ModelResponseType, answer_of, unheard
 from masfactory.adapters.model.chosen import askable
 from masfactory.adapters.tool_adapter import ToolAdapter
-from masfactory.components.agents.reported import ObservedModel
+from masfactory.components.agents.observed import ObservedModel
 from masfactory.core.message import JsonMessageFormatter, ParagraphMessageFormatter
 from masfactory.core.multimodal import descriptions
 from masfactory.core.node import Keys, Node

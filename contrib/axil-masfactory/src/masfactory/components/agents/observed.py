@@ -1,4 +1,4 @@
-"""The model of an agent with hooks: it tells them of replies and of tools' results."""
+"""The model of an agent with hooks: it calls them with replies and results of tools."""
 
 from __future__ import annotations
 
