@@ -124,7 +124,7 @@ def test_an_edit_is_exact_or_nothing(files, place):
         ("c = 1", "does not contain"),
         ("= 1", "2 times"),
         ("", "nothing can be replaced"),
-        ("a  =  1", "Line 1 is like"),
+        ("a  =  1", "Line 1 resembles"),
     ):
         with pytest.raises(TextFault, match=f"AX882.*{fault}"):
             files("edit_file", path="t", old_text=old, new_text="x")
