@@ -10,6 +10,13 @@ import pytest
 from tests.internals import internal
 
 
+@pytest.fixture(scope="module", autouse=True)
+def small_heap() -> None:
+    """Hide from the garbage collector what earlier tests left: tests here collect often."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def undisturbed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing makes calls that depend on time or on tests before.

@@ -51,7 +51,7 @@ MOST = {
     "blocks kept for a branch of a fan": 3.2,  # tuples that Python keeps to be used again
     "blocks kept for a round of a loop": 0.1,
     # of making a graph of plain functions, for each node and its edge
-    "calls to make a node": 165,  # its function is called by position or by name, its keys checked
+    "calls to make a node": 175,  # its function is called by position or by name, its keys checked
     "objects kept for a node that was made": 21.5,
     # bytes that are asked for between two firings, at most
     "bytes between two firings on a chain": 700,

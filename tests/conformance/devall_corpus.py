@@ -141,7 +141,8 @@ def nothing_missing() -> Iterator[None]:
     service.AsyncMemoryClient = Service  # type: ignore[attr-defined]  # a stand-in
     before = sys.modules.get("mem0")
     sys.modules["mem0"] = service
-    tooling.shutil.which = lambda name, *more: f"/{name}"  # type: ignore[assignment]  # a stand-in
+    stand_in: Any = lambda name, *more: which(name, *more) or f"/{name}"  # noqa: E731
+    tooling.shutil.which = stand_in
     stores.importlib.util.find_spec = lambda name, *more: (
         name if name == "mem0" else find(name, *more)
     )  # type: ignore[assignment]

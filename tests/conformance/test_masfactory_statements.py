@@ -517,6 +517,21 @@ def test_an_edge_may_lead_straight_from_entry_to_exit():
     assert g.build().invoke({"x": 1, "y": 2})[0] == {"x": 1}
 
 
+def test_the_kind_of_a_node_is_given_by_position():
+    g = RootGraph("g")
+    with pytest.raises(TypeError, match="kind"):
+        g.create_node(cls=CustomNode, name="a")
+    assert g.create_node(CustomNode, name="a").name == "a"
+
+
+def test_an_edge_from_entry_may_name_it():
+    g = RootGraph("g")
+    work = custom(g, "work", giving({"x": 1}))
+    g.create_edge("entry", work, {})
+    g.edge_to_exit(work, ["x"])
+    assert g.build().invoke({}).output == {"x": 1}
+
+
 def test_a_failing_observer_does_not_change_the_run(caplog):
     class Broken:
         def firing_started(self, activation: Any) -> None:

@@ -394,7 +394,7 @@ def settings(tmp_path: Path, text: str, flow: object = TWO) -> Settings:
             '[plugins]\ninclude = ["no-such-plugin"]',
             "AX741 plugins.include: not installed: no-such-plugin",
         ),
-        ('[sources]\nnothing = "x.whl"', "AX740 sources: nothing would not be in it"),
+        ('[sources]\nnothing = "x.whl"', "AX740 sources: nothing would not be in the build"),
         ('[sources]\naxil-control = "nowhere"', "AX742 axil-control: its source"),
         (
             '[dist]\nentry = "other.json"',

@@ -62,6 +62,17 @@ def test_the_python_that_runs_axil_stays_as_it_is_where_it_lies_in_the_folder(
     assert given.index(venv) > wrote
 
 
+def test_a_script_of_a_version_manager_that_stands_for_python_is_replaced(monkeypatch, tmp_path):
+    script = tmp_path / "shims" / "python3"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\nexec manager exec python3\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(script.parent), prepend=os.pathsep)
+    for name in ("python3", str(script)):
+        command = Bubblewrap().command([name, "program.py"], Place(folder=tmp_path / "w"))
+        assert command[-2:] == [sys.executable, "program.py"]
+
+
 # ------------------------------------------------------------------------------ where it works
 
 _LOOK = """

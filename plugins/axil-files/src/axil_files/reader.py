@@ -76,13 +76,8 @@ def _pass_on(
     """Let the receivers of nodes that pass messages on keep those that are marked, too: the mark is
     the message's.
     """
-    passing: set[str] = {
-        name
-        for item in items
-        if isinstance(item, dict)
-        and cast("Any", item).get("type") in FORWARDING
-        and isinstance(name := cast("Any", item).get("id"), str)
-    }
+    fields = (cast("dict[str, Any]", item) for item in items if isinstance(item, dict))
+    passing = [each["id"] for each in fields if each.get("type") in FORWARDING]
     onward: dict[str, list[str]] = {}
     for edge in edges:
         onward.setdefault(edge.source, []).append(edge.target)

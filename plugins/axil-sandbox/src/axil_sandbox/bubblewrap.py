@@ -8,6 +8,7 @@ Nothing else of the machine is there: no home, no keys, no network, no processes
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,7 +33,8 @@ _SETTINGS: Final = (
     "/etc/ssl/certs",
 )
 """Settings that programs need and that say nothing of the machine's users."""
-_NO_ANSWER: Final = "65534"
+_NOBODY: Final = "65534"
+_PYTHON: Final = re.compile(r"python[0-9.]*")
 _LIMITED: Final = (
     "import os, resource, sys\n"
     "for kind, most in ((resource.RLIMIT_AS, int(sys.argv[1])), "
@@ -76,6 +78,7 @@ class Bubblewrap:
     def command(self, command: Sequence[str], place: Place) -> list[str]:
         """See ``axil_subprocess.Sandbox``."""
         folder = os.path.realpath(place.folder)
+        command = [_standing_for(command[0]), *command[1:]]
         reads = [*_programs(command[0]), *place.reads]
         writes = [folder, *(os.path.realpath(path) for path in place.writes)]
         limits = [str(self.config.memory_bytes), str(self.config.processes)]
@@ -96,7 +99,7 @@ def _bwrap(
     made = [
         shutil.which("bwrap") or "bwrap",
         *("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session"),
-        *("--cap-drop", "ALL", "--uid", _NO_ANSWER, "--gid", _NO_ANSWER, "--hostname", "sandbox"),
+        *("--cap-drop", "ALL", "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox"),
         *("--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm"),
         *("--size", size, "--tmpfs", "/tmp"),
     ]
@@ -135,6 +138,17 @@ def _python() -> list[str]:
     """Return the folders of the Python that runs axil, outside the system's."""
     found = [sys.prefix, sys.base_prefix, sys.exec_prefix, sysconfig.get_paths()["stdlib"]]
     return [*found, *_programs(sys.executable)]
+
+
+def _standing_for(name: str) -> str:
+    """Return the program to start: where ``python`` is a script of a version manager, which needs
+    files of the user, the Python that runs axil.
+    """
+    path = shutil.which(name)
+    if path is None or _PYTHON.fullmatch(os.path.basename(path)) is None or not _apart([path]):
+        return name
+    with open(path, "rb") as file:
+        return sys.executable if file.read(2) == b"#!" else name
 
 
 def _programs(name: str) -> list[str]:
