@@ -259,12 +259,12 @@ def table(subjects: dict[str, Any]) -> str:
     for name, data in subjects.items():
         runs = [measured(data) for _ in range(5)]
         each = runs[0]
-        told = [
+        reported = [
             (r.busy, r.replying, r.overhead, r.seconds / r.replying - 1, r.worked / r.firings * 1e3)
             for r in runs
         ]
         busy, replying, beyond, asked, firing = (
-            statistics.median(values) for values in zip(*told, strict=True)
+            statistics.median(values) for values in zip(*reported, strict=True)
         )
         rows.append(
             f"| {name} | {each.firings} | {each.calls} | {busy:.2f} | {replying:.2f} | "

@@ -79,10 +79,10 @@ def test_a_random_graph_is_the_same_every_time_and_acyclic():
 
 
 def test_rounds_measure_and_say_what_failed():
-    nobody = Column(name="nobody", module=SimpleNamespace(TITLE="Nobody", KIND="ours", chain=None))
+    missing = Column(name="nobody", module=SimpleNamespace(TITLE="Nobody", KIND="ours", chain=None))
     calls = next(column for column in HERE if column.name == "calls")
     figures, pace = Figures(), Pace(rounds=1, enough_seconds=0, box_seconds=600, quick=True)
-    measure(figures, [BY_NAME["chain"], BY_NAME["first"]], [calls, nobody], pace)
+    measure(figures, [BY_NAME["chain"], BY_NAME["first"]], [calls, missing], pace)
     assert figures.of("chain", 100, "calls") > 0
     assert figures.of("first", 1, "calls") is not None
     assert figures.cell("chain", 10, "nobody").failure == "fails: ModuleNotFoundError"
@@ -98,14 +98,14 @@ def test_who_cannot_be_installed_is_passed_over_with_a_line(tmp_path, monkeypatc
     module = SimpleNamespace(
         TITLE="Nobody", KIND="peer", REQUIRES=("nobody",), PUBLISHED="7 µs a node.", chain=None
     )
-    nobody = Column(name="nobody", module=module)
+    missing = Column(name="nobody", module=module)
     with pytest.raises(NotInstalled):
-        interpreter(nobody)
+        interpreter(missing)
     figures = Figures()
-    measure(figures, [BY_NAME["chain"]], [nobody], Pace(rounds=1))
+    measure(figures, [BY_NAME["chain"]], [missing], Pace(rounds=1))
     assert (
         "Nobody could not be installed from PyPI: no matching distribution. Published: 7 µs a node."
-        in passed_over(figures, [nobody])
+        in passed_over(figures, [missing])
     )
 
 

@@ -134,7 +134,7 @@ def test_a_round_in_the_journal_costs_few_calls():
     assert kept - for_each(subjects.loop) <= MOST["a round in the journal"]
 
 
-def test_an_observer_costs_few_calls_and_nobody_listening_none():
+def test_an_observer_costs_few_calls_and_no_observer_none():
     class Observer:
         def firing_finished(self, activation: Any) -> None:
             """Listens."""

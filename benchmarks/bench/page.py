@@ -46,7 +46,7 @@ def drawn(figures: Figures, contenders: Sequence[Column]) -> dict[str, str]:
         ]
         if lines:
             title = workload.title.replace("{}", "n")
-            told = (
+            reported = (
                 "making of a " + title
                 if what
                 else (
@@ -54,7 +54,7 @@ def drawn(figures: Figures, contenders: Sequence[Column]) -> dict[str, str]:
                     "of a run"
                 )
             )
-            plots[f"{name}.svg"] = plot(told, lines)
+            plots[f"{name}.svg"] = plot(reported, lines)
     return plots
 
 

@@ -144,11 +144,11 @@ def plot(title: str, lines: Sequence[Line]) -> str:
         ]
         at = TOP + 10 + i * 22
         law = exponent([point for point in line.points if point[0] >= 100])
-        told = line.title if law is None else f"{line.title}: n^{law:.2f}"
+        reported = line.title if law is None else f"{line.title}: n^{law:.2f}"
         parts.append(
             f'<rect x="{WIDTH - RIGHT + 20}" y="{at - 9}" width="14" height="{4 + width:.1f}" '
             f'rx="2" fill="{colour}"/>'
         )
         weight = ' font-weight="700"' if line.kind == "ours" else ""
-        parts.append(f'<text x="{WIDTH - RIGHT + 42}" y="{at}"{weight}>{escape(told)}</text>')
+        parts.append(f'<text x="{WIDTH - RIGHT + 42}" y="{at}"{weight}>{escape(reported)}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"

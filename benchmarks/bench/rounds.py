@@ -27,7 +27,7 @@ QUIET = {
     "LANGCHAIN_TRACING_V2": "false",
     "OTEL_SDK_DISABLED": "true",
 }
-"""Nobody is measured while telling others about it."""
+"""Reports are not measured."""
 UNLIKE = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONHASHSEED", "PYTHONASYNCIODEBUG"}
 """What a user's own interpreter is not told."""
 FIND = f"import sys; sys.path.append({str(HERE)!r}); "

@@ -125,7 +125,7 @@ def ran(column: Any, workload: Workload, size: int, enough: float, folder: Path)
         timed = Timed(workload, case, act)
         after, there = peak(), resident()
         runner.run(timed.repeatedly(0 if workload.measure == "once" else enough))
-        told = {
+        reported = {
             "seconds": statistics.median(timed.seconds),
             "processor": statistics.median(timed.processor),
             "made": made,
@@ -134,10 +134,10 @@ def ran(column: Any, workload: Workload, size: int, enough: float, folder: Path)
         }
     if workload.measure == "steps":
         steps = [b - a for a, b in zip(case.marks, case.marks[1:], strict=False)]
-        told |= {"early": statistics.fmean(steps[EARLY]), "late": statistics.fmean(steps[LATE])}
+        reported |= {"early": statistics.fmean(steps[EARLY]), "late": statistics.fmean(steps[LATE])}
     if workload.measure == "once":
-        told["disk"] = on_disk(case.folder)
-    return told
+        reported["disk"] = on_disk(case.folder)
+    return reported
 
 
 def waited(column: Any, workload: Workload, size: int) -> dict[str, Any]:
@@ -180,10 +180,10 @@ def main() -> None:
     column = getattr(module, "COLUMN", module)
     with tempfile.TemporaryDirectory() as folder:
         if workload.measure == "waiting":
-            told = waited(column, workload, int(size))
+            reported = waited(column, workload, int(size))
         else:
-            told = ran(column, workload, int(size), float(enough), Path(folder))
-    print("\n" + json.dumps({**told, "version": release(module)}))
+            reported = ran(column, workload, int(size), float(enough), Path(folder))
+    print("\n" + json.dumps({**reported, "version": release(module)}))
 
 
 if __name__ == "__main__":

@@ -58,13 +58,13 @@ def test_assigning_to_the_state_of_a_context_fails():
 
 
 def test_a_body_of_a_typed_graph_may_assign_and_return_nothing():
-    class Told(TypedDict):
+    class Reported(TypedDict):
         k: int
 
     def body(state: Any) -> None:
         state["k"] = 5
 
-    g = RootGraph("g", state=Told)
+    g = RootGraph("g", state=Reported)
     n = g.create_node(body, name="n")
     g.edge_from_entry(n)
     g.edge_to_exit(n)

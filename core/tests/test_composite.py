@@ -140,7 +140,7 @@ def test_a_limit_that_is_an_exit_ends_the_cycle_as_if_nothing_had_come_back():
     assert (result.status, tally.rounds, tally.ends) == ("done", 4, {"limit": 1})
 
 
-def test_a_cycle_turns_a_hundred_times_unless_told_otherwise():
+def test_a_cycle_turns_a_hundred_times_by_default():
     watcher = Watcher()
     assert (
         run(
@@ -453,7 +453,7 @@ def test_which_firings_a_limit_cuts_off_does_not_depend_on_what_was_slow(slow):
     assert len(result.exits["c"]) == 3
 
 
-def test_several_tokens_that_leave_a_cycle_on_one_edge_are_told_apart():
+def test_several_tokens_that_leave_a_cycle_on_one_edge_are_distinguished():
     watcher = Watcher()
     nodes = ["p", "q", counter("a"), node("e", join="each"), node("t", join="each")]
     edges = ["in a", "a p", "a q", "p e", "q e", "e t", edge("e", "a", condition=never), "t out"]
@@ -537,7 +537,7 @@ def test_a_node_in_a_graph_is_named_by_its_path():
     assert result.error.path == "sub/w"
 
 
-def test_what_nodes_of_a_graph_keep_is_gone_with_it_unless_it_is_told_to_keep():
+def test_what_nodes_of_a_graph_keep_is_gone_with_it_by_default():
     inner = graph([counter("w")], ["in w", "w out"])
     for keep, expected in ((False, 1), (True, 3)):
         sub = NodeSpec(id="sub", body=Inside(inner, keep=keep))

@@ -129,7 +129,7 @@ def test_a_body_that_waits_for_a_sub_run_does_not_hold_it_back():
     assert run(flow, Admits(lambda f: False)).output == {"by": "x"}
 
 
-def test_what_nobody_waits_for_any_more_holds_nothing_back():
+def test_an_abandoned_call_holds_nothing_back():
     @dataclass
     class First:
         early: bool = True
@@ -154,7 +154,7 @@ def test_what_nobody_waits_for_any_more_holds_nothing_back():
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf")])
-def test_what_nobody_can_wait_for_fails_the_firing(seconds: float):
+def test_an_object_that_cannot_be_awaited_fails_the_firing(seconds: float):
     held = run(workflow(["a"], ["in a", "a out"]), Admits(lambda f: seconds))
     tried = run(broken(1), Mends(lambda f, e: Retry(after=seconds)))
     assert [str(each.error.__cause__).count("AX419") for each in (held, tried)] == [1, 1]

@@ -207,11 +207,11 @@ for load in (lambda: axil.load, lambda: axil.Workflow.from_file("flow.json")):
     except ImportError as error:
         print(error)
 """
-    told = (
+    reported = (
         "AX306 axil.load needs axil-files, which is not installed. Install it: "
         + install_advice("axil-files")
     )
-    assert without(["axil_files"], code).splitlines() == [told, told]
+    assert without(["axil_files"], code).splitlines() == [reported, reported]
 
 
 def test_without_other_distributions_a_graph_is_built_and_run_in_memory():
@@ -257,12 +257,12 @@ print(Registry(entry_points=[]).names("joins"))
 
 
 def test_without_config_a_policy_that_is_asked_for_is_not_ignored():
-    told = "AX306 {} needs axil-config, which is not installed. Install it: " + install_advice(
+    reported = "AX306 {} needs axil-config, which is not installed. Install it: " + install_advice(
         "axil-config"
     )
     wanted = ("the Config of Configured", "AXIL_BLOCK", "AXIL_ONLY", "AXIL_CONFIG")
     assert without(["axil_config"], CONFIGURED).splitlines() == [
-        "1 ()", *map(told.format, wanted), "()",
+        "1 ()", *map(reported.format, wanted), "()",
     ]  # fmt: skip
 
 
@@ -280,14 +280,14 @@ try:
 except ImportError as error:
     print(error)
 """
-    told = "needs axil-inspection, which is not installed. Install it: " + install_advice(
+    reported = "needs axil-inspection, which is not installed. Install it: " + install_advice(
         "axil-inspection"
     )
     shown, drawn = without(["axil_inspection"], code).splitlines()
     assert shown == str(
-        {"text/plain": f'<RootGraph "hello": 1 node, 2 edges>\nAX306 a picture {told}'}
+        {"text/plain": f'<RootGraph "hello": 1 node, 2 edges>\nAX306 a picture {reported}'}
     )
-    assert drawn == f"AX306 draw {told}"
+    assert drawn == f"AX306 draw {reported}"
 
 
 def test_without_budgets_a_limit_that_core_does_not_count_says_what_to_install():
@@ -304,10 +304,12 @@ for limits in (axil.Limits(tokens=5), axil.Limits(firings=5, cost=0.5, tokens=5)
     except ImportError as error:
         print(error)
 """
-    told = "needs axil-budget, which is not installed. Install it: " + install_advice("axil-budget")
+    reported = "needs axil-budget, which is not installed. Install it: " + install_advice(
+        "axil-budget"
+    )
     assert without(["axil_budget"], code).splitlines() == [
-        f"AX306 a limit on tokens {told}",
-        f"AX306 a limit on cost and tokens {told}",
+        f"AX306 a limit on tokens {reported}",
+        f"AX306 a limit on cost and tokens {reported}",
     ]
 
 
@@ -330,12 +332,12 @@ limits = axil.Limits(firings=5)
 result = axil.run_sync(g.build().run({}, limits=limits, journal=axil.MemoryJournal()))
 print(result.status, result.usage.firings, result.usage.amounts)
 """
-    told = (
+    reported = (
         "AX306 ctx.ledger needs axil-budget, which is not installed. Install it: "
         + install_advice("axil-budget")
     )
     counted = "done 1 {'cost': 0.5, 'input_tokens': 5}"
-    assert without(["axil_budget"], code).splitlines() == [told, counted]
+    assert without(["axil_budget"], code).splitlines() == [reported, counted]
 
 
 WITH_A_JOURNAL = """
@@ -369,10 +371,12 @@ for doing in (
 
 
 def test_without_journals_what_needs_one_says_what_to_install():
-    told = "AX306 {} needs axil-journals, which is not installed. Install it: "
-    told += install_advice("axil-journals")
+    reported = "AX306 {} needs axil-journals, which is not installed. Install it: "
+    reported += install_advice("axil-journals")
     wanted = ("a run with a journal", "Workflow.resume", "a question with a deadline")
-    assert without(["axil_journals"], WITH_A_JOURNAL).splitlines() == [*map(told.format, wanted)]
+    assert without(["axil_journals"], WITH_A_JOURNAL).splitlines() == [
+        *map(reported.format, wanted)
+    ]
 
 
 def test_without_typed_state_a_model_says_what_to_install():
@@ -387,11 +391,11 @@ for act in (lambda: axil.RootGraph("g", state=Brief), lambda: axil.schema_of(Bri
         print(error)
 print(type(axil.RootGraph("g", state=axil.Schema())).__name__)
 """
-    told = "AX306 {} needs axil-typed, which is not installed. Install it: " + install_advice(
+    reported = "AX306 {} needs axil-typed, which is not installed. Install it: " + install_advice(
         "axil-typed"
     )
     assert without(["axil_typed"], code).splitlines() == [
-        told.format("state=Brief"), told.format("axil.schema_of"), "RootGraph",
+        reported.format("state=Brief"), reported.format("axil.schema_of"), "RootGraph",
     ]  # fmt: skip
 
 

@@ -87,11 +87,11 @@ def test_a_failed_node_is_named_by_its_path_and_keeps_what_it_raised():
     assert str(failed) == 'AX401 node "sub/w": ZeroDivisionError: division by zero'
 
 
-def test_an_error_without_words_is_told_by_its_type():
+def test_an_error_without_a_message_is_reported_by_its_type():
     assert 'node "a": ValueError: ValueError' in str(NodeFailed("a", ValueError()))
 
 
-def test_an_error_of_ours_inside_a_node_is_told_in_its_own_words():
+def test_an_error_of_axil_inside_a_node_keeps_its_own_message():
     assert (
         str(NodeFailed("a", BodyError("gave str.", hint="Give a dict.")))
         == 'AX401 node "a": AX220 gave str. Give a dict.'

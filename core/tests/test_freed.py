@@ -22,7 +22,7 @@ from axil_testing.specs import edge, node, workflow
 
 
 @pytest.fixture(autouse=True)
-def nobody_collects() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     gc.collect()
     gc.disable()
     yield
@@ -75,7 +75,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_run_that_has_ended_is_freed_with_whoever_held_it_last(name: str) -> None:
+def test_a_run_that_has_ended_is_freed_with_its_last_reference(name: str) -> None:
     flow, options = CASES[name]
 
     def alive() -> int:

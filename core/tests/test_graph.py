@@ -146,7 +146,7 @@ def test_a_second_edge_between_the_same_two_needs_a_group_of_its_own():
     g.create_edge(a, b, group="second")
 
 
-def test_an_edge_that_closes_a_cycle_is_refused_and_the_path_is_told():
+def test_an_edge_that_closes_a_cycle_is_refused_and_its_path_is_shown():
     g, a, b = two()
     c = g.create_node(passing, name="c")
     g.create_edge(a, b)
@@ -678,7 +678,7 @@ def test_a_loop_writes_its_counters_and_what_exists_outside_by_default():
 
 
 def test_a_loop_needs_no_declared_fields_for_its_counters():
-    class Told(TypedDict):
+    class Reported(TypedDict):
         n: int
         current_iteration: int
 
@@ -700,12 +700,12 @@ def test_a_loop_needs_no_declared_fields_for_its_counters():
         return g.build()
 
     assert built(schema_of(Bare)).invoke({"n": 1})[1] == {"n": 7}
-    assert built(schema_of(Told)).invoke({"n": 1})[1] == {"n": 7, "current_iteration": 3}
+    assert built(schema_of(Reported)).invoke({"n": 1})[1] == {"n": 7, "current_iteration": 3}
     with pytest.raises(NodeFailed, match='AX201 "max_iterations"'):
         built(schema_of(Bare), {"n": "", "max_iterations": ""}).invoke({"n": 1})
 
 
-def test_a_loop_told_to_push_nothing_pushes_nothing():
+def test_a_loop_configured_to_push_nothing_pushes_nothing():
     assert looping(passing, attributes={"mine": 0}, push_keys={}).build().invoke({})[1] == {
         "mine": 0
     }
@@ -900,7 +900,7 @@ def test_a_graph_says_what_it_is():
     assert repr(graph.create_node(Loop, name="turn")) == '<Loop "turn": 0 nodes, 0 edges>'
 
 
-def test_a_setting_that_a_node_class_does_not_take_is_told():
+def test_a_setting_that_a_node_class_does_not_take_is_reported():
     with pytest.raises(SpecError, match='Did you mean "max_iterations"'):
         RootGraph("g").create_node(Loop, name="turn", max_iteration=3)
 

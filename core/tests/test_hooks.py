@@ -33,7 +33,7 @@ def test_there_are_eighteen_hooks_and_each_says_what_it_is_for():
     assert all(getattr(Hooks, name).__doc__ for name in hooks)
 
 
-def test_an_observer_is_told_what_its_hook_names():
+def test_an_observer_receives_the_arguments_that_its_hook_names():
     named = {
         name: tuple(inspect.signature(getattr(Hooks, name)).parameters)[1:]
         for name in OBSERVER_HOOKS
@@ -43,7 +43,7 @@ def test_an_observer_is_told_what_its_hook_names():
         assert named[name] == (*parameters, *of_run)
 
 
-def test_an_observer_of_a_plugin_is_told_of_which_run_it_is_where_it_asks():
+def test_an_observer_of_a_plugin_receives_the_run_where_it_asks_for_it():
     seen: list[tuple] = []
 
     class Listener:
@@ -65,7 +65,7 @@ def test_an_observer_of_a_plugin_is_told_of_which_run_it_is_where_it_asks():
     ]
 
 
-def test_where_nobody_listens_there_is_nothing_to_call():
+def test_without_observers_there_is_nothing_to_call():
     for observers in (Observers.freeze(None), Observers.freeze(hook_manager())):
         assert [getattr(observers, name) for name in OBSERVER_HOOKS] == [None] * 10
 
@@ -194,7 +194,7 @@ def test_an_observer_object_may_name_arguments_in_any_order_too():
     assert seen == [({"by": "a"}, "node", "a")]
 
 
-def test_an_observer_may_have_parameters_of_its_own_before_what_it_is_told():
+def test_an_observer_may_have_parameters_of_its_own_before_the_events():
     seen: list = []
 
     class Listener:
@@ -352,7 +352,7 @@ def test_wrap_body_may_leave_a_body_as_it_is():
     assert flow_with(Leaves()).invoke({}) == ({"by": "a"}, {})
 
 
-def test_plan_compiled_is_told_of_the_plan():
+def test_plan_compiled_receives_the_plan():
     plans: list = []
 
     class Listener:

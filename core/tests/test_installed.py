@@ -110,7 +110,7 @@ def test_only_our_groups_are_read_with_comments_and_blanks_left_out(path):
     assert found() == [("axil.nodes", "tick", "acme:Tick [fast]")]
 
 
-def test_what_cannot_be_read_is_told_and_costs_only_itself(path):
+def test_what_cannot_be_read_is_reported_and_costs_only_itself(path):
     put(path[0], "acme", "[axil.nodes]\ngarbage")
     put(path[0], "brass", "[axil.nodes]\ntick = brass:Tick")
     (path[1] / "clay-1.0.dist-info").mkdir()

@@ -207,7 +207,7 @@ def test_a_node_that_nothing_leads_to_is_skipped_at_once():
     assert hand.go().order == ["a", "c"]
 
 
-def test_nobody_waits_for_something_that_will_not_come():
+def test_a_request_that_cannot_be_met_does_not_wait():
     edges = ["in s", edge("s", "a", condition=never), "a b", "b t", "s t"]
     assert Hand(["s", "a", "b", "t"], edges).start().go().order == ["s", "t"]
 

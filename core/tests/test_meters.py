@@ -84,7 +84,7 @@ def test_limits_of_other_names_are_the_meters_and_end_the_run_when_it_says_so():
     assert asdict(result.usage) | {"seconds": 0} == {"firings": 2, "seconds": 0, "miles": 4.0}
 
 
-def test_a_meter_is_told_what_is_spent_and_wanted_by_whom_and_that_the_run_is_over():
+def test_a_meter_receives_usage_requests_with_their_origin_and_the_end_of_the_run():
     async def body(ctx):
         ctx.spend(miles=1.0)
         await ctx.reserve(miles=5.0, by="bus")
@@ -100,7 +100,7 @@ def test_a_meter_is_told_what_is_spent_and_wanted_by_whom_and_that_the_run_is_ov
 
 
 @pytest.mark.parametrize(("meter", "field"), [(Odometer, "miles"), (count_only, "amounts")])
-def test_a_resumed_run_counts_on_from_what_the_meter_told_the_journal(meter, field):
+def test_a_resumed_run_counts_on_from_the_meters_record_in_the_journal(meter, field):
     fails = [True]
 
     async def second(ctx):
@@ -141,7 +141,7 @@ def test_a_tally_adds_up_by_name_whatever_is_spent_or_settled_also_in_threads():
         _ = result.usage.furlongs
 
 
-def test_a_tally_keeps_what_another_meter_told_the_journal():
+def test_a_tally_keeps_the_record_of_another_meter():
     tally = Tally()
     tally.restore({"firings": 3, "cycles": {}, "miles": 2.0, "amounts": {"feet": 1}})
     assert tally.as_data() == {"miles": 2.0, "amounts": {"feet": 1}}

@@ -187,7 +187,7 @@ def test_a_cycle_entered_only_at_each_nodes_is_entered_for_each_token():
     assert gated.nodes[0].vertex.join is GATE
 
 
-def test_edges_between_the_same_two_nodes_are_told_apart_by_number():
+def test_edges_between_the_same_two_nodes_are_distinguished_by_number():
     plan = plan_of(["a", "b"], ["in a", "a b", edge("a", "b", group="g"), "b out"])
     assert [e.name for e in plan.graph.edges] == ["@entry->a", "a->b", "a->b#1", "b->@exit"]
 

@@ -82,7 +82,7 @@ def test_runs_of_one_graph_do_not_share_what_they_append():
     assert list(graph.plan.graph.schema.start()["log"]) == []
 
 
-def test_what_a_body_does_to_ctx_state_is_seen_by_nobody():
+def test_what_a_body_does_to_ctx_state_has_no_effect():
     def body(ctx):
         ctx.state["items"].append(1)
         return {"message": "done"}
@@ -144,7 +144,7 @@ def test_setting_attributes_counts_in_every_way_a_dict_can_be_set():
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_sub_run_that_nobody_waits_for_any_more_is_cancelled():
+def test_a_sub_run_without_a_waiting_caller_is_cancelled():
     log: list[str] = []
 
     async def slow(inputs):
@@ -221,7 +221,7 @@ def twice(graph: RootGraph, **options: Any) -> tuple[Any, Any]:
     return paused, run_sync(graph.resume("r", journal=journal, answers=answers, **options))
 
 
-def test_steps_and_sub_runs_of_one_name_are_told_apart_on_resume():
+def test_steps_and_sub_runs_of_one_name_are_distinguished_on_resume():
     async def echo(inputs):
         return {"message": inputs["message"]}
 
@@ -313,7 +313,7 @@ def test_a_run_may_be_cancelled_from_another_thread():
     assert run_sync(asyncio.wait_for(run.result(), 60)).status == "cancelled"
 
 
-def test_whoever_cancels_a_run_from_another_thread_just_too_late_changes_nothing():
+def test_a_cancellation_from_another_thread_just_too_late_changes_nothing():
     async def body(inputs):
         return {"message": "done"}
 

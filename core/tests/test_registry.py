@@ -416,16 +416,16 @@ def test_an_old_name_means_what_it_is_now_and_the_warning_says_so(
     tmp_path, monkeypatch, aliases, written, now
 ):
     here = renamed(tmp_path, monkeypatch, {"acme-new/tock": aliases})
-    told: list[Problem] = []
-    here.tell = told.append
+    reported: list[Problem] = []
+    here.tell = reported.append
     for _ in range(2):
         assert here.resolve("nodes", written, "flow.json:3") is json.JSONDecoder
-    assert [(each.id, each.severity, each.where) for each in told] == [
+    assert [(each.id, each.severity, each.where) for each in reported] == [
         ("AX326", "warning", "flow.json:3")
     ]
     assert (
         f'"{written}" is an old name of the node type "tock" of acme-new 1.0. Write "{now}"'
-        in str(told[0])
+        in str(reported[0])
     )
 
 

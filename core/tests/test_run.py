@@ -170,7 +170,7 @@ def test_no_more_bodies_are_at_work_than_are_allowed():
     assert most == 2
 
 
-def test_a_lane_admits_one_at_a_time_unless_told_otherwise():
+def test_a_lane_admits_one_at_a_time_by_default():
     for limits, expected in ((Limits(), 1), (Limits(lanes={"human": 3}), 3)):
         at_work: dict[str, int] = {"human": 0, "": 0}
         most = dict(at_work)
@@ -763,7 +763,7 @@ async def ask(task: Any, ctx: Any) -> Out:
     return Out({"answer": await ctx.ask("really?")})
 
 
-def test_a_question_nobody_can_answer_pauses_the_run_and_is_in_the_result():
+def test_a_question_without_a_channel_pauses_the_run_and_is_in_the_result():
     result = run(one(ask))
     assert result.status == "paused"
     assert isinstance(result.error, RunPaused)
@@ -1083,11 +1083,11 @@ def test_a_run_that_pauses_hands_its_questions_to_the_caller_of_the_sync_door():
 
 
 def test_a_run_that_is_cancelled_twice_lets_go_of_its_journal_and_says_that_it_is_over():
-    told: list[str] = []
+    reported: list[str] = []
 
     class Watch:
         def run_finished(self, run_id: str, result: Any) -> None:
-            told.append(result.status)
+            reported.append(result.status)
 
     async def go() -> None:
         begun, cleaning = asyncio.Event(), asyncio.Event()
@@ -1112,7 +1112,7 @@ def test_a_run_that_is_cancelled_twice_lets_go_of_its_journal_and_says_that_it_i
         await asyncio.wait([job])
         assert job.cancelled()
         assert [info.status for info in journal.runs()] == ["open"]
-        assert told == ["cancelled"]
+        assert reported == ["cancelled"]
 
     run_sync(go())
 

@@ -39,18 +39,18 @@ class Called:
 
 @pytest.mark.parametrize("body", [waits, plain, Called()], ids=["async", "thread", "callable"])
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "reported"),
     [
         (GeneratorExit(), "the body raised GeneratorExit"),
         (SystemExit(3), "the body raised SystemExit: 3"),
     ],
 )
-def test_what_would_end_a_process_ends_its_node(body, error, told):
+def test_what_would_end_a_process_ends_its_node(body, error, reported):
     made = RootGraph("g")
     made.create_node(body, name="n")
     made.edge_from_entry("n", {"error": ""})
     made.edge_to_exit("n", {})
-    with pytest.raises(NodeFailed, match=told):
+    with pytest.raises(NodeFailed, match=reported):
         asyncio.run(made.build().run({"error": error}))
 
 

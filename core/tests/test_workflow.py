@@ -96,7 +96,7 @@ def test_run_raises_for_a_failure_and_tells_every_other_end():
     )
 
 
-def test_every_payload_that_left_is_told_by_the_node_it_came_from():
+def test_every_payload_that_left_is_named_by_its_source_node():
     flow = workflow(["a", "b"], ["in a", "in b", "a out", "b out"])
     assert asyncio.run(flow.run({})).exits == {"a": ({"by": "a"},), "b": ({"by": "b"},)}
 
@@ -188,7 +188,7 @@ def test_leaving_a_stream_early_cancels_the_run():
     assert ended == ["a"]
 
 
-def test_a_slow_reader_loses_the_oldest_chunks_and_is_told_how_many():
+def test_a_slow_reader_loses_the_oldest_chunks_and_gets_their_number():
     async def body(task, ctx):
         for i in range(10):
             ctx.emit(i)

@@ -279,12 +279,12 @@ def ended(file: Path, using: Registry) -> str:
     try:
         result, script = run(file, using)
     except AxilError as error:
-        return told(error)
+        return reported(error)
     calls = f", {len(script.requests)} model calls" if script.requests else ""
     return f"{result.status}: {result.usage.firings} firings{calls}"
 
 
-def told(error: AxilError) -> str:
+def reported(error: AxilError) -> str:
     """Return an error in a cell: its ids, and where."""
     problems = error.problems if isinstance(error, SpecError) else [getattr(error, "problem", None)]
     found = Counter(

@@ -32,8 +32,8 @@ def cases(system: str) -> dict[str, dict[str, Any]]:
     file = SHARED / "cases" / f"{system}.json"
     if not file.is_file():
         return {}
-    told = json.loads(file.read_text("utf-8"))
-    every = told if isinstance(told, list) else told["cases"]
+    reported = json.loads(file.read_text("utf-8"))
+    every = reported if isinstance(reported, list) else reported["cases"]
     return {case.get("name") or case["id"]: case for case in every}
 
 

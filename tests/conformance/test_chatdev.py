@@ -135,7 +135,7 @@ Write small programs. See references/examples.md.
 
 
 @dataclass
-class Told:
+class Reported:
     """A run, and what was seen of it."""
 
     result: Result | None = None
@@ -146,7 +146,7 @@ class Told:
     spec: GraphSpec | None = None
 
 
-def run(case: dict[str, Any], folder: Path, *, scripted: bool = True) -> Told:
+def run(case: dict[str, Any], folder: Path, *, scripted: bool = True) -> Reported:
     """Return the case's file, loaded and run to its end, or to its error."""
     (folder / "flow.yaml").write_text(case["yaml"], "utf-8")
     for name, text in case.get("files", {}).items():
@@ -163,29 +163,29 @@ def run(case: dict[str, Any], folder: Path, *, scripted: bool = True) -> Told:
     workspace = folder / "workspace"
     workspace.mkdir()
     clock = JumpingClock()
-    told = Told(script=Scripted(case["stub_replies"], sleep=clock.sleep))
-    using = registry(told.log)
+    reported = Reported(script=Scripted(case["stub_replies"], sleep=clock.sleep))
+    using = registry(reported.log)
     options = {
         "channel": Replies(case["human_replies"]),
         "clock": clock,
-        "observers": [told.watch],
+        "observers": [reported.watch],
         "workspace": workspace,
         "allow": frozenset({"code"}),
     }
     try:
-        with told.script.everywhere() if scripted else nullcontext():
-            told.spec = load_spec(
+        with reported.script.everywhere() if scripted else nullcontext():
+            reported.spec = load_spec(
                 folder / "flow.yaml", registry=using, allow=("env", "read", "write")
             )
-            told.result = run_sync(
-                Workflow(watched(told.spec), CompileOptions(registry=using)).run(
+            reported.result = run_sync(
+                Workflow(watched(reported.spec), CompileOptions(registry=using)).run(
                     case["input"], **options
                 )
             )
     except AxilError as error:
-        told.error = error
-        told.result = getattr(error, "result", None)
-    return told
+        reported.error = error
+        reported.result = getattr(error, "result", None)
+    return reported
 
 
 # --------------------------------------------------------------------------------------------------
@@ -228,16 +228,16 @@ def words(text: str | None) -> list[str]:
     return sorted(re.findall(r"\w+", text or ""))
 
 
-def compare(case: dict[str, Any], told: Told) -> None:
+def compare(case: dict[str, Any], reported: Reported) -> None:
     """Order, counts, inputs and outputs, and the final output, as they were recorded."""
-    assert told.error is None
-    assert told.result is not None
-    assert told.spec is not None
-    assert told.result.status == "done"
-    names = {node.id for node in told.spec.nodes}
+    assert reported.error is None
+    assert reported.result is not None
+    assert reported.spec is not None
+    assert reported.result.status == "done"
+    names = {node.id for node in reported.spec.nodes}
     fired = [
         activation.node
-        for activation, kind in told.watch.started
+        for activation, kind in reported.watch.started
         if kind != "cycle" and activation.path in names
     ]
     fired = [
@@ -247,14 +247,14 @@ def compare(case: dict[str, Any], told: Told) -> None:
     ]
     edges = {
         frozenset((edge.source, edge.target))
-        for edge in told.spec.edges
+        for edge in reported.spec.edges
         if edge.source != edge.target
     }
     assert Counter(fired) == Counter(case["execution_counts"])
     assert_same_order(fired, flat(case["expected_order_groups"]), edges)
     if case.get("trace"):
-        kinds = {node.id: node.use.type for node in told.spec.nodes if node.use}
-        got = noted(told.log)
+        kinds = {node.id: node.use.type for node in reported.spec.nodes if node.use}
+        got = noted(reported.log)
         sort = case["name"] in REORDERED
         for name, activations in rows(case["trace"]).items():
             if kinds.get(name) != "subgraph":
@@ -265,17 +265,17 @@ def compare(case: dict[str, Any], told: Told) -> None:
         outer = name.removesuffix("_subgraph")
         fired_inside = [
             a.node
-            for a, kind in told.watch.started
+            for a, kind in reported.watch.started
             if kind != "cycle" and a.path.startswith(f"{outer}/")
         ]
         assert Counter(fired_inside) == Counter(flat(inner))
     if case["name"] in REORDERED:
-        assert words(told.result.output) == words(case["expected_final_output"])
+        assert words(reported.result.output) == words(case["expected_final_output"])
     else:
-        assert (told.result.output or "") == (case["expected_final_output"] or "")
+        assert (reported.result.output or "") == (case["expected_final_output"] or "")
     if case.get("model_calls") is not None:
-        assert told.script is not None
-        assert len(told.script.requests) == case["model_calls"]
+        assert reported.script is not None
+        assert len(reported.script.requests) == case["model_calls"]
 
 
 def without(case: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -326,23 +326,23 @@ def test_every_recorded_error_is_an_error_here_or_was_a_defect():
 @pytest.mark.parametrize("name", ORDINARY)
 def test_a_file_gives_the_recorded_order_messages_and_output(name, tmp_path):
     case = without(CASES[name], **INVERTED.get(name, {}))
-    told = run(case, tmp_path)
-    if told.error is not None:
-        raise told.error
-    compare(case, told)
+    reported = run(case, tmp_path)
+    if reported.error is not None:
+        raise reported.error
+    compare(case, reported)
 
 
 @pytest.mark.parametrize("name", [name for name in FAILS if name in CASES])
 def test_a_file_that_failed_fails_with_a_message_that_says_where(name, tmp_path):
     kind, says = FAILS[name]
-    told = run(CASES[name], tmp_path, scripted=name != "unknown_provider")
-    assert told.error is not None
-    cause = told.error.__cause__ if isinstance(told.error, NodeFailed) else told.error
+    reported = run(CASES[name], tmp_path, scripted=name != "unknown_provider")
+    assert reported.error is not None
+    cause = reported.error.__cause__ if isinstance(reported.error, NodeFailed) else reported.error
     assert isinstance(cause, kind)
     with pytest.raises(AxilError, match=says):
-        raise told.error
+        raise reported.error
 
 
 def test_a_missing_condition_is_an_error_before_anything_runs(tmp_path):
-    told = run(CASES["function_conditions"], tmp_path)
-    assert told.watch.started == []
+    reported = run(CASES["function_conditions"], tmp_path)
+    assert reported.watch.started == []

@@ -14,7 +14,7 @@ import pytest
 from axil import AxilError, NodeFailed, SpecError, Workflow, run_sync
 from axil.plugin import CompileOptions, load_spec
 
-from .test_chatdev import Told, _environment, noted, registry, run  # noqa: F401  # a fixture
+from .test_chatdev import Reported, _environment, noted, registry, run  # noqa: F401  # a fixture
 
 Notes = list[tuple[list[str], list[str]]]
 
@@ -65,7 +65,7 @@ class Flow:
             "stub_replies": {"rules": rules, "default": "OK"},
         }
         self.folder = folder
-        self.told: Told | None = None
+        self.reported: Reported | None = None
 
     @staticmethod
     def edge(given: Any) -> dict[str, Any]:
@@ -73,28 +73,30 @@ class Flow:
         source, target = text.split("->")
         return {"from": source, "to": target, **more}
 
-    def run(self) -> Told:
-        self.told = run(self.case, self.folder)
-        if self.told.error is not None:
-            raise self.told.error
-        return self.told
+    def run(self) -> Reported:
+        self.reported = run(self.case, self.folder)
+        if self.reported.error is not None:
+            raise self.reported.error
+        return self.reported
 
     @property
     def output(self) -> Any:
-        assert self.told is not None
-        assert self.told.result is not None
-        return self.told.result.output
+        assert self.reported is not None
+        assert self.reported.result is not None
+        return self.reported.result.output
 
     @property
     def fired(self) -> list[str]:
-        assert self.told is not None
-        return [activation.node for activation, kind in self.told.watch.started if kind != "cycle"]
+        assert self.reported is not None
+        return [
+            activation.node for activation, kind in self.reported.watch.started if kind != "cycle"
+        ]
 
     def notes(self, name: str) -> Notes:
-        assert self.told is not None
+        assert self.reported is not None
         return [
             ([m["text"] for m in got], [m["text"] for m in gave])
-            for got, gave in noted(self.told.log).get(name, [])
+            for got, gave in noted(self.reported.log).get(name, [])
         ]
 
 
@@ -158,8 +160,8 @@ def test_messages_become_a_users_words_but_those_of_a_literal(tmp_path):
         G=agent("AGENT-G"),
         Z=ALL,
     )
-    assert made.told is not None
-    roles = {name: [m["role"] for m in got] for name, got, _ in made.told.log}
+    assert made.reported is not None
+    roles = {name: [m["role"] for m in got] for name, got, _ in made.reported.log}
     assert roles == {"A": ["user"], "G": ["assistant"], "Z": ["user"]}
 
 
@@ -311,9 +313,9 @@ def test_a_self_loop_inside_a_larger_cycle_turns(tmp_path):
 def test_a_cycle_that_nothing_ends_meets_its_limit_and_the_run_says_so(tmp_path):
     edges = ["A->B", "B->A", ("B->Z", {"condition": HAS["GO"]})]
     made = flow(tmp_path, "A", "Z", edges, A=literal("a"), B=literal("b"), Z=PASS)
-    assert made.told is not None
-    assert made.told.result is not None
-    assert made.told.result.status == "limited"
+    assert made.reported is not None
+    assert made.reported.result is not None
+    assert made.reported.result.status == "limited"
     assert Counter(made.fired) == {"A": 100, "B": 100}
 
 
@@ -618,7 +620,7 @@ def test_an_unknown_key_is_an_error_and_in_files_of_version_0_a_warning(tmp_path
         load_spec(tmp_path / "flow.json")
 
 
-def test_a_node_whose_type_nobody_provides_is_an_error_before_anything_runs(tmp_path):
+def test_a_node_of_an_unknown_type_is_an_error_before_anything_runs(tmp_path):
     made = Flow(tmp_path, "A", "A", [], A={"type": "pasthrough", "config": {}})
     with pytest.raises(AxilError, match="passthrough"):
         made.run()

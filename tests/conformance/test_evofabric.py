@@ -332,14 +332,14 @@ def test_a_run_gives_the_recorded_state_or_what_a_correct_engine_gives(name):
     made = expected.made()
     result = made.run(case["input"], **expected.options)
     assert result.status == expected.status
-    told = expected.state or case["expected_final_state"]
+    reported = expected.state or case["expected_final_state"]
     got = state_of(result)
     if "messages" in got:
         got["messages"] = [
             {k: v for k, v in message.items() if k in ("role", "content")}
             for message in got["messages"]
         ]
-    assert got == told
+    assert got == reported
     pairs = {
         frozenset(edge.name.partition("#")[0].split("->")) for edge in made.graph.plan.graph.edges
     }

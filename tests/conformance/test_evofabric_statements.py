@@ -440,9 +440,9 @@ def test_an_all_async_generator_streams_all_but_its_last_item():
     async def events() -> list[Any]:
         return [event async for event in made.graph.build().stream({})]
 
-    told = asyncio.run(events())
-    assert [event.data for event in told if event.kind == "chunk"] == ["one", "two"]
-    assert state_of(told[-1].data)["x"] == "done"
+    reported = asyncio.run(events())
+    assert [event.data for event in reported if event.kind == "chunk"] == ["one", "two"]
+    assert state_of(reported[-1].data)["x"] == "done"
 
 
 def test_a_typed_graph_may_be_a_node_of_another():

@@ -31,8 +31,8 @@ GOLDEN = Path(__file__).parent / "golden"
 FILES = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(GOLDEN.glob("*.json"))}
 CASES = [
     pytest.param(case, id=f"{name}-{number}")
-    for name, told in FILES.items()
-    for number, case in enumerate(told)
+    for name, reported in FILES.items()
+    for number, case in enumerate(reported)
 ]
 WAYS = {"inline": None, "shuffled 1": 1, "shuffled 2": 2, "shuffled 3": 3}
 

@@ -190,14 +190,14 @@ def test_activations_are_named_by_frame_node_and_ordinal():
     g.create_edge(sub, "e")
     watch = Watch()
     run_sync(g.build().run({}, observers=[watch]))
-    told = [activation for activation, kind in watch.started if kind == "node"]
-    assert set(told) == {
+    reported = [activation for activation, kind in watch.started if kind == "node"]
+    assert set(reported) == {
         Activation(("sub", "cycle(a)", 0), "a"),
         Activation(("sub", "cycle(a)", 1), "a"),
         Activation((), "e", (0,)),
         Activation((), "e", (1,)),
     }
-    assert {activation.path for activation in told} == {"sub/a", "e"}
+    assert {activation.path for activation in reported} == {"sub/a", "e"}
 
 
 def test_of_failures_that_happened_the_first_in_plan_order_is_reported():

@@ -36,17 +36,19 @@ def test_a_run_gives_the_recorded_output_attributes_and_order(name):
     case = CASES[name]
     graph, noted = graphs.GRAPHS[name]()
     pairs = dependent(graph.spec)
-    for told in case.get("invocations", [case]):
+    for reported in case.get("invocations", [case]):
         watch = Watch()
-        output, attributes = graph.invoke(told["input"], told["attributes"], observers=[watch])
-        assert (output or {}) == told["expected_output"]
-        assert attributes == told["expected_attributes"]
+        output, attributes = graph.invoke(
+            reported["input"], reported["attributes"], observers=[watch]
+        )
+        assert (output or {}) == reported["expected_output"]
+        assert attributes == reported["expected_attributes"]
         internal = [
             node
-            for node in told["expected_order_with_internal"]
-            if node.endswith("_controller") or node in told["expected_order"]
+            for node in reported["expected_order_with_internal"]
+            if node.endswith("_controller") or node in reported["expected_order"]
         ]
-        assert_same_order(watch.bodies, told["expected_order"], pairs)
+        assert_same_order(watch.bodies, reported["expected_order"], pairs)
         assert_same_order(watch.order, internal, pairs)
     for what, value in noted.items():
         if f"expected_{what}" in case:

@@ -51,12 +51,12 @@ class StandIn:
 
     async def reply(self, request: Request, emit: Any, /) -> Reply:
         """Answer."""
-        told = [str(message["content"]) for message in request.messages]
-        if "You design workflows" in told[0]:
+        reported = [str(message["content"]) for message in request.messages]
+        if "You design workflows" in reported[0]:
             return Reply(text=DESIGN)
-        if "CONDITION" in told[-1]:
+        if "CONDITION" in reported[-1]:
             return Reply(text="YES")
-        _, _, asked = told[-1].partition("REQUIRED OUTPUT FIELDS AND THEIR DESCRIPTIONS:\n")
+        _, _, asked = reported[-1].partition("REQUIRED OUTPUT FIELDS AND THEIR DESCRIPTIONS:\n")
         fields: dict[str, Any] = {"answer": ""}
         if asked:
             fields = json.JSONDecoder().raw_decode(asked)[0] or fields
@@ -69,8 +69,8 @@ def write(folder: Path) -> None:
     (folder / "invoice.pdf").write_bytes(b"%PDF-1.4\n")
     for name in ("paper-summary", "review-writing"):
         (folder / "skills" / name).mkdir(parents=True)
-        told = f"---\nname: {name}\ndescription: It is tried.\n---\nDo it.\n"
-        (folder / "skills" / name / "SKILL.md").write_text(told)
+        reported = f"---\nname: {name}\ndescription: It is tried.\n---\nDo it.\n"
+        (folder / "skills" / name / "SKILL.md").write_text(reported)
     config = folder / "applications/chatdev_lite/assets/config"
     config.mkdir(parents=True)
     phase = {"assistant_role_name": "A", "user_role_name": "B", "phase_prompt": ["Go."]}

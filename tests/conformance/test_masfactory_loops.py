@@ -342,7 +342,7 @@ def test_an_inner_loop_that_is_left_early_starts_anew_in_the_next_outer_round():
     assert g.build().invoke({"n": 0, "log": []})[0] == {"n": 4, "log": [0, 1, 2, 3]}
 
 
-def test_a_graph_in_a_loop_forgets_what_its_nodes_kept_unless_it_is_told_to_keep_it():
+def test_a_graph_in_a_loop_forgets_what_its_nodes_kept_by_default():
     def kept(keep: bool) -> Any:
         g, loop = outer("n", max_iterations=3)
         sub = loop.create_node(Graph, name="sub", keep=keep)

@@ -61,7 +61,7 @@ def test_a_node_that_leads_nowhere_runs_whenever_it_was_created(first):
     assert g.build().invoke({}) == ({"x": 1}, {"seen": 1})
 
 
-def test_a_node_without_in_edges_is_dead_and_starves_nobody():
+def test_a_node_without_in_edges_is_dead_and_starves_no_other_node():
     g = RootGraph("g")
     lonely = custom(g, "lonely", giving({"k": "lonely"}))
     work = custom(g, "work", giving({"k": "work"}))
@@ -341,7 +341,7 @@ def test_a_subgraph_that_pulls_nothing_keeps_its_own_attributes_and_writes_none_
     assert after == {"a": 1, "b": 2}
 
 
-def test_a_subgraph_pushes_what_it_pulled_unless_it_is_told_otherwise():
+def test_a_subgraph_pushes_what_it_pulled_by_default():
     assert scoped({"a": 1, "b": 2}, {"b": 20}, {"a": ""}, None, {"a": 100, "b": 200}) == (
         {"a": 1, "b": 20},
         {"a": 100, "b": 2},

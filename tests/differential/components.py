@@ -29,14 +29,14 @@ def out_of(done: graphs.Done) -> Out:
 
 def node_use(node: Node) -> Use:
     """Return the component of a node by its import path."""
-    told = {**asdict(node), "inside": None}
-    return Use(type=f"{__name__}:Fires", config={"node": told})
+    reported = {**asdict(node), "inside": None}
+    return Use(type=f"{__name__}:Fires", config={"node": reported})
 
 
 def edge_use(edge: Edge) -> Use:
     """Return the condition of an edge by its import path."""
-    told = {"table": list(edge.table), "modulus": edge.modulus}
-    return Use(type=f"{__name__}:Carries", config=told)
+    reported = {"table": list(edge.table), "modulus": edge.modulus}
+    return Use(type=f"{__name__}:Carries", config=reported)
 
 
 def seen_in(chunk: Any) -> Seen | None:

@@ -68,7 +68,7 @@ def graphs_until_found(fault: Fault) -> int:
     """
     for seed in range(GRAPHS):
         for found in ways.compared(random_graph(seed), seed, only=fault.way):
-            assert "TypeError:" not in found.told, found.told
+            assert "TypeError:" not in found.reported, found.reported
             return seed + 1
     return 0
 
@@ -322,15 +322,15 @@ def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch):
     assert graphs_until_found(FAULTS[name]), f"not within {GRAPHS} graphs: {name}"
 
 
-def test_a_difference_is_told_with_the_smallest_workflow(monkeypatch: pytest.MonkeyPatch):
+def test_a_difference_is_reported_with_the_smallest_workflow(monkeypatch: pytest.MonkeyPatch):
     FAULTS["a cycle turns once more than its limit"].plant(monkeypatch)
     for seed in range(GRAPHS):
         graph = random_graph(seed)
         if found := next(ways.compared(graph, seed), None):
             break
-    told = ways.report(graph, seed, found)
-    assert told.startswith(f"seed {seed}: plainly, and the reference model: ")
-    assert "Graph(nodes=(\n" in told
+    reported = ways.report(graph, seed, found)
+    assert reported.startswith(f"seed {seed}: plainly, and the reference model: ")
+    assert "Graph(nodes=(\n" in reported
     assert len(ways.smallest_of(graph, seed, found).nodes) == 1
 
 

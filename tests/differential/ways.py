@@ -105,7 +105,7 @@ class Difference(NamedTuple):
     """In which way it was run; empty: plainly, which is not what the model says."""
     what: str
     """What differs: ``activation``, ``output``, ``state`` …"""
-    told: str
+    reported: str
     """Both, in words."""
 
 
@@ -138,8 +138,8 @@ def _difference(case: Case, way: Way) -> Iterator[Difference]:
     try:
         for seen in way.run(case):
             if found := case.plain.difference(seen):
-                told = f"plainly, and {way.name}{seen.way and f', {seen.way}'}: {found}"
-                yield Difference(way.name, found.split()[0], told)
+                reported = f"plainly, and {way.name}{seen.way and f', {seen.way}'}: {found}"
+                yield Difference(way.name, found.split()[0], reported)
                 return
     except Exception:  # noqa: BLE001  # whatever breaks is a difference
         yield Difference(way.name, "broken", f"{way.name}: {format_exc()}")
@@ -170,8 +170,8 @@ def report(graph: Graph, seed: int, found: Difference) -> str:
     small = smallest_of(graph, seed, found)
     again = next(compared(small, seed, only=found.way), found)
     lines = [
-        f"seed {seed}: {found.told}",
-        f"The smallest workflow with such a difference: {again.told}",
+        f"seed {seed}: {found.reported}",
+        f"The smallest workflow with such a difference: {again.reported}",
         str(small),
     ]
     if text := as_yaml(small):
@@ -600,9 +600,9 @@ def heard(case: Case, listening: Listening, seen: Observed) -> Observed:
     """Return ``seen``, or what an observer heard if that is not each activation once."""
     wanted = sorted(case.plain.activations)
     if seen.status == case.plain.status == "done":
-        for told in (listening.started, listening.finished):
-            if sorted(told) != wanted:
-                return replace(seen, status="inconsistent", error=f"heard {sorted(told)}")
+        for reported in (listening.started, listening.finished):
+            if sorted(reported) != wanted:
+                return replace(seen, status="inconsistent", error=f"heard {sorted(reported)}")
     return seen
 
 
@@ -706,9 +706,9 @@ def _filed(node: Node, fields: Sequence[str]) -> Node:
 def written_and_read_back(case: Case) -> Iterator[Observed]:
     graph = filed(case.graph)
     world = World(is_file=True)
-    told = dump_spec(spec_of(graph, world))
+    reported = dump_spec(spec_of(graph, world))
     expects = expected(graph)
-    for suffix, text in ((".json", json.dumps(told)), (".yaml", yaml.safe_dump(told))):
+    for suffix, text in ((".json", json.dumps(reported)), (".yaml", yaml.safe_dump(reported))):
         world = World(is_file=True)
         with tempfile.TemporaryDirectory() as folder, importable():
             path = Path(folder, f"flow{suffix}")
@@ -718,5 +718,5 @@ def written_and_read_back(case: Case) -> Iterator[Observed]:
         seen = observed(result, world)
         found = seen.difference(expects)
         if found:
-            told_of = f"as {suffix[1:]}, and the reference model: {found}\n{graph}"
-            yield replace(seen, status="inconsistent", error=told_of)
+            message = f"as {suffix[1:]}, and the reference model: {found}\n{graph}"
+            yield replace(seen, status="inconsistent", error=message)

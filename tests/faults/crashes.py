@@ -88,7 +88,7 @@ class Trouble(OSError):
 
 def doomed(case: Case, folder: Path, hung: int, woken: int) -> dict[str, Any]:
     """Have the run go on from its beginning as far as the point."""
-    world = World(folder / "told", "doomed")
+    world = World(folder / "reported", "doomed")
 
     def act() -> bool:
         if case.how == "kill":
@@ -112,7 +112,7 @@ def doomed(case: Case, folder: Path, hung: int, woken: int) -> dict[str, Any]:
     journal = SqliteJournal(folder / "j", sync=case.sync)
     result: Any = None
     try:
-        result = told(asyncio.run(OWNERS[case.owner](journal, world)))
+        result = reported(asyncio.run(OWNERS[case.owner](journal, world)))
     except KernelBug:
         raise
     except (Trouble, KeyboardInterrupt, AxilError):  # as its client hears of it, who comes back
@@ -129,7 +129,7 @@ def doomed(case: Case, folder: Path, hung: int, woken: int) -> dict[str, Any]:
 def heir(case: Case, folder: Path, jump: float) -> dict[str, Any]:
     """Go on with what was left, to the end, and say what was wrong with it."""
     axil_sqlite.writer.time = SimpleNamespace(time=lambda: time.time() + jump, time_ns=time.time_ns)
-    world = World(folder / "told", "heir")
+    world = World(folder / "reported", "heir")
     journal = SqliteJournal(folder / "j", sync=case.sync)
     left = list(journal.entries(RUN))
     held = bool(journal.query("select 1 from runs where run = ? and owner != ''", RUN))
@@ -138,11 +138,11 @@ def heir(case: Case, folder: Path, jump: float) -> dict[str, Any]:
         result = asyncio.run(OWNERS[case.owner](journal, world))
     except JournalError as error:
         journal.close()
-        return {"refused": error.id, "told": len(world.lines()) - len(before)}
+        return {"refused": error.id, "reported": len(world.lines()) - len(before)}
     whole = json.loads(case.whole(folder.parent).read_text("utf-8"))
     facts = [plain(entry) for entry in journal.entries(RUN)]
     found = [
-        *came_to(whole, told(result), facts),
+        *ended_as(whole, reported(result), facts),
         *went(whole, world.lines(), left, before),
         *counted(whole, world.lines(), 1, facts),
     ]
@@ -165,7 +165,7 @@ def plain(entry: Entry) -> Any:
     return json.loads(json.dumps([entry.kind, str(entry.activation) if entry.node else "", data]))
 
 
-def told(result: Result) -> Any:
+def reported(result: Result) -> Any:
     return json.loads(
         json.dumps(
             [result.status, result.output, dict(result.attributes), str(result.error or "")],
@@ -174,12 +174,12 @@ def told(result: Result) -> Any:
     )
 
 
-def came_to(whole: dict[str, Any], result: Any, facts: list[Any]) -> Iterator[str]:
+def ended_as(whole: dict[str, Any], result: Any, facts: list[Any]) -> Iterator[str]:
     """Yield what differs from the run that nothing happened to: its result, and what is recorded as
     done.
     """
     if result != whole["result"]:
-        yield f"it came to {result}, not to {whole['result']}"
+        yield f"its result is {result}, not {whole['result']}"
     done = {fact[1]: fact for fact in facts if fact[0] == "done"}
     for fact in whole["facts"]:
         if fact[0] == "done" and done.pop(fact[1], None) != fact:
@@ -221,13 +221,15 @@ def counted(
     """
     begun = 1 + sum(fact[0] == "resumed" for fact in facts)
     keys = {
-        (line["activation"], line["say"]): line["key"] for line in whole["told"] if "say" in line
+        (line["activation"], line["say"]): line["key"]
+        for line in whole["reported"]
+        if "say" in line
     }
 
     def often(lines: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
         return Counter((line["activation"], line["say"]) for line in lines if "say" in line)
 
-    usual = often(whole["told"])
+    usual = often(whole["reported"])
     for line in lines:
         if "say" in line and line["key"] != keys.get((line["activation"], line["say"])):
             yield f"{line['say']} of {line['activation']} has another key"
@@ -384,7 +386,7 @@ class Server:
         made.close()
         said = {
             **whole,
-            "told": World(folder / "told", "").lines(),
+            "reported": World(folder / "reported", "").lines(),
             "facts": facts_of(case, folder),
         }
         case.whole(self.folder).write_text(json.dumps(said), "utf-8")
@@ -412,7 +414,7 @@ class Server:
                 ),
             ]
         found = [] if first["refused"] == "AX506" else first["faults"]
-        if first["told"]:
+        if first["reported"]:
             found.append("a process that was refused did something")
         late = self.heard(case, folder, "heir", LAPSE)
         return [
@@ -432,7 +434,7 @@ class Server:
         facts = facts_of(case, folder)
         found = [
             *self.said(case, left),
-            *counted(self.whole(case), World(folder / "told", "").lines(), 2, facts),
+            *counted(self.whole(case), World(folder / "reported", "").lines(), 2, facts),
         ]
         more = facts[len(ended_with or ()) :]
         is_same = ended_with is None or facts[: len(ended_with)] == ended_with
@@ -449,7 +451,7 @@ class Server:
         """
         result = left.get("result")
         is_wrong = bool(result) and result[0] == "done" and result != self.whole(case)["result"]
-        return [*broken(left), *([f"it said that it came to {result}"] if is_wrong else [])]
+        return [*broken(left), *([f"it reported the result {result}"] if is_wrong else [])]
 
 
 def broken(came: dict[str, Any]) -> list[str]:

@@ -25,7 +25,7 @@ from ..internals import internal
 RunServices: Any = internal("RunServices")
 RUN, ASIDE = "r", "fork of r"
 LOCKED = ("sql", "closing")
-"""In the names of points at which the lock between processes is held: nobody takes anything over
+"""Parts of the names of points at which the lock between processes is held: nothing is taken over
 before it is free.
 """
 
@@ -102,13 +102,13 @@ def watch(points: Points, safe: Callable[[int], None]) -> None:
     around(axil_sqlite.store.Store, "close", lambda store: "closing")
     kept = RunServices.kept
 
-    async def told(services: Any) -> None:
+    async def reported(services: Any) -> None:
         appended = getattr(getattr(services.recorder, "_writer", None), "_next", 0)
         await kept(services)
         safe(appended)
         points.reach("after safe")
 
-    RunServices.kept = told
+    RunServices.kept = reported
 
 
 # --------------------------------------------------------------------------------------------------

@@ -190,7 +190,7 @@ def test_a_result_that_is_no_mapping_fails_its_node_and_says_what_it_was(value):
     assert type(value).__name__ in str(error.value)
 
 
-def test_a_function_that_gives_something_to_await_is_told_so():
+def test_a_function_that_returns_an_awaitable_is_reported():
     made: list[Any] = []
 
     async def later():

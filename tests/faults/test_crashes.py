@@ -97,7 +97,7 @@ def chosen(crashes: Crashes, how: str) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.parametrize("how", STRIDES)
-def test_whatever_happens_to_a_process_at_any_point_its_run_comes_to_the_same(crashes, how):
+def test_whatever_happens_to_a_process_at_any_point_its_run_has_the_same_result(crashes, how):
     """The same result and records; what was recorded is not done again; keys stay; what must not
     happen twice is asked about.
     """

@@ -180,10 +180,18 @@ asyncio.run(go())
 
 @pytest.mark.parametrize("sync", ["full", "normal"])
 def test_of_processes_that_go_on_with_one_run_at_once_one_does(tmp_path, sync):
-    told = tmp_path / "told"
+    reported = tmp_path / "reported"
 
     def process(*arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", RACER, str(tmp_path / "j"), str(told), sync, *arguments]
+        command = [
+            sys.executable,
+            "-c",
+            RACER,
+            str(tmp_path / "j"),
+            str(reported),
+            sync,
+            *arguments,
+        ]
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     with process("begin") as first:
@@ -202,4 +210,4 @@ def test_of_processes_that_go_on_with_one_run_at_once_one_does(tmp_path, sync):
     assert set(said) - set(won) <= {"AX506", "AX521"}, (
         "the others are told that it is at work, or that it was answered otherwise"
     )
-    assert len(told.read_text("utf-8").splitlines()) == 1
+    assert len(reported.read_text("utf-8").splitlines()) == 1

@@ -164,7 +164,7 @@ steps; what is kept of what is over.
 def test_runs_outlive_being_killed_again_and_again(tmp_path, sync):
     """Recorded firings never run again; others run again with the same key; the end is the same."""
     chance = random.Random(20)
-    told, folder = tmp_path / "told", tmp_path / "j"
+    reported, folder = tmp_path / "reported", tmp_path / "j"
     kills, done = 0, dict[tuple[str, str], int]()
     size = [str(RUNS), str(ROUNDS), str(DETAIL), sync]
     command = [
@@ -172,7 +172,7 @@ def test_runs_outlive_being_killed_again_and_again(tmp_path, sync):
         "-c",
         CHILD,
         str(folder),
-        str(told),
+        str(reported),
         str(Path(__file__).parent),
         *size,
     ]
@@ -182,7 +182,7 @@ def test_runs_outlive_being_killed_again_and_again(tmp_path, sync):
         kills += child.returncode != 0
         journal, seen = (
             SqliteJournal(folder, detail=DETAIL, sync=sync),
-            told.read_bytes().count(b"\n") if told.exists() else 0,
+            reported.read_bytes().count(b"\n") if reported.exists() else 0,
         )
         assert list(journal.examine()) == []
         for info in journal.runs():
@@ -192,7 +192,10 @@ def test_runs_outlive_being_killed_again_and_again(tmp_path, sync):
         journal.close()
         if ended == ["done"] * RUNS:
             break
-    journal, graph = SqliteJournal(folder, detail=DETAIL, sync=sync), factory(told, rounds=ROUNDS)
+    journal, graph = (
+        SqliteJournal(folder, detail=DETAIL, sync=sync),
+        factory(reported, rounds=ROUNDS),
+    )
 
     async def rest() -> list[Any]:
         return await asyncio.gather(
@@ -208,7 +211,7 @@ def test_runs_outlive_being_killed_again_and_again(tmp_path, sync):
     journal.close()
     assert kills >= (200 if LONG else 3)
     assert len(done) > 20
-    lines = effects(told)
+    lines = effects(reported)
     for number, each in enumerate(lines):
         if each["say"] != "step":
             assert number < done.get((each["run"], each["activation"]), len(lines)), (

@@ -38,7 +38,7 @@ from axil_sqlite.store import Sync
 
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 
-Told = list[tuple[str, str, str]]
+Reported = list[tuple[str, str, str]]
 """Which body ran: run, activation, key."""
 
 
@@ -46,7 +46,7 @@ Told = list[tuple[str, str, str]]
 class Deps:
     """The effects of bodies, with an act while the last but one of them is at work."""
 
-    told: Told
+    reported: Reported
     during: Callable[[], Awaitable[None]] | None = None
 
 
@@ -54,7 +54,7 @@ def letters() -> RootGraph:
     """Return a fan with a step, a question and a loop, and a join of them."""
 
     def tell(ctx: Any) -> None:
-        ctx.deps.told.append((ctx.run_id, str(ctx.activation), ctx.key()))
+        ctx.deps.reported.append((ctx.run_id, str(ctx.activation), ctx.key()))
 
     async def start(inputs: Any, ctx: Any) -> dict[str, Any]:
         tell(ctx)
@@ -206,7 +206,7 @@ class Lives(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="axil-lives-"))
         self.journal = SqliteJournal(self.folder, sync=self.sync)
         self.lives: dict[str, Life] = {}
-        self.told: Told = []
+        self.reported: Reported = []
         self.threads: dict[str, list[str]] = {"": [], "t": []}
         self.count, self.jumped = 0, 0.0
         self.begun: Run | None = None
@@ -229,7 +229,7 @@ class Lives(RuleBasedStateMachine):
         """Begin ``run`` or go on with it, in a process that may die; then compare with what is
         known.
         """
-        life, seen = self.lives[run], len(self.told)
+        life, seen = self.lives[run], len(self.reported)
         if self.is_left_behind(run):
             with pytest.raises(JournalError, match="AX529"):
                 asyncio.run(
@@ -258,7 +258,7 @@ class Lives(RuleBasedStateMachine):
             if death is None
             else Dying(self.folder, death[0], after=death[1], sync=self.sync)
         )
-        options, self.overtaken = {"deps": Deps(self.told), **options}, None
+        options, self.overtaken = {"deps": Deps(self.reported), **options}, None
         try:
             self.begun = LETTERS.start({"n": life.n}, run_id=run, journal=journal, **options)
             result = asyncio.run(self.begun.result())
@@ -285,9 +285,9 @@ class Lives(RuleBasedStateMachine):
                     ["answer?1"],
                 )
                 assert life.answer is None
-        again = {activation for _, activation, _ in self.told[seen:]} & life.done
+        again = {activation for _, activation, _ in self.reported[seen:]} & life.done
         assert not again, f"{again} had been done and ran again"
-        assert {name for name, _, _ in self.told[seen:]} <= {run}
+        assert {name for name, _, _ in self.reported[seen:]} <= {run}
         entries = list(self.journal.entries(run))
         kept = [entry for entry in life.known if entry.kind != "ended"]
         assert [entry for entry in entries[: len(life.known)] if entry.kind != "ended"] == kept, (
@@ -389,9 +389,9 @@ class Lives(RuleBasedStateMachine):
             assert self.begun is not None
             self.begun.cancel("during a turn")
 
-        before = len(self.told)
-        self.go(run, None, resuming=not self.lives[run].lost, deps=Deps(self.told, during))
-        if any(activation.endswith("turn") for _, activation, _ in self.told[before:]):
+        before = len(self.reported)
+        self.go(run, None, resuming=not self.lives[run].lost, deps=Deps(self.reported, during))
+        if any(activation.endswith("turn") for _, activation, _ in self.reported[before:]):
             assert self.lives[run].status == "cancelled"
 
     def append(self, run: str, entry: Entry) -> None:
@@ -469,10 +469,10 @@ class Lives(RuleBasedStateMachine):
                 tried += 1
             other.close()
 
-        before = len(self.told)
-        self.go(run, None, resuming=not self.lives[run].lost, deps=Deps(self.told, during))
+        before = len(self.reported)
+        self.go(run, None, resuming=not self.lives[run].lost, deps=Deps(self.reported, during))
         assert tried == 2 * sum(
-            activation.endswith("turn") for _, activation, _ in self.told[before:]
+            activation.endswith("turn") for _, activation, _ in self.reported[before:]
         )
 
     @rule(run=runs)
@@ -488,7 +488,10 @@ class Lives(RuleBasedStateMachine):
                 # it has just shown life, as what it wrote before was written
                 with suppress(JournalError):
                     again = LETTERS.start(
-                        {"n": self.lives[run].n}, run_id=run, journal=other, deps=Deps(self.told)
+                        {"n": self.lives[run].n},
+                        run_id=run,
+                        journal=other,
+                        deps=Deps(self.reported),
                     )
                     self.overtaken = asyncio.run(again.result())
             other.close()
@@ -498,7 +501,7 @@ class Lives(RuleBasedStateMachine):
             with ThreadPoolExecutor(1) as threads:
                 threads.submit(another).result()
 
-        self.go(run, None, resuming=not self.lives[run].lost, deps=Deps(self.told, during))
+        self.go(run, None, resuming=not self.lives[run].lost, deps=Deps(self.reported, during))
 
     @rule()
     def prune(self) -> None:
@@ -549,7 +552,9 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def keys_tell_activations_of_runs_apart(self) -> None:
-        assert len({key for *_, key in self.told}) == len({told[:2] for told in self.told})
+        assert len({key for *_, key in self.reported}) == len(
+            {reported[:2] for reported in self.reported}
+        )
 
 
 class FullLives(Lives):

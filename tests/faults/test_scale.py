@@ -165,7 +165,7 @@ def test_two_thousand_graphs_in_each_other():
     assert (result.status, result.output, result.attributes) == ("done", {"m": 1}, {"x": 1})
 
 
-def test_a_failure_two_thousand_graphs_down_is_told():
+def test_a_failure_two_thousand_graphs_down_is_reported():
     def boom(task, ctx):
         raise ValueError("deep down")
 

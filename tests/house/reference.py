@@ -80,8 +80,14 @@ def _lines() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for kind, word in COMPONENT_KINDS.items():
         kit = kit_of(kind)
-        told = f"`{kit.__name__ if kind in KITS else 'Kit'}`, {len(laws(kit))} laws"
-        cells = (f"`axil.{kind}`", _article(word), NAMED[kind], str(CONTRACT_VERSIONS[kind]), told)
+        reported = f"`{kit.__name__ if kind in KITS else 'Kit'}`, {len(laws(kit))} laws"
+        cells = (
+            f"`axil.{kind}`",
+            _article(word),
+            NAMED[kind],
+            str(CONTRACT_VERSIONS[kind]),
+            reported,
+        )
         yield f"| {' | '.join(cells)} |"
     yield (
         "| `axil.plugin` | the distribution "

@@ -32,11 +32,11 @@ def pyright(
         pytest.skip("pyright is not installed")
     with child:
         try:
-            told, complained = child.communicate(timeout=timeout_seconds)
+            reported, complained = child.communicate(timeout=timeout_seconds)
         except subprocess.TimeoutExpired:
             (os.killpg if hasattr(os, "killpg") else os.kill)(child.pid, 9)
             pytest.skip(f"pyright did not answer within {timeout_seconds} s")
-    return subprocess.CompletedProcess(child.args, child.returncode, told, complained)
+    return subprocess.CompletedProcess(child.args, child.returncode, reported, complained)
 
 
 CORRECT = """# pyright: standard

@@ -129,3 +129,28 @@ def banned_in_prose(page: Path) -> list[str]:
 
 def test_a_page_uses_plain_words(pages):
     assert faults(pages, banned_in_prose) == {}
+
+
+BANNED_IN_NAMES = re.compile(
+    r"(?:^|_)(?:told|retold|nobody|whoever|whomever|came_to|comes_to_the_same|gone_on_with)(?:_|$)",
+    re.IGNORECASE,
+)
+
+
+def misnamed(source: Path) -> list[str]:
+    """Return the definitions of a file whose names use banned words."""
+    return [
+        place(node)
+        for node in ast.walk(tree_of(source))
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)) and BANNED_IN_NAMES.search(node.name)
+    ]
+
+
+def test_a_banned_word_in_a_name_is_found(tmp_path: Path):
+    path = tmp_path / "module.py"
+    path.write_text("def test_a_model_is_told_of_it(): ...\ndef untold(): ...\nclass Told: ...\n")
+    assert misnamed(path) == ["1: test_a_model_is_told_of_it", "3: Told"]
+
+
+def test_a_name_uses_plain_words(programs):
+    assert faults(programs, misnamed) == {}

@@ -66,8 +66,8 @@ def test_a_memory_of_a_file_may_write_beside_it_below_axil(write, tmp_path, monk
 
 def test_a_memory_of_a_file_writes_where_it_was_granted(write, tmp_path):
     file = write(memories=[{"type": "file_memory", "path": "../out/notes.jsonl"}])
-    told = refused(file, "AX137")
-    word = told.split("--allow ")[1].split()[0]
+    reported = refused(file, "AX137")
+    word = reported.split("--allow ")[1].split()[0]
     assert word == f"write:{os.path.realpath(tmp_path)}/out/notes.jsonl"
     run_sync(load(file, allow={word}).run("Hello"))
     assert (tmp_path / "out/notes.jsonl").is_file()
@@ -221,9 +221,9 @@ def test_the_makers_key_needs_no_grant_at_its_makers(write):
     ],
 )
 def test_a_variable_of_the_environment_needs_a_grant(write, agent):
-    told = refused(write(**agent), "AX138")
-    assert "--allow env:OTHER_SECRET" in told
-    assert "sk-other" not in told
+    reported = refused(write(**agent), "AX138")
+    assert "--allow env:OTHER_SECRET" in reported
+    assert "sk-other" not in reported
     assert load(write(**agent), allow={"env:OTHER_SECRET"}).plan
 
 
@@ -355,8 +355,8 @@ def test_a_run_names_all_missing_words_at_once_and_starts_nothing(write, tmp_pat
     file = write(**WANTING)
     missing = checked(capsys, file)["missing"]
     assert main(["run", str(file), "--input", "x"]) == 2
-    told = capsys.readouterr().err
-    assert {word for word in missing if f"--allow {word}" in told} == missing
+    reported = capsys.readouterr().err
+    assert {word for word in missing if f"--allow {word}" in reported} == missing
     assert not (tmp_path / "rc").exists()
 
 
@@ -375,9 +375,9 @@ def test_a_run_asks_once_at_a_terminal_and_takes_nothing_for_no(
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
     memories = [{"type": "file_memory", "path": path} for path in ("../a", "../b")]
     assert main(["run", str(write(memories=memories)), "--input", "x"]) == code
-    told = capsys.readouterr().err
-    assert told.count("[y/N]") == 1
-    assert all(f"--allow write:{os.path.realpath(tmp_path)}/{name}" in told for name in "ab")
+    reported = capsys.readouterr().err
+    assert reported.count("[y/N]") == 1
+    assert all(f"--allow write:{os.path.realpath(tmp_path)}/{name}" in reported for name in "ab")
     assert (tmp_path / "a").is_file() is (code == 0)
 
 
@@ -392,8 +392,8 @@ def test_a_lock_records_what_was_granted_and_says_what_is_wanted_beyond(write, t
     assert kept["allow"] == ["network", "write:../notes"]
     given = ["--input", "x", "--locked", "--allow", word, "--allow", "network"]
     assert main(["run", str(file), *given, *near]) == 2
-    assert "AX737" in (told := capsys.readouterr().err)
-    assert "wants more than when it was locked: write:.axil/notes" in told
+    assert "AX737" in (reported := capsys.readouterr().err)
+    assert "wants more than when it was locked: write:.axil/notes" in reported
     assert main(["run", str(file), *given]) == 0
 
 

@@ -69,17 +69,17 @@ def test_a_file_names_its_retrievers_and_memories(folder):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reported"),
     [
         ("{type: keyword, pathes: [docs]}", 'unknown key "pathes". Did you mean "paths"'),
         ("{type: file_memory}", 'the key "path" is missing'),
         ("{type: keywords}", 'unknown context provider "keywords". Did you mean "keyword"'),
     ],
 )
-def test_a_slip_in_a_file_is_found_before_it_runs(folder, wrong, told):
+def test_a_slip_in_a_file_is_found_before_it_runs(folder, wrong, reported):
     text = (folder / "flow.yaml").read_text()
     (folder / "flow.yaml").write_text(text.replace("memories: [history,", f"memories: [{wrong},"))
-    with pytest.raises(Exception, match=re.escape(told)):
+    with pytest.raises(Exception, match=re.escape(reported)):
         load(folder / "flow.yaml").invoke("?")
 
 

@@ -112,8 +112,8 @@ def test_every_example_is_on_the_page():
 def test_every_example_is_without_a_problem(capsys):
     files = [str(file) for file in sorted(EXAMPLES.glob("*")) if file.suffix in {".yaml", ".json"}]
     assert main(["check", "--allow", "code", "--format", "json", *files]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [problem for file in told["files"] for problem in file["problems"]] == []
+    reported = json.loads(capsys.readouterr().out)
+    assert [problem for file in reported["files"] for problem in file["problems"]] == []
 
 
 # --------------------------------------------------------------------------------------------------

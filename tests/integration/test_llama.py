@@ -205,7 +205,7 @@ def test_a_prompt_that_is_too_long_is_a_mistake_and_is_not_repeated(wired):
     one = SingleAgent(
         OpenAIModel("wired", base_url=wired), formatters="twins", model_settings={"max_tokens": 5}
     )
-    with pytest.raises(ModelError) as told:
+    with pytest.raises(ModelError) as reported:
         one.invoke({"question": "leaf " * 5000})
-    assert (told.value.status, told.value.transient) == (400, False)
-    assert "tries" not in str(told.value)
+    assert (reported.value.status, reported.value.transient) == (400, False)
+    assert "tries" not in str(reported.value)

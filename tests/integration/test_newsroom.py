@@ -169,8 +169,8 @@ def test_without_the_adapter_the_real_way_says_what_to_install(capsys, program, 
             )
             == 2
         )
-    told = capsys.readouterr().err
-    assert told.count(install_advice("axil-openai")) == 1
+    reported = capsys.readouterr().err
+    assert reported.count(install_advice("axil-openai")) == 1
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     monkeypatch.setenv("AXIL_MODEL", "mine")
     assert program.chosen_model() == {"type": "openai", "name": "mine"}

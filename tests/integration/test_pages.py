@@ -100,6 +100,6 @@ def test_the_tutorial_of_agents_shows_what_the_command_prints(tmp_path, monkeypa
     command, _, shown = blocks(page, "console")[0].partition("\n")
     assert main(shlex.split(command.removeprefix("$ axil "))) == 0
     printed = capsys.readouterr()
-    told, _, used = printed.err.partition("── done: ")
-    assert told + printed.out == shown
+    reported, _, used = printed.err.partition("── done: ")
+    assert reported + printed.out == shown
     assert used.startswith("5 firings")

@@ -353,6 +353,6 @@ def test_no_secret_of_a_file_or_of_the_environment_is_on_a_cassette(axil, real, 
 
 
 def test_help_tells_of_all_three(axil, capsys):
-    told = " ".join(axil("--help").out.split())
+    reported = " ".join(axil("--help").out.split())
     for option in ("--model-script FILE", "--record FILE", "--replay FILE"):
-        assert option in told
+        assert option in reported

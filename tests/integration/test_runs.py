@@ -60,7 +60,7 @@ def axil(here, capsys):
     return run
 
 
-def test_a_run_is_kept_unless_it_is_told_not_to(axil, here, monkeypatch):
+def test_a_run_is_kept_by_default(axil, here, monkeypatch):
     assert axil("run", "letters.yaml", "--run-id", "one").code == 3
     assert [info["run_id"] for info in axil("runs", "list", "--format", "json").data] == ["one"]
     axil("run", "letters.yaml", "--journal", "off")
@@ -165,14 +165,14 @@ def test_a_run_goes_on_with_the_file_that_it_began_with(axil, here):
     assert axil("runs", "resume", "r").out.strip() == "Yours"
 
 
-def test_a_changed_graph_is_not_gone_on_with_unasked(axil, here):
+def test_a_run_of_a_changed_graph_is_not_resumed_by_default(axil, here):
     axil("run", "letters.yaml", "--run-id", "r")
     (here / "letters.yaml").write_text(ASKING.replace("Yours", "Cheers"))
     refused = axil("runs", "resume", "r", "--current")
     assert (refused.code, "AX504" in refused.err) == (2, True)
 
 
-def test_what_changed_is_told_with_the_ways_on(axil, here):
+def test_changes_are_reported_with_the_possible_actions(axil, here):
     axil("run", "letters.yaml", "--run-id", "r")
     (here / "letters.yaml").write_text(ASKING.replace("Yours", "Cheers"))
     assert "    node close: config.content changed" in axil("runs", "show", "r").out.splitlines()
@@ -360,7 +360,7 @@ def test_what_is_cancelled_or_done_is_not_cancelled_again(axil, here):
     assert (refused.code, "done already" in refused.err) == (2, True)
 
 
-def test_runs_are_told_apart_by_their_beginnings(axil):
+def test_runs_are_distinguished_by_their_beginnings(axil):
     for name in ("alpha", "alert", "beta"):
         axil("run", "letters.yaml", "--run-id", name)
     assert "several runs" in axil("runs", "show", "al").err

@@ -165,7 +165,7 @@ def test_a_break_at_no_node_is_an_error(axil, name):
     assert done.err.startswith(f'error: AX700 --break: there is no node "{name}".')
 
 
-def test_a_break_that_is_misspelt_is_told_what_was_meant(axil):
+def test_a_misspelt_break_gets_a_suggestion(axil):
     Path("two.json").write_text(
         json.dumps({"graph": {"nodes": [{"id": "send", "type": "passthrough"}], "start": ["send"]}})
     )
@@ -186,11 +186,13 @@ def test_functions_of_ones_own_are_loaded_in_tests(axil):
 
 
 def test_a_function_that_is_not_found_says_how_to_bring_it(axil):
-    told = "A function of your own: axil … --functions DIR --allow code, or load(…, functions=DIR)."
+    reported = (
+        "A function of your own: axil … --functions DIR --allow code, or load(…, functions=DIR)."
+    )
     with pytest.raises(SpecError) as caught:
         load("act.json").plan  # noqa: B018  # it is compiled
-    assert told in str(caught.value)
-    assert told in axil("check", "act.json").out
+    assert reported in str(caught.value)
+    assert reported in axil("check", "act.json").out
     why = axil("plugins", "why", "act.json", "--functions", "own", "--allow", "code")
     assert (why.code, "axil-agent" in why.out) == (0, True)
     assert axil("plugins", "why", "act.json", "--functions", "own").code == 2

@@ -116,7 +116,7 @@ def test_an_agent_is_asked_once_for_equal_questions(flow):
     assert [run(workflow).output for _ in range(3)] == ["one"] * 3
 
 
-def test_an_agent_with_a_memory_is_not_cached_unless_told(flow):
+def test_an_agent_with_a_memory_is_not_cached_by_default(flow):
     memory = {"memories": [{"type": "history"}]}
     node = agent(script("one", "two"), "cache")
     node["config"] |= memory

@@ -99,7 +99,7 @@ def fan(case):
     return go
 
 
-def turning(case, body, told):
+def turning(case, body, reported):
     """Two executors, of which the second sends back."""
     from agent_framework import WorkflowBuilder, WorkflowContext
 
@@ -111,7 +111,7 @@ def turning(case, body, told):
         if n < case.size:
             await ctx.send_message(n)
         else:
-            await ctx.yield_output(told(ctx, n))
+            await ctx.yield_output(reported(ctx, n))
 
     first, second = (
         executor("a", int, WorkflowContext[int], a),

@@ -150,10 +150,10 @@ def loop(case):
     async def nothing(ctx):
         pass
 
-    async def told(ctx, n):
+    async def reported(ctx, n):
         return n
 
-    workflow = turning(case, nothing, told)
+    workflow = turning(case, nothing, reported)
 
     async def go():
         return await workflow.run()
@@ -167,10 +167,10 @@ def growing(case):
         async with ctx.store.edit_state() as state:
             state.log = [*state.get("log", []), "m"]
 
-    async def told(ctx, n):
+    async def reported(ctx, n):
         return len(await ctx.store.get("log"))
 
-    workflow = turning(case, add, told)
+    workflow = turning(case, add, reported)
 
     async def go():
         return await workflow.run()

@@ -58,9 +58,9 @@ def row(size, wait=None):
     for i in range(size):
         classes[f"N{i}"] = made(i)
     for node in classes.values():  # forward references to classes made here
-        told = node.run.__annotations__["return"]
+        reported = node.run.__annotations__["return"]
         node.run.__annotations__["return"] = (
-            classes.get(told, told) if isinstance(told, str) else told
+            classes.get(reported, reported) if isinstance(reported, str) else reported
         )
     return Graph(nodes=tuple(classes.values())), classes["N0"]
 

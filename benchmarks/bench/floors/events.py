@@ -34,7 +34,7 @@ def add(state: dict[str, int]) -> dict[str, int]:
     return {"n": state["n"] + 1}
 
 
-class Told:
+class Reported:
     """An observer that counts."""
 
     def __init__(self) -> None:
@@ -50,13 +50,13 @@ class Told:
 def guarded(call: Callable[..., None]) -> Callable[..., None]:
     """Call it, and ignore what it raises."""
 
-    def told(*values: Any) -> None:
+    def reported(*values: Any) -> None:
         try:
             call(*values)
         except Exception as error:  # whatever it is
             raise AssertionError from error
 
-    return told
+    return reported
 
 
 async def bare(size: int) -> None:
@@ -67,8 +67,8 @@ async def bare(size: int) -> None:
 
 
 async def watched(size: int) -> None:
-    told = Told()
-    started, finished = guarded(told.started), guarded(told.finished)
+    reported = Reported()
+    started, finished = guarded(reported.started), guarded(reported.finished)
     state = {"n": 0}
     for _ in range(size):
         name = Name((), "n", ())
@@ -76,7 +76,7 @@ async def watched(size: int) -> None:
         output = add(state)
         state.update(output)
         finished(name, "node", {**output})
-    assert told.begun == told.ended == size
+    assert reported.begun == reported.ended == size
 
 
 async def streamed(size: int) -> None:

@@ -108,7 +108,7 @@ def test_files_are_documents():
         sent([file(b"\0\xff")])
 
 
-def test_an_error_in_the_middle_of_a_stream_is_told_and_may_pass():
+def test_an_error_in_the_middle_of_a_stream_is_reported_and_may_pass():
     class Overloaded:
         base = ""
 
@@ -121,13 +121,13 @@ def test_an_error_in_the_middle_of_a_stream_is_told_and_may_pass():
         model = AnthropicModel(
             "m", server.key, server.url, retry={"max_tries": 2, "first_wait_seconds": 0}
         )
-        with pytest.raises(ModelError, match="Overloaded") as told:
+        with pytest.raises(ModelError, match="Overloaded") as reported:
             asyncio.run(
                 model.reply(
                     Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None
                 )
             )
-        assert told.value.transient
+        assert reported.value.transient
         assert len(server.requests) == 2
 
 
@@ -136,24 +136,24 @@ def test_a_piece_of_a_block_that_never_began_is_a_reply_that_broke_and_may_pass(
         base = ""
 
         def stream(self, act, asked):
-            told = (
+            reported = (
                 '{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", '
                 '"text": "x"}}'
             )
-            yield f"event: content_block_delta\ndata: {told}\n\n".encode()
+            yield f"event: content_block_delta\ndata: {reported}\n\n".encode()
 
     with Stub("messages") as server:
         server.dialect = Headless()
         model = AnthropicModel(
             "m", server.key, server.url, retry={"max_tries": 2, "first_wait_seconds": 0}
         )
-        with pytest.raises(ModelError, match="broke off") as told:
+        with pytest.raises(ModelError, match="broke off") as reported:
             asyncio.run(
                 model.reply(
                     Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None
                 )
             )
-        assert told.value.transient
+        assert reported.value.transient
         assert len(server.requests) == 2
 
 

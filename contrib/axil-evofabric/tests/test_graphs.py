@@ -165,14 +165,14 @@ def test_a_failure_names_the_node_and_has_its_cause():
 
 def test_mistakes_are_errors_where_they_are_made():
     made = builder("a->b")
-    for wrong, told in (
+    for wrong, reported in (
         (lambda: made.add_node("a", says("a")), "already exists"),
         (lambda: made.add_node("start", says("s")), "is preserved"),
         (lambda: made.add_node("n", says("n"), "some"), "some"),
         (lambda: made.add_edge("a", "zz"), "'zz' not exists"),
         (lambda: GraphBuilder(state_schema=Log).build(), "must have an entry point"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=reported):
             wrong()
     for wrong in (lambda: made.build(graph_mode="debug"), made.dumps, made.build().draw_graph):
         with pytest.raises(Unsupported, match="axil"):

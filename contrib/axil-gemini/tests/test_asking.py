@@ -111,8 +111,8 @@ def test_calls_without_ids_get_ids_that_differ_and_that_the_service_never_sees()
             Act(calls=(Call(name="add", arguments={"a": 2}),)),
         )
         first = ask(server, tools=[TOOL])
-        told = {"role": "tool", "tool_call_id": first.tool_calls[0].id, "content": "1"}
-        second = ask(server, "hi", first.message(), told, tools=[TOOL])
+        reported = {"role": "tool", "tool_call_id": first.tool_calls[0].id, "content": "1"}
+        second = ask(server, "hi", first.message(), reported, tools=[TOOL])
         assert first.tool_calls[0].id != second.tool_calls[0].id
         assert first.tool_calls[0].id not in server.requests[1].text
 

@@ -115,9 +115,9 @@ def test_a_tool_adapter_tells_of_functions_and_calls_them():
 
 def test_replies_of_either_kind_become_the_other():
     call = axil_agent.ToolCall(id="1", name="add", arguments={"a": 1})
-    told = answer_of(axil_agent.Reply(tool_calls=(call,)))
-    assert told["type"] is ModelResponseType.TOOL_CALL
-    assert reply_of(told).tool_calls == (call,)
+    reported = answer_of(axil_agent.Reply(tool_calls=(call,)))
+    assert reported["type"] is ModelResponseType.TOOL_CALL
+    assert reply_of(reported).tool_calls == (call,)
     assert reply_of({"type": "content", "content": "x"}).text == "x"
     (spec,) = tool_specs([{"type": "function", "function": {"name": "f", "description": "d"}}])
     assert (spec.name, spec.description) == ("f", "d")

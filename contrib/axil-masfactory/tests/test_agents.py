@@ -105,7 +105,7 @@ def test_history_stays_in_the_memory_and_can_be_put_there_and_forgotten():
     assert [m["content"] for m in messages if m["content"] in ("put", "there")] == ["put", "there"]
 
 
-def test_a_memory_of_your_own_is_told_and_asked():
+def test_a_custom_memory_is_written_and_queried():
     class Notes(Memory):
         def __init__(self) -> None:
             super().__init__(context_label="NOTES")

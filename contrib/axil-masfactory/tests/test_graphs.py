@@ -238,7 +238,7 @@ def test_mistakes_of_wiring_are_errors_where_they_are_made():
     graph = RootGraph("g")
     a, b = (graph.create_node(CustomNode, name=name) for name in "ab")
     graph.create_edge(a, b)
-    for wrong, told in (
+    for wrong, reported in (
         (lambda: graph.create_edge(a, b), "exists already"),
         (lambda: graph.create_edge(b, a), "close a cycle: b -> a -> b"),
         (lambda: graph.create_edge(a, "c"), 'no node "c"'),
@@ -249,7 +249,7 @@ def test_mistakes_of_wiring_are_errors_where_they_are_made():
         (lambda: graph.create_node(CustomNode), "has no name"),
         (lambda: graph.create_node(RootGraph, name="r"), "cannot be inside a graph"),
     ):
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=reported):
             wrong()
     with pytest.raises(TypeError, match="expected a class of nodes"):
         graph.create_node(dict, name="d")

@@ -74,7 +74,7 @@ def test_a_model_of_dify_is_asked_what_the_file_says():
             return {"type": "content", "content": "x"}
 
     graph = load_graph_from_dify_yaml(
-        DIFY, options=DifyCompileOptions(model_factory=lambda told: Heard(told["name"]))
+        DIFY, options=DifyCompileOptions(model_factory=lambda reported: Heard(reported["name"]))
     )
     graph.build()
     graph.invoke({"query": "hello"})
@@ -159,7 +159,7 @@ def test_a_flow_of_langflow_goes_from_its_input_to_its_output(tmp_path):
 
     file = tmp_path / "flow.json"
     file.write_text(json.dumps(flow("ChatInput", "Prompt", "OpenAIModel", "ChatOutput")))
-    options = LangflowCompileOptions(model_factory=lambda told: Heard("m"))
+    options = LangflowCompileOptions(model_factory=lambda reported: Heard("m"))
     graph = load_graph_from_langflow_json(file, options=options)
     graph.build()
     assert graph.invoke({"input": "hello"})[0] == {"output": "said"}
@@ -263,17 +263,17 @@ def test_a_design_that_cannot_be_used_is_shown_its_fault():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reported"),
     [
         ('<custom_node id="ok" forward="python:os:getcwd"/>', "code is not imported"),
         ('<robot id="ok"/>', "found the kind robot"),
         ('<agent id="ok" ref="#nobody"/>', "there is no agent 'nobody'"),
     ],
 )
-def test_what_is_unknown_in_a_document_is_named(wrong, told, tmp_path):
+def test_what_is_unknown_in_a_document_is_named(wrong, reported, tmp_path):
     cache = tmp_path / "w.aml"
     cache.write_text(AML.replace('<custom_node id="ok"/>', wrong))
-    with pytest.raises(AmlError, match=told):
+    with pytest.raises(AmlError, match=reported):
         vibe(Says(""), build_cache_path=cache).build()
 
 

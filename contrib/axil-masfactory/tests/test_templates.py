@@ -70,7 +70,7 @@ def test_a_path_chooses_nodes_by_the_graphs_around_them():
 
 
 @pytest.mark.parametrize(
-    ("told", "matches"),
+    ("reported", "matches"),
     [
         ("b>c", True),
         ("a>c", False),
@@ -81,8 +81,8 @@ def test_a_path_chooses_nodes_by_the_graphs_around_them():
         ("*>*>*>*", False),
     ],
 )
-def test_a_path_filter_matches_a_part_of_a_path(told, matches):
-    assert match_path_filter(parse_path_filter(told), ("a", "b", "c")) is matches
+def test_a_path_filter_matches_a_part_of_a_path(reported, matches):
+    assert match_path_filter(parse_path_filter(reported), ("a", "b", "c")) is matches
 
 
 def test_a_path_filter_with_an_empty_part_is_refused():

@@ -29,7 +29,7 @@ def test_the_longest_terms_come_first():
     assert glossary.get_blocks(ContextQuery("")) == []
 
 
-def test_an_agent_is_told():
+def test_an_agent_is_reported():
     flow = axil.load(FLOW)
     assert flow.invoke("what is an axil?")[0] == "An angle."
     assert flow.invoke("what is a root?")[0] == "I do not know."

@@ -160,7 +160,7 @@ def test_a_refused_firing_may_have_another_outcome(instead: Any, output: Any):
     assert breaker.open == ("ask",)
 
 
-def test_lanes_are_told_apart_and_what_has_none_is_let_through():
+def test_lanes_are_distinguished_and_what_has_none_is_let_through():
     service, clock = Service(), VirtualClock()
     breaker = CircuitBreaker(failures=1, by="lane")
     one, other, none = (calling(service, lane=lane) for lane in ("one", "other", None))
@@ -195,7 +195,7 @@ def test_it_works_beside_a_pace_in_either_order():
         assert causes == ["ConnectionError", "ConnectionError", "CircuitOpen"]
 
 
-def test_another_run_with_the_same_names_is_told_apart():
+def test_another_run_with_the_same_names_is_distinguished():
     down, clock, breaker = Service(), VirtualClock(), CircuitBreaker(failures=2)
 
     class Other(Service):
@@ -274,13 +274,13 @@ def test_a_run_that_goes_on_applies_what_was_recorded(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ({"failures": 0}, "failures is 0"),
         ({"seconds": -1}, "seconds is -1"),
         ({"by": "node"}, 'by is node|by is "node"|by is .node.'),
     ],
 )
-def test_what_is_no_setting_is_refused(given: dict[str, Any], told: str):
-    with pytest.raises(ValueError, match=told):
+def test_what_is_no_setting_is_refused(given: dict[str, Any], reported: str):
+    with pytest.raises(ValueError, match=reported):
         CircuitBreaker(**given)

@@ -124,10 +124,11 @@ def test_runs_in_threads_hold_a_rate_together():
 
 
 @pytest.mark.parametrize(
-    ("rate", "told"), [(0, "rate is 0"), (-1, "rate is -1"), ({"api": float("nan")}, "api is nan")]
+    ("rate", "reported"),
+    [(0, "rate is 0"), (-1, "rate is -1"), ({"api": float("nan")}, "api is nan")],
 )
-def test_what_is_no_rate_is_refused(rate: Any, told: str):
-    with pytest.raises(ValueError, match=told):
+def test_what_is_no_rate_is_refused(rate: Any, reported: str):
+    with pytest.raises(ValueError, match=reported):
         PriorityAndRate(rate=rate)
 
 
@@ -138,15 +139,15 @@ def test_without_settings_everything_starts_as_it_comes():
     assert plain == paced
 
 
-def told(result: axil.Result) -> Mapping[str, Any]:
+def reported(result: axil.Result) -> Mapping[str, Any]:
     return {"status": result.status, "output": result.output, "state": result.attributes}
 
 
-def test_a_run_comes_to_the_same_with_it_and_without():
-    plain = told(come_to(fan([], "abcdef")))
+def test_a_run_has_the_same_result_with_it_and_without():
+    plain = reported(come_to(fan([], "abcdef")))
     pace = PriorityAndRate(priorities={"f": 1, "c": -1}, rate=3)
     for limits in (axil.Limits(), axil.Limits(concurrency=1), axil.Limits(concurrency=3)):
-        assert told(come_to(fan([], "abcdef"), pace, limits=limits)) == plain
+        assert reported(come_to(fan([], "abcdef"), pace, limits=limits)) == plain
 
 
 def test_a_run_that_was_cut_off_goes_on_with_what_was_recorded():
@@ -165,7 +166,7 @@ def test_a_run_that_was_cut_off_goes_on_with_what_was_recorded():
     log.clear()
     other = PriorityAndRate(priorities={"b": 1}, rate=1)
     again = come_to(flow, other, journal=part, run_id="r", resuming=True)
-    assert told(again) == told(whole)
+    assert reported(again) == reported(whole)
     assert [name for name, _ in log] == ["b", "a"]
 
 

@@ -124,7 +124,7 @@ class ProblemError(AxilError):
         return Problem(self.id, self.where, self.message, self.hint)
 
 
-class _Told(ProblemError):
+class _ClassError(ProblemError):
     """A problem whose id is that of its class."""
 
     def __init__(
@@ -133,7 +133,7 @@ class _Told(ProblemError):
         super().__init__(id or type(self).id, message, hint, where)
 
 
-class PluginError(_Told):
+class PluginError(_ClassError):
     """Something about a plugin; the plugin is named."""
 
     id = "AX300"
@@ -182,7 +182,7 @@ class NotInstalled(PluginError, ImportError):
         """What to install."""
 
 
-class StateError(_Told, ValueError):
+class StateError(_ClassError, ValueError):
     """A body wrote a value that cannot be committed; nothing was committed."""
 
     id = "AX200"
@@ -212,13 +212,13 @@ class ConcurrentReset(StateError):
     id = "AX213"
 
 
-class BodyError(_Told, TypeError):
+class BodyError(_ClassError, TypeError):
     """A body returned something that is not an outcome."""
 
     id = "AX220"
 
 
-class MissingKeys(_Told, KeyError):
+class MissingKeys(_ClassError, KeyError):
     """An edge's keys name fields that the payload does not have."""
 
     id = "AX221"
@@ -227,13 +227,13 @@ class MissingKeys(_Told, KeyError):
     """What the payload has instead."""
 
 
-class RouteError(_Told, ValueError):
+class RouteError(_ClassError, ValueError):
     """A router's answer is not one of its targets."""
 
     id = "AX222"
 
 
-class RunError(_Told, RuntimeError):
+class RunError(_ClassError, RuntimeError):
     """A run did not end well; ``result`` holds the partial result."""
 
     id = "AX400"
@@ -307,19 +307,19 @@ class Overdue(RunError):
     id = "AX520"
 
 
-class JournalError(_Told, ValueError):
+class JournalError(_ClassError, ValueError):
     """The journal cannot hold a value exactly, or does not belong to this plan."""
 
     id = "AX500"
 
 
-class EngineError(_Told, RuntimeError):
+class EngineError(_ClassError, RuntimeError):
     """The engine cannot do what was asked of it."""
 
     id = "AX540"
 
 
-class KernelBug(_Told, RuntimeError):
+class KernelBug(_ClassError, RuntimeError):
     """An invariant of the kernel does not hold. This is our fault; please report it."""
 
     id = "AX900"

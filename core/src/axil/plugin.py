@@ -125,7 +125,7 @@ _SUBJECTS = {
         "axil_files.functions": "with_functions",
         "axil_files.python": "PythonTarget python_target",
         "axil_files.loading": """
-            LoadOptions=Reading dump_spec=dump include_spec=include inline_spec=inline
+            LoadOptions dump_spec=dump include_spec=include inline_spec=inline
             load_spec=load parse_workflow=parse spec_from_document=spec_from
         """,
         "axil_files.format": "is_version_0 notes_field workflow_schema=json_schema",
@@ -382,7 +382,15 @@ if TYPE_CHECKING:
         notes_field as notes_field,
     )
     from axil_files.functions import with_functions as with_functions
-    from axil_files.loading import Reading, dump, include, inline, load, parse, spec_from
+    from axil_files.loading import (
+        LoadOptions as LoadOptions,
+        dump,
+        include,
+        inline,
+        load,
+        parse,
+        spec_from,
+    )
     from axil_files.python import PythonTarget as PythonTarget, python_target as python_target
     from axil_patterns.errors import PatternFault as PatternFault, PatternLimit as PatternLimit
     from axil_patterns.patterns import (
@@ -394,7 +402,6 @@ if TYPE_CHECKING:
     from axil_typed.views import model_view as model_view
 
     KeyPath = Keys
-    LoadOptions = Reading
     MAX_DEPTH = DEEPEST
     MAX_DIGITS = LONGEST_NUMBER
     MAX_SIZE = LARGEST

@@ -90,7 +90,7 @@ def observed(log: list[tuple[str, tuple[Any, ...], Any]], made: dict[str, Any]) 
     is_recorded=st.booleans(),
     concurrency=st.sampled_from([None, 1, 3]),
 )
-def test_a_fresh_scheduler_comes_to_the_same_with_the_events_of_a_run(
+def test_a_fresh_scheduler_reaches_the_same_result_with_the_events_of_a_run(
     case: Case, choose: random.Random, is_recorded: bool, concurrency: int | None
 ):
     log: list[tuple[str, tuple[Any, ...], Any]] = []

@@ -68,15 +68,15 @@ def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(
 
 @law(100)
 @given(case=cases(cyclic=True), choose=seeds)
-def test_a_finished_run_is_told_from_its_journal_without_running_anything(
+def test_a_finished_run_is_shown_from_its_journal_without_running_anything(
     case: Case, choose: random.Random
 ):
     journal = MemoryJournal()
     ran, result = run(case, choose, journal)
     assume(result.status == "done" and ran)
-    again, told = run(case, choose, journal)
+    again, reported = run(case, choose, journal)
     assert again == []
-    assert (told.output, told.attributes, told.exits) == (
+    assert (reported.output, reported.attributes, reported.exits) == (
         result.output,
         result.attributes,
         result.exits,

@@ -52,7 +52,7 @@ def by_hand(plan: Plan, choose: random.Random) -> tuple[dict[str, Any], FrameRes
     return seen, machine.end(), {plan.nodes[index].name for index in machine.skips}
 
 
-def told(ended: FrameResult) -> Any:
+def reported(ended: FrameResult) -> Any:
     return dict(ended.state), ended.exits, ended.data, ended.fired
 
 
@@ -67,7 +67,7 @@ def test_a_machine_does_the_same_in_any_order(case: Case, choose: random.Random)
     for _ in range(3):
         other = by_hand(plan, choose)
         assert other[0] == first[0]
-        assert told(other[1]) == told(first[1])
+        assert reported(other[1]) == reported(first[1])
         assert other[2] == first[2]
 
 

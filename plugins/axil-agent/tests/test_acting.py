@@ -25,7 +25,7 @@ def last(model: Scripted, call: int = -1) -> str:
 # ---------------------------------------------------------------------- act
 
 
-def test_a_tools_error_a_wrong_argument_and_an_unknown_tool_are_told_to_the_model():
+def test_a_tools_error_a_wrong_argument_and_an_unknown_tool_are_reported_to_the_model():
     def divide(a: int, b: int) -> float:
         return a / b
 
@@ -44,7 +44,7 @@ def test_a_tools_error_a_wrong_argument_and_an_unknown_tool_are_told_to_the_mode
     assert results[3] == "0.5"
 
 
-def test_calls_of_one_turn_run_side_by_side_and_are_told_in_order():
+def test_calls_of_one_turn_run_side_by_side_and_are_reported_in_order():
     async def run():
         at_work, both = 0, asyncio.Event()
 
@@ -265,19 +265,19 @@ def test_a_tool_may_give_the_parts_of_a_content():
 # ---------------------------------------------------------------------- memory and context
 
 
-def test_a_memory_is_told_of_each_step():
+def test_a_memory_receives_each_step():
     class Notes:
         def __init__(self) -> None:
-            self.told: list[tuple[dict[str, Any], str]] = []
+            self.reported: list[tuple[dict[str, Any], str]] = []
 
         def insert(self, key: str, value: str) -> None:
-            self.told.append((json.loads(key), value))
+            self.reported.append((json.loads(key), value))
 
     notes = Notes()
     agent = single(Scripted(['{"o": 1}']), name="ann")
     agent.add_memory(notes)
     agent.invoke({"q": "x"})
-    assert notes.told == [({"input": {"q": "x"}, "role_name": "ann", "turn": 1}, '{"o": 1}')]
+    assert notes.reported == [({"input": {"q": "x"}, "role_name": "ann", "turn": 1}, '{"o": 1}')]
 
 
 def test_a_provider_that_fails_is_never_swallowed(script):

@@ -88,7 +88,7 @@ def test_observing_is_the_same_in_every_process(tmp_path):
     assert b"a:" in runs.pop()
 
 
-def test_inputs_win_over_attributes_and_the_model_is_told_what_they_are(script):
+def test_inputs_win_over_attributes_and_the_model_gets_them(script):
     model = script('{"o": 1}', '{"o": 1}')
     g = RootGraph("g", attributes={"a": "attribute", "hidden": "never"})
     w = g.create_node(

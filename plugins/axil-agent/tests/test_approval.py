@@ -38,7 +38,7 @@ def built(model: Any, *tools: Any, **settings: Any) -> RootGraph:
     return graph.build()
 
 
-def told(model: Scripted, call: int = -1) -> list[str]:
+def reported(model: Scripted, call: int = -1) -> list[str]:
     return [m["content"] for m in model.requests[call].messages if m["role"] == "tool"]
 
 
@@ -85,7 +85,7 @@ def test_what_is_denied_is_not_called_and_the_model_hears_why(pay, paid, answer)
     invoke(built(model, pay), Person(answer))
     assert paid == []
     assert (
-        told(model)[0]
+        reported(model)[0]
         == f"Error: the call was not allowed{': too much' if 'too much' in str(answer) else '.'}"
     )
 
@@ -93,11 +93,11 @@ def test_what_is_denied_is_not_called_and_the_model_hears_why(pay, paid, answer)
 @pytest.mark.parametrize(
     "answers", [("edit", '{"amount": 3}'), ({"answer": "edit", "arguments": {"amount": 3}},)]
 )
-def test_edited_arguments_are_used_and_the_model_is_told(pay, paid, answers):
+def test_edited_arguments_are_used_and_reported_to_the_model(pay, paid, answers):
     model = Scripted([calls({"amount": 5}), '{"o": 1}'])
     invoke(built(model, pay), Person(*answers))
     assert paid == [(3, "Ada")]
-    assert told(model) == ['[a person changed the arguments to {"amount": 3}]\npaid 3']
+    assert reported(model) == ['[a person changed the arguments to {"amount": 3}]\npaid 3']
 
 
 def test_edited_arguments_that_do_not_fit_are_asked_for_again(pay, paid):
@@ -108,11 +108,11 @@ def test_edited_arguments_that_do_not_fit_are_asked_for_again(pay, paid):
     assert person.asked[4].text.startswith("The arguments do not fit: amount:")
 
 
-def test_an_answer_that_nobody_understands_allows_nothing(pay, paid):
+def test_an_answer_that_cannot_be_understood_allows_nothing(pay, paid):
     model = Scripted([calls({"amount": 5}), '{"o": 1}'])
     invoke(built(model, pay), Person("hm", "maybe", 7, "allow"))
     assert paid == []
-    assert "no answer could be understood" in told(model)[0]
+    assert "no answer could be understood" in reported(model)[0]
 
 
 def test_only_calls_with_such_arguments_are_asked_about(pay, paid):
@@ -130,15 +130,15 @@ def test_a_predicate_that_fails_lets_nothing_through(pay, paid):
     assert (paid, len(person.asked)) == ([], 1)
 
 
-def test_nobody_is_bothered_with_a_call_that_cannot_be_made(pay):
+def test_a_call_that_cannot_be_made_is_not_asked_about(pay):
     person, model = Person(), Scripted([calls({"amount": "x"}), '{"o": 1}'])
     invoke(built(model, pay), person)
     assert person.asked == []
-    assert told(model)[0].startswith("Error: wrong arguments: amount:")
+    assert reported(model)[0].startswith("Error: wrong arguments: amount:")
 
 
 @pytest.mark.parametrize("approve", [["find"], ["*"]])
-def test_an_agent_can_be_told_which_tools_to_ask_about(approve):
+def test_an_agent_can_be_configured_to_ask_about_some_tools(approve):
     def find(q: str) -> str:
         return "found"
 
@@ -204,7 +204,7 @@ def test_each_call_has_a_question_of_its_own_across_pauses(pay, paid):
     # the calls of one reply are asked about together
     assert [len(each) for each in asyncio.run(run())] == [1, 2, 1]
     assert paid == [(1, "Ada")]
-    assert told(model) == ["allow", "paid 1", "Error: the call was not allowed."]
+    assert reported(model) == ["allow", "paid 1", "Error: the call was not allowed."]
     assert len(model.requests) == 3
 
 
@@ -216,16 +216,14 @@ class Absent:
 
 
 @pytest.mark.parametrize(
-    ("late", "told_of", "came"),
-    [("deny", "nobody answered in time", []), ("allow", "paid 5", [(5, "Ada")])],
+    ("late", "message", "came"),
+    [("deny", "no answer came in time", []), ("allow", "paid 5", [(5, "Ada")])],
 )
-def test_what_counts_where_nobody_answers_in_time_is_said_beforehand(
-    pay, paid, late, told_of, came
-):
+def test_the_default_for_a_late_answer_is_stated_beforehand(pay, paid, late, message, came):
     model, clock = Scripted([calls({"amount": 5}), '{"o": "done"}']), VirtualClock()
     graph = built(model, pay, approval=Approval(within_seconds=60, late=late))
     assert graph.invoke({"message": "x"}, channel=Absent(), clock=clock)[0] == {"o": "done"}
-    assert (told_of in told(model)[0], paid, clock.now()) == (True, came, 60)
+    assert (message in reported(model)[0], paid, clock.now()) == (True, came, 60)
 
 
 def test_an_approval_that_has_to_be_given_fails_the_node_when_it_is_late(pay, paid):
@@ -239,7 +237,7 @@ def test_an_approval_that_has_to_be_given_fails_the_node_when_it_is_late(pay, pa
     assert paid == []
 
 
-def test_arguments_that_nobody_edits_in_time_are_not_used(pay, paid):
+def test_arguments_that_are_not_edited_in_time_are_not_used(pay, paid):
     class Hesitant(Person):
         async def ask(self, question: Any) -> Any:
             return await super().ask(question) if self.left else await asyncio.Event().wait()
@@ -247,7 +245,7 @@ def test_arguments_that_nobody_edits_in_time_are_not_used(pay, paid):
     model = Scripted([calls({"amount": 5}), '{"o": "done"}'])
     graph = built(model, pay, approval=Approval(within_seconds=60))
     graph.invoke({"message": "x"}, channel=Hesitant("edit"), clock=VirtualClock())
-    assert (paid, "nobody answered in time" in told(model)[0]) == ([], True)
+    assert (paid, "no answer came in time" in reported(model)[0]) == ([], True)
 
 
 def test_an_approval_that_is_late_is_denied_in_another_process_too(pay, paid):

@@ -79,7 +79,7 @@ def test_agents_wait_for_what_others_leave_over():
     assert sum(result.usage.tokens.values()) == 100
 
 
-def test_without_a_limit_nobody_waits():
+def test_without_a_limit_no_call_waits():
     model = Model(said(10), together=5)
     assert asyncio.run(asyncio.wait_for(fan(model, 5).run({}), 60)).status == "done"
     assert model.most == 5

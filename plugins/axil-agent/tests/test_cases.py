@@ -52,7 +52,7 @@ def graph(*nodes: Any, entry: Any = ("q",), exit: Any = ("o",), **settings: Any)
     return g.build()
 
 
-def told(model: Any) -> list[list[dict[str, Any]]]:
+def reported(model: Any) -> list[list[dict[str, Any]]]:
     return [list(request.messages) for request in model.requests]
 
 
@@ -81,7 +81,7 @@ def test_two_agents_in_a_line(script):
     g.edge_to_exit(answer, {"answer": "Final answer"})
     g.build()
     assert g.invoke({"query": "learn Python?"}) == ({"answer": "ANS"}, {})
-    assert told(model) == [
+    assert reported(model) == [
         [
             {"role": "system", "content": "You are a problem analysis expert."},
             {
@@ -113,7 +113,7 @@ def add(a: int, b: int = 2) -> int:
     return a + b
 
 
-def test_tools_are_run_and_their_results_told_in_order(script):
+def test_tools_are_run_and_their_results_returned_in_order(script):
     calls = [{"name": "add", "arguments": {"a": 1}}, {"name": "add", "arguments": {"a": 5, "b": 5}}]
     model = script({"tool_calls": calls}, '{"sum":13}')
     g = graph({"model": model, "tools": [add], "name": "calc"}, exit=["sum"])
@@ -129,7 +129,7 @@ def test_tools_are_run_and_their_results_told_in_order(script):
         },
         "required": ["a"],
     }
-    assert told(model)[1][-3:] == [
+    assert reported(model)[1][-3:] == [
         {
             "role": "assistant",
             "content": "",
@@ -150,7 +150,7 @@ def test_after_three_bad_replies_the_node_fails_and_says_why(script):
     assert isinstance(failed.value.__cause__, ReplyError)
     assert len(model.requests) == 3
     # MASFactory asks again without a word
-    assert "could not be used" in told(model)[1][-1]["content"]
+    assert "could not be used" in reported(model)[1][-1]["content"]
 
 
 def test_history_is_sent_between_the_system_and_the_message(script):
@@ -159,12 +159,12 @@ def test_history_is_sent_between_the_system_and_the_message(script):
     first, attributes = g.invoke({"q": "first"})
     second, _ = g.invoke({"q": "second"}, attributes)
     assert (first, second) == ({"o": "a1"}, {"o": "a2"})
-    assert [[m["role"] for m in messages] for messages in told(model)] == [
+    assert [[m["role"] for m in messages] for messages in reported(model)] == [
         ["system", "user"],
         ["system", "user", "assistant", "user"],
     ]
-    assert told(model)[1][2]["content"] == '{"o":"a1"}'
-    assert told(model)[1][1] == told(model)[0][1]
+    assert reported(model)[1][2]["content"] == '{"o":"a1"}'
+    assert reported(model)[1][1] == reported(model)[0][1]
 
 
 class Provider:
@@ -195,7 +195,7 @@ def test_context_is_injected_last_in_order_and_once(script):
     g = graph({"model": model, "memories": [memory], "retrievers": [retriever]})
     assert g.invoke({"q": "x"})[0] == {"o": 1}
     tail = "[Context]\n(MEM) m2\n(MEM) m1\n(MEM) m3\n(MEM) dup\n(RAG) r1"
-    assert told(model)[0][-1]["content"].endswith(f"\nContext:\n{tail}")
+    assert reported(model)[0][-1]["content"].endswith(f"\nContext:\n{tail}")
 
 
 class SimpleKeywordRetriever:
@@ -217,7 +217,7 @@ def test_the_model_asks_active_context_with_two_tools(script):
         "list_context_sources",
         "retrieve_context",
     ]
-    results = [json.loads(m["content"]) for m in told(model)[1] if m["role"] == "tool"]
+    results = [json.loads(m["content"]) for m in reported(model)[1] if m["role"] == "tool"]
     block = {
         "chunk_id": None,
         "dedupe_key": None,
@@ -249,7 +249,7 @@ def test_a_switch_asks_once_for_each_condition(script):
         g.edge_to_exit(branch, ["response"])
     g.build()
     assert g.invoke({"query": "plans?"})[0] == {"response": "sales"}
-    assert [messages[-1]["content"] for messages in told(model)] == [
+    assert [messages[-1]["content"] for messages in reported(model)] == [
         f"USER INPUT:\nANSWER:\n{{'query': 'plans?'}}\nCONDITION:\n{c}\n"
         for c in ("technical", "product", "complaint")
     ]
@@ -296,13 +296,13 @@ def test_instructor_and_assistant_take_turns_with_histories_of_their_own(script)
         {"message": "a2"},
         {"current_iteration": 4, "max_iterations": 4},
     )
-    assert [messages[0]["content"] for messages in told(model)] == [
+    assert [messages[0]["content"] for messages in reported(model)] == [
         "I am CEO",
         "I am CTO",
         "I am CEO",
         "I am CTO",
     ]
-    assert [len(messages) for messages in told(model)] == [2, 2, 4, 4]
+    assert [len(messages) for messages in reported(model)] == [2, 2, 4, 4]
 
 
 def test_a_round_robin_shares_one_history_and_stops_at_the_final_answer(script):
@@ -335,8 +335,12 @@ def test_a_round_robin_shares_one_history_and_stops_at_the_final_answer(script):
         {"message": "FINAL ANSWER x"},
         {"current_iteration": 4, "max_iterations": 6},
     )
-    assert [messages[0]["content"] for messages in told(model)] == ["GI\nia", "GI\nib", "GI\nia"]
-    assert [len(messages) for messages in told(model)] == [2, 4, 6]
+    assert [messages[0]["content"] for messages in reported(model)] == [
+        "GI\nia",
+        "GI\nib",
+        "GI\nia",
+    ]
+    assert [len(messages) for messages in reported(model)] == [2, 4, 6]
 
 
 def test_a_solver_and_its_critics_go_round(script):
@@ -389,9 +393,9 @@ def test_a_critic_sees_what_earlier_ones_broadcast(script):
     output, attributes = g.build().invoke({"q": "Q"})
     assert output == {"ans": "C1C2"}
     assert attributes == {"broadcast": {"c1": "C1", "c2": "C2"}}
-    assert "broadcast:\n{}\n" in told(model)[0][-1]["content"]
-    assert '"c1": "C1"' in told(model)[1][-1]["content"]
-    assert '"broadcast": "all said"' in told(model)[1][-1]["content"]
+    assert "broadcast:\n{}\n" in reported(model)[0][-1]["content"]
+    assert '"c1": "C1"' in reported(model)[1][-1]["content"]
+    assert '"broadcast": "all said"' in reported(model)[1][-1]["content"]
 
 
 def test_raw_text_goes_into_every_field_with_twins(script):

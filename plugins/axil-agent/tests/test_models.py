@@ -107,7 +107,7 @@ def test_what_is_streamed_is_what_is_said(text):
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "reported"),
     [
         ({"rules": [{"replies": []}]}, "replies"),
         ({"rule": []}, "rules"),
@@ -115,8 +115,8 @@ def test_what_is_streamed_is_what_is_said(text):
         ({"rules": [{"match": {"x": 1}}]}, "x"),
     ],
 )
-def test_a_script_is_read_strictly(script, told):
-    with pytest.raises(ConfigError, match=told):
+def test_a_script_is_read_strictly(script, reported):
+    with pytest.raises(ConfigError, match=reported):
         Scripted(script)
 
 
@@ -145,11 +145,11 @@ def test_everything_that_is_wrong_with_a_script_is_said_once_by_line(tmp_path):
         "defalt": "hi"}""",
         "utf-8",
     )
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as reported:
         Scripted.from_file(file)
     found = [
         (problem.where.rpartition("script.json")[2].partition(" ")[0], problem.message)
-        for problem in told.value.problems
+        for problem in reported.value.problems
     ]
     assert found == [
         (":2", 'unknown key "sytem_contains".'),

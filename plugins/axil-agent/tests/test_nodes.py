@@ -46,7 +46,7 @@ def test_all_conditions_can_be_judged_in_one_call():
     assert "1. is a\n2. is b\n" in model.requests[0].messages[-1]["content"]
 
 
-def test_a_switch_without_conditions_asks_nobody():
+def test_a_switch_without_conditions_asks_no_model():
     assert switch(None).build().invoke({"q": 1})[0] == {"o": ["a", "b"]}
 
 
@@ -256,7 +256,9 @@ def test_an_agent_of_a_file_speaks_in_messages(registry):
     assert result.messages[-1]["role"] == "assistant"
 
 
-def test_everything_that_an_agent_of_a_file_names_wrongly_is_told_at_once_at_its_place(registry):
+def test_everything_that_an_agent_of_a_file_names_wrongly_is_reported_at_once_at_its_place(
+    registry,
+):
     config = {
         "model": {"type": "scripted", "config": {"rulse": []}},
         "tools": ["nothing"],
@@ -362,15 +364,15 @@ def test_a_switch_a_dynamic_agent_and_a_form_of_a_file(registry):
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "reported"),
     [
         ({"instrctions": "x"}, "instructions"),
         ({"model": "scriptd"}, "scripted"),
         ({"model_settings": {"temperature": 9}}, "AX655"),
     ],
 )
-def test_settings_of_a_file_are_strict(registry, config, told):
-    with pytest.raises((SpecError, ConfigError), match=told):
+def test_settings_of_a_file_are_strict(registry, config, reported):
+    with pytest.raises((SpecError, ConfigError), match=reported):
         run(
             {
                 "nodes": [{"id": "A", "type": "agent", "config": {"model": "scripted", **config}}],

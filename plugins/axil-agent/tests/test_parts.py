@@ -93,9 +93,9 @@ def test_what_is_no_part_is_an_error_that_says_why(given, id):
     if id is None:
         assert checked_part(given)
         return
-    with pytest.raises(PartError) as told:
+    with pytest.raises(PartError) as reported:
         checked_part(given)
-    assert told.value.id == id
+    assert reported.value.id == id
 
 
 def test_a_part_has_a_largest_size():
@@ -319,7 +319,7 @@ def test_what_tools_show_comes_behind_their_results():
     assert [m["role"] for m in model.requests[2].messages[-3:]] == ["assistant", "tool", "user"]
 
 
-def test_a_model_is_told_of_what_a_tool_shows_and_it_cannot_see():
+def test_a_model_gets_a_note_of_tool_output_that_it_cannot_see():
     model = Sighted([{"tool_calls": [{"name": "look"}, {"name": "listen"}]}, "seen"])
     SingleAgent(model, tools=[look, listen], formatters="twins", output_keys=["answer"]).invoke(
         {"q": "?"}
@@ -331,7 +331,7 @@ def test_a_model_is_told_of_what_a_tool_shows_and_it_cannot_see():
     ]
 
 
-def test_a_tools_part_that_is_none_is_told_to_the_model():
+def test_a_tools_part_that_is_none_is_reported_to_the_model():
     def show() -> Any:
         return {"type": "image", "data": "no base64!"}
 
@@ -450,8 +450,8 @@ def test_what_a_model_asks_for_is_shown_behind_the_answer():
         {"q": "?"}
     )
     result, shown = model.requests[1].messages[-2:]
-    told = json.loads(result["content"].partition("\n")[0])
-    assert told["blocks"][0]["part"] == "[image 1: leaf.png]"
+    reported = json.loads(result["content"].partition("\n")[0])
+    assert reported["blocks"][0]["part"] == "[image 1: leaf.png]"
     assert image(PNG)["data"] not in result["content"]
     assert shown["content"][1] == image(PNG, name="leaf.png")
 

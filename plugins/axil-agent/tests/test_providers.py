@@ -121,7 +121,7 @@ def test_what_is_no_provider_is_refused_and_not_passed_over(wrong):
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_memory_is_told_of_the_whole_turn():
+def test_a_memory_receives_the_whole_turn():
     notes = Notes()
     graph = RootGraph("g")
     agent = graph.create_node(
@@ -148,7 +148,7 @@ def test_a_memory_is_told_of_the_whole_turn():
     assert turn.key == '{"input": {"question": "who?"}, "role_name": "Ann", "turn": 1}'
 
 
-def test_a_memory_is_told_which_conversation_it_is():
+def test_a_memory_receives_the_id_of_the_conversation():
     notes = Notes()
     single(notes, "hello").invoke({"q": "?"}, thread="alone")
     graph = RootGraph("g")
@@ -338,7 +338,7 @@ def test_what_a_document_says_changes_neither_tools_nor_what_is_run(how):
 # --------------------------------------------------------------------------------------------------
 
 
-def test_owners_are_told_or_refused():
+def test_owners_are_reported_or_refused():
     query = ContextQuery("x", {"user": "ann"}, node_name="n", run_id="r")
     assert owner_metadata(["run", "agent", "user"], query) == {
         "owner_run": "r",
@@ -355,7 +355,7 @@ def test_owners_are_told_or_refused():
             owner_metadata([name], ContextQuery("x"))
 
 
-def test_a_turn_has_one_name_however_it_is_told():
+def test_a_turn_has_one_name_in_every_form():
     turn = Turn(query=ContextQuery("q", {"a": 1}, node_path="n", run_id="r"), reply="yes", number=2)
     again = Turn(
         query=ContextQuery("q", {"a": 1}, node_path="n", run_id="r"), reply="yes", number=2

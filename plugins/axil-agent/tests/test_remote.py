@@ -44,7 +44,7 @@ class Broken(Exception):
     pass
 
 
-def told(error: Exception) -> ModelError | None:
+def reported(error: Exception) -> ModelError | None:
     if isinstance(error, ModelError):
         return error
     return ModelError("broken", transient=True) if isinstance(error, Broken) else None
@@ -66,7 +66,7 @@ def tried(
 
     async def run() -> Any:
         with on_clock(clock):
-            return await persevere(attempt, retry or Retry(), chunks.append, told)
+            return await persevere(attempt, retry or Retry(), chunks.append, reported)
 
     try:
         result: Any = asyncio.run(run())
@@ -101,7 +101,7 @@ def test_a_mistake_is_never_tried_again(status):
     assert (clock.waits, chunks) == ([], [])
 
 
-def test_the_number_of_tries_is_bounded_and_told():
+def test_the_number_of_tries_is_bounded_and_reported():
     result, clock, _ = tried(*[busy(503)] * 9, retry=Retry(max_tries=3))
     assert "after 3 tries" in str(result)
     assert (result.status, result.transient, len(clock.waits)) == (503, True, 2)
@@ -151,7 +151,7 @@ def test_a_try_that_takes_longer_than_all_may_take_is_ended():
     with pytest.raises(ModelError, match="total_seconds"):
         asyncio.run(
             asyncio.wait_for(
-                persevere(attempt, Retry(total_seconds=0.05), lambda chunk: None, told), 60
+                persevere(attempt, Retry(total_seconds=0.05), lambda chunk: None, reported), 60
             )
         )
 
@@ -184,7 +184,7 @@ def test_a_model_waits_on_the_runs_clock():
                 attempt,
                 Retry(first_wait_seconds=3600, longest_wait_seconds=3600, total_seconds=9e9),
                 emit,
-                told,
+                reported,
             )
 
     class Far(Clock):

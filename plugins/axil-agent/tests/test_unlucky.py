@@ -32,7 +32,7 @@ class Gated:
         return Reply(text='{"o": 1}')
 
 
-def told(request: Request) -> str:
+def reported(request: Request) -> str:
     return str([message["content"] for message in request.messages])
 
 
@@ -50,13 +50,15 @@ def test_turns_of_one_conversation_wait_for_one_another_and_none_is_lost():
         other = asyncio.ensure_future(agent.run({"message": "elsewhere"}, thread="u"))
         while len(model.requests) < 2:  # noqa: ASYNC110  # both, and no third
             await asyncio.sleep(0)
-        assert [("one" in told(r), "elsewhere" in told(r)) for r in model.requests] == [
+        assert [("one" in reported(r), "elsewhere" in reported(r)) for r in model.requests] == [
             (True, False),
             (False, True),
         ]
         model.let.set()
         await asyncio.gather(*turns, other)
-        assert [word in told(model.requests[-1]) for word in ("one", "two", "three")] == [True] * 3
+        assert [word in reported(model.requests[-1]) for word in ("one", "two", "three")] == [
+            True
+        ] * 3
 
     asyncio.run(main())
 
@@ -76,10 +78,10 @@ def test_turns_of_one_conversation_in_several_threads_wait_for_one_another():
 
     asyncio.run(two())
     one.join()
-    assert "one" in told(model.requests[-1])
+    assert "one" in reported(model.requests[-1])
 
 
-def test_who_gives_up_waiting_for_a_turn_lets_nobody_in_before_it():
+def test_a_cancelled_waiter_keeps_the_order_of_the_others():
     async def main() -> int:
         model = Gated()
         agent = SingleAgent(model, output_keys=["o"], memories=[HistoryMemory()])
@@ -95,8 +97,8 @@ def test_who_gives_up_waiting_for_a_turn_lets_nobody_in_before_it():
         at_once = len(model.requests)
         model.let.set()
         await asyncio.gather(turns[0], turns[2])
-        assert "one" in told(model.requests[-1])
-        assert "two" not in told(model.requests[-1])
+        assert "one" in reported(model.requests[-1])
+        assert "two" not in reported(model.requests[-1])
         return at_once
 
     assert asyncio.run(main()) == 1
@@ -113,7 +115,7 @@ def test_a_conversation_that_was_ended_in_the_middle_of_a_turn_does_not_come_bac
         model.let.set()
         await turn
         await agent.run({"message": "again"}, thread="t")
-        assert "secret" not in told(model.requests[-1])
+        assert "secret" not in reported(model.requests[-1])
 
     asyncio.run(main())
 

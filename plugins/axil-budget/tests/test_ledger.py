@@ -51,7 +51,7 @@ def test_what_is_reserved_counts_until_it_is_settled_or_released():
     asyncio.run(main())
 
 
-def test_a_call_that_fits_only_when_another_came_to_less_waits_for_it():
+def test_a_call_that_fits_only_when_another_used_less_waits_for_it():
     async def main():
         ledger, log = Ledger(Usage(), failing(100)), []
 
@@ -84,7 +84,7 @@ def test_a_call_that_waited_in_vain_is_refused():
     asyncio.run(main())
 
 
-def test_whoever_comes_later_does_not_overtake_where_it_is_scarce():
+def test_a_later_call_does_not_overtake_where_the_budget_is_scarce():
     async def main():
         ledger, order = Ledger(Usage(), failing(100)), []
         hold = await ledger.reserve(A, tokens(70))
@@ -103,7 +103,7 @@ def test_whoever_comes_later_does_not_overtake_where_it_is_scarce():
     asyncio.run(main())
 
 
-def test_whoever_is_cancelled_as_it_is_granted_leaves_no_hold():
+def test_a_call_cancelled_as_it_is_granted_leaves_no_hold():
     async def main():
         ledger = Ledger(Usage(), failing(100))
         hold = await ledger.reserve(A, tokens(70))
@@ -118,7 +118,7 @@ def test_whoever_is_cancelled_as_it_is_granted_leaves_no_hold():
     asyncio.run(main())
 
 
-def test_whoever_is_cancelled_as_it_waits_lets_the_next_one_go():
+def test_a_call_cancelled_as_it_waits_lets_the_next_one_go():
     async def main():
         ledger = Ledger(Usage(), failing(100))
         await ledger.reserve(A, tokens(70))
@@ -134,7 +134,7 @@ def test_whoever_is_cancelled_as_it_waits_lets_the_next_one_go():
     asyncio.run(main())
 
 
-def test_whoever_holds_something_is_refused_and_not_made_to_wait():
+def test_a_holder_is_refused_and_not_made_to_wait():
     async def main():
         ledger = Ledger(Usage(), failing(100))
         inside = Activation(("a", 0), "x")
@@ -319,7 +319,7 @@ def test_a_model_without_a_price(unknown, held):
         assert asyncio.run(main()) == pytest.approx(held)
 
 
-def test_prices_that_nobody_needs_are_not_asked_for():
+def test_prices_that_are_not_needed_are_not_asked_for():
     async def main():
         ledger = Ledger(Usage(), Budget(tokens=5000, pricing=SMALL))
         with await ledger.reserve(A, Estimate(models=("?",), characters=10)) as hold:
@@ -400,7 +400,7 @@ def test_parallel_calls_that_pass_the_limit_only_together_do_not_both_start():
     assert "60 used, and a call may need 60 more" in str(result.error)
 
 
-def test_a_limit_that_is_reached_cancels_whoever_asked_and_leaves_a_partial_result():
+def test_a_limit_that_is_reached_cancels_the_caller_and_leaves_a_partial_result():
     cleaned = []
 
     async def body(ctx):

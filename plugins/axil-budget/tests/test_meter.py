@@ -103,7 +103,7 @@ def test_the_usage_of_a_run_has_these_fields_also_where_nothing_is_limited():
     assert Result(status="failed", run_id="").usage == Usage()
 
 
-def test_journals_are_told_what_they_were_told_before():
+def test_journals_receive_the_same_records_as_before():
     async def body(ctx):
         ctx.spend(cost=0.5, input_tokens=3)
         return {}

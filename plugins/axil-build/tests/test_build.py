@@ -290,7 +290,7 @@ def test_the_bill_is_cyclonedx_by_its_schema(made):
     assert schema.validate_str(text.replace('"SHA-256"', '"SHA-257"')) is not None
 
 
-def test_licences_and_sizes_are_told(made):
+def test_licences_and_sizes_are_listed(made):
     folder, result = made
     lines = (folder / "out" / "licences.txt").read_text().splitlines()
     assert len(lines) == len(result.plan.distributions)
@@ -383,7 +383,7 @@ def settings(tmp_path: Path, text: str, flow: object = TWO) -> Settings:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         (
             '[limits]\ndeny = ["Pydantic_Core"]',
@@ -402,15 +402,15 @@ def settings(tmp_path: Path, text: str, flow: object = TWO) -> Settings:
         ),
     ],
 )
-def test_what_cannot_be_built_is_told_and_leaves_nothing(tmp_path, text, told):
+def test_what_cannot_be_built_is_reported_and_leaves_nothing(tmp_path, text, reported):
     with pytest.raises(ConfigError) as caught:
         build(settings(tmp_path, text), Registry(Policy()), tmp_path / "out", until="assemble")
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("[dist]\nnam = 'x'", 'unknown key "nam"'),
         ("[dist]\nname = 'Two Words'", "expected a distribution's name"),
@@ -418,8 +418,8 @@ def test_what_cannot_be_built_is_told_and_leaves_nothing(tmp_path, text, told):
         ("folder = 'x'", "folder"),
     ],
 )
-def test_settings_that_make_no_sense_are_told(tmp_path, text, told):
-    with pytest.raises(ConfigError, match=told):
+def test_settings_that_make_no_sense_are_reported(tmp_path, text, reported):
+    with pytest.raises(ConfigError, match=reported):
         read([write(tmp_path, "axil-build.toml", text)])
 
 
@@ -523,13 +523,13 @@ def test_a_build_that_is_too_large_is_not_shipped(tmp_path):
 
 def test_people_read_sizes_and_reasons(axil, tmp_path):
     file = write(tmp_path, "flow.json", TWO)
-    told = axil("build", file, "--until", "lock").out
+    reported = axil("build", file, "--until", "lock").out
     lock = (tmp_path / "build" / "flow" / "requirements.lock").read_text()
-    assert f"flow 0.1.0: {len(lock.splitlines())} distributions" in told
+    assert f"flow 0.1.0: {len(lock.splitlines())} distributions" in reported
     assert re.search(
         r"axil-control 0\.1\.0: nodes:literal, nodes:passthrough, \d\.\d\d MB that nothing else "
         r"needs",
-        told,
+        reported,
     )
 
 
@@ -606,9 +606,10 @@ def test_a_workflow_that_asks_people_brings_what_asks_and_keeps_its_runs(mixed):
     uses = result.plan.roots
     assert "channels:terminal (people are asked)" in uses["axil-control"]
     assert uses["axil-sqlite"] == ("journals:sqlite (people are asked)",)
-    told = command.lines(result, folder / "out")
+    reported = command.lines(result, folder / "out")
     assert (
-        "asks people (ask.json:1 nodes[1]): acme-mixed axil runs list shows runs that wait" in told
+        "asks people (ask.json:1 nodes[1]): acme-mixed axil runs list shows runs that wait"
+        in reported
     )
 
 
@@ -618,9 +619,9 @@ def test_a_build_says_that_a_run_would_be_lost_where_no_journal_is_in_it(tmp_pat
     )
     ran = {"flow.py:graph": {"status": "paused", "firings": 1, "asked": 1}}
     made = command.Made(plan=cast("Any", plan), report={"verified": {"ran": ran}})
-    told = "\n".join(command.lines(made, tmp_path))
-    assert "dry run is paused after 1 firing\n" in told
-    assert "warning: flow.py:graph asks people, and no journal is in the build." in told
+    reported = "\n".join(command.lines(made, tmp_path))
+    assert "dry run is paused after 1 firing\n" in reported
+    assert "warning: flow.py:graph asks people, and no journal is in the build." in reported
 
 
 def test_the_stand_in_for_models_fills_the_fields_that_are_declared(mixed):
@@ -655,7 +656,7 @@ def test_a_graph_in_python_is_built_with_what_it_imports(mixed):
         check=False,
     )
     assert (done.stdout, done.returncode) == ("HI\n", 0), done.stderr
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, "-I", folder / "out" / "acme-mixed.pyz", "--help"],
         env=environment,
         capture_output=True,
@@ -663,16 +664,16 @@ def test_a_graph_in_python_is_built_with_what_it_imports(mixed):
         timeout=600,
         check=True,
     ).stdout
-    assert told.startswith("usage: acme-mixed [-h]")
-    assert "WORKFLOW" not in told
+    assert reported.startswith("usage: acme-mixed [-h]")
+    assert "WORKFLOW" not in reported
 
 
 def test_a_summary_counts_what_is_in_folders(mixed):
     folder, result = mixed
-    told = command.lines(result, folder / "out")[-1]
+    reported = command.lines(result, folder / "out")[-1]
     count = len(result.plan.distributions)
-    assert f"wheels/ ({count} files)" in told
-    assert f"container/ ({count + 4} files)" in told
+    assert f"wheels/ ({count} files)" in reported
+    assert f"container/ ({count + 4} files)" in reported
 
 
 def test_functions_are_built_with_leave_only(axil, tmp_path):

@@ -83,7 +83,7 @@ def port(server: Server) -> int:
     return server.port
 
 
-def told(user: str, number: int) -> Turn:
+def reported(user: str, number: int) -> Turn:
     return Turn(
         query=ContextQuery("tea", {"user": user}, node_name="n", run_id=user),
         reply=f"tea {number} of {user}",
@@ -97,7 +97,7 @@ def test_many_clients_write_and_read_one_store(port):
     async def client(user: str) -> list[str]:
         memory = ChromaMemory(host="127.0.0.1", port=port, collection="many", namespace=["user"])
         for number in range(5):
-            await memory.learn(told(user, number))
+            await memory.learn(reported(user, number))
         await memory.close()
         again = ChromaMemory(host="127.0.0.1", port=port, collection="many", namespace=["user"])
         found = [
@@ -143,10 +143,10 @@ def test_a_server_that_is_killed_in_the_middle_of_a_run_is_named_and_found_again
 
     async def go() -> None:
         memory = ChromaMemory(host="127.0.0.1", port=server.port, collection="killed")
-        await memory.learn(told("ann", 1))
+        await memory.learn(reported("ann", 1))
         server.kill()
         for ask in (
-            lambda: memory.learn(told("ann", 2)),
+            lambda: memory.learn(reported("ann", 2)),
             lambda: memory.get_blocks(ContextQuery("tea")),
         ):
             with pytest.raises(
@@ -156,7 +156,7 @@ def test_a_server_that_is_killed_in_the_middle_of_a_run_is_named_and_found_again
                 await ask()
         await asyncio.to_thread(server.start)
         for _ in range(2):
-            await memory.learn(told("ann", 2))
+            await memory.learn(reported("ann", 2))
         assert sorted(block.text for block in await memory.get_blocks(ContextQuery("tea"))) == [
             "tea\ntea 1 of ann",
             "tea\ntea 2 of ann",
@@ -175,7 +175,7 @@ def test_two_embedders_do_not_meet_on_a_server(port):
             embedder={"type": "lexical", "dimensions": dimensions},
         )
         try:
-            await memory.learn(told("ann", 1))
+            await memory.learn(reported("ann", 1))
         finally:
             await memory.close()
 

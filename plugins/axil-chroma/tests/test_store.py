@@ -280,7 +280,7 @@ def test_an_embedder_that_gives_too_few_vectors_is_found_out(tmp_path):
     run_sync(memory.close())
 
 
-def test_chroma_is_told_to_report_nothing_and_embeds_nothing_itself(tmp_path, monkeypatch):
+def test_chroma_is_configured_to_report_nothing_and_embeds_nothing_itself(tmp_path, monkeypatch):
     from chromadb.utils.embedding_functions import ONNXMiniLM_L6_V2
 
     def refused(*given: Any, **named: Any) -> Any:
@@ -453,7 +453,7 @@ asyncio.run(main())
 """
 
 
-def test_what_was_told_before_a_kill_is_there_afterwards(tmp_path):
+def test_what_was_written_before_a_kill_is_there_afterwards(tmp_path):
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(tmp_path / "c")], stdout=subprocess.PIPE, text=True
     ) as process:

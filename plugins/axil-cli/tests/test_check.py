@@ -145,7 +145,7 @@ def test_what_may_be_hidden_is_said(axil, flow, tmp_path):
     assert axil("check", tmp_path / "none.json").out.endswith(": 1 error\n")
 
 
-def test_a_number_where_text_is_meant_is_told_how_to_be_text(axil, flow):
+def test_a_number_where_text_is_expected_gets_a_hint_how_to_write_text(axil, flow):
     assert (
         'expected text, found 3. Write "3".'
         in axil("check", flow([{"id": "a", "type": "say", "config": {"text": 3}}])).out

@@ -167,7 +167,7 @@ def test_a_folder_of_another_layout_imports_nothing_from_beside_it(tmp_path):
         with_functions(Registry(), str(tmp_path / "own"), print)
 
 
-def test_a_module_that_is_not_there_is_told_by_its_own_name(functions):
+def test_a_missing_module_is_reported_by_its_own_name(functions):
     (functions / "function_calling/wrong.py").write_text(
         "from utils import missing_of_ours\n", "utf-8"
     )

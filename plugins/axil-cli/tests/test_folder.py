@@ -63,12 +63,14 @@ def test_a_run_that_makes_files_has_a_folder_of_its_own_and_says_so(axil, make):
     assert len(list(Path("axil-runs").iterdir())) == 2
 
 
-def test_a_named_folder_is_used_again_and_what_changed_is_told(axil, make):
+def test_a_named_folder_is_used_again_and_changes_are_reported(axil, make):
     axil("run", make, "--workspace", "w", "--input", "a=1\nb=1\n.hidden=1\n__pycache__/x=1")
-    told = axil("run", make, "--workspace", "w", "--input", "a=1\nc=22", "--format", "json").data
-    assert told["workspace"] == os.path.realpath("w")
+    reported = axil(
+        "run", make, "--workspace", "w", "--input", "a=1\nc=22", "--format", "json"
+    ).data
+    assert reported["workspace"] == os.path.realpath("w")
     media_type = "application/octet-stream"
-    assert told["artifacts"] == [
+    assert reported["artifacts"] == [
         {
             "name": "a",
             "size": 1,
@@ -84,7 +86,7 @@ def test_a_named_folder_is_used_again_and_what_changed_is_told(axil, make):
             "change": "made",
         },
     ]
-    assert (told["attachments"], told["artifacts_left_out"]) == ([], 0)
+    assert (reported["attachments"], reported["artifacts_left_out"]) == ([], 0)
 
 
 def test_a_run_begins_when_the_times_of_files_have_moved_on(monkeypatch):
@@ -109,14 +111,14 @@ def test_a_folder_that_is_a_file_cannot_be_used(axil, make):
     Path("w").write_text("")
     done = axil("run", make, "--workspace", "w")
     assert done.code == 2
-    assert "AX700 --workspace: w is no folder." in done.err
+    assert "AX700 --workspace: w is not a folder." in done.err
 
 
 def test_attached_files_are_copied_and_recorded(axil, make, tmp_path):
     (tmp_path / "data.csv").write_text("a,b\n")
     (tmp_path / "more.json").write_text("{}")
-    told = axil("run", make, "--attach", "data.csv", "more.json", "--format", "json").data
-    assert told["attachments"] == [
+    reported = axil("run", make, "--attach", "data.csv", "more.json", "--format", "json").data
+    assert reported["attachments"] == [
         {
             "name": "attachments/data.csv",
             "size": 4,
@@ -130,10 +132,10 @@ def test_attached_files_are_copied_and_recorded(axil, make, tmp_path):
             "sha256": digest("{}"),
         },
     ]
-    assert told["artifacts"] == []
-    folder = Path(told["workspace"])
+    assert reported["artifacts"] == []
+    folder = Path(reported["workspace"])
     assert (folder / "attachments/data.csv").read_text() == "a,b\n"
-    assert json.loads((folder / ".axil/attachments.json").read_text()) == told["attachments"]
+    assert json.loads((folder / ".axil/attachments.json").read_text()) == reported["attachments"]
 
 
 def test_attachments_are_added_to_those_that_are_there_and_replace_none(axil, make, tmp_path):
@@ -157,7 +159,9 @@ def test_attachments_are_added_to_those_that_are_there_and_replace_none(axil, ma
     ("attached", "fault"),
     [("none", "No such file"), (".", "is no file"), ("x/a", "have the same name")],
 )
-def test_what_cannot_be_attached_is_told_and_nothing_runs(axil, make, tmp_path, attached, fault):
+def test_what_cannot_be_attached_is_reported_and_nothing_runs(
+    axil, make, tmp_path, attached, fault
+):
     (tmp_path / "x").mkdir()
     (tmp_path / "x/a").write_text("1")
     (tmp_path / "a").write_text("1")
@@ -173,8 +177,8 @@ def test_artifacts_do_not_lead_out_of_the_folder(axil, make, tmp_path):
     (tmp_path / "w").mkdir()
     os.symlink("../secret", tmp_path / "w/link")
     os.symlink("..", tmp_path / "w/up")
-    told = axil("run", make, "--workspace", "w", "--input", "a=1", "--format", "json").data
-    assert [each["name"] for each in told["artifacts"]] == ["a"]
+    reported = axil("run", make, "--workspace", "w", "--input", "a=1", "--format", "json").data
+    assert [each["name"] for each in reported["artifacts"]] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -190,10 +194,10 @@ def test_a_run_may_do_what_it_is_allowed_to(axil, make, options, allowed):
     assert axil("run", make, *options).out == f"{allowed}\n"
 
 
-def test_what_cannot_be_allowed_is_told(axil, make):
+def test_what_cannot_be_allowed_is_reported(axil, make):
     done = axil("run", make, "--allow", "everything")
     assert done.code == 2
-    assert '"everything" cannot be allowed' in done.err
+    assert '"everything" is not a permission' in done.err
 
 
 # ---------------------------------------------------------------------- functions
@@ -279,7 +283,7 @@ def test_functions_are_code_and_code_has_to_be_allowed(axil, make, functions, tm
         ("raise SystemExit(3)\n", "functions/a.py:1: the file failed to load (SystemExit: 3)"),
     ],
 )
-def test_a_file_that_fails_is_told_with_its_line(axil, make, functions, text, said):
+def test_a_file_that_fails_is_reported_with_its_line(axil, make, functions, text, said):
     done = axil("run", make, "--functions", functions(a=text), "--allow", "code")
     assert done.code == 2
     assert f"AX884 {said}" in done.err
@@ -319,7 +323,7 @@ def test_each_run_loads_its_functions_anew(functions):
 
 def test_a_folder_of_functions_has_to_be_one(axil, make):
     assert (
-        "AX700 functions: none is no folder."
+        "AX700 functions: none is not a folder."
         in axil("run", make, "--functions", "none", "--allow", "code").err
     )
 
@@ -411,7 +415,7 @@ def test_a_file_that_cannot_be_read_in_the_end_takes_nothing_from_the_run(monkey
     assert [each.name for each in folder.artifacts] == ["good"]
 
 
-def test_two_that_attach_at_once_are_both_let_in_and_a_full_disk_is_told(
+def test_two_that_attach_at_once_are_both_admitted_and_a_full_disk_is_reported(
     axil, make, tmp_path, monkeypatch
 ):
     (tmp_path / "a").write_text("1")

@@ -69,21 +69,22 @@ def test_two_functions_of_one_name_are_an_error(axil, file, folder):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "reported"),
     [("empty", None, "no function"), ("broken", "import no_such_module_of_ours\n", "AX884")],
 )
-def test_a_folder_that_gives_nothing_is_an_error(axil, file, tmp_path, name, text, told):
+def test_a_folder_that_gives_nothing_is_an_error(axil, file, tmp_path, name, text, reported):
     (tmp_path / name).mkdir()
     if text is not None:
         (tmp_path / name / "f.py").write_text(text, "utf-8")
     done = axil("run", file, "--allow-code", "--functions", tmp_path / name)
     assert (done.code, done.out) == (2, "")
-    assert told in done.err
+    assert reported in done.err
 
 
 def test_a_folder_that_is_not_there_is_an_error(axil, file, tmp_path):
     assert (
-        "is no folder" in axil("run", file, "--allow-code", "--functions", tmp_path / "nowhere").err
+        "is not a folder"
+        in axil("run", file, "--allow-code", "--functions", tmp_path / "nowhere").err
     )
 
 

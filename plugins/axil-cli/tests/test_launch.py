@@ -105,11 +105,11 @@ def test_options_that_exclude_each_other_are_refused_in_any_order(axil, contribu
 
 def test_help_shows_all_and_a_broken_one_says_so(axil, contributed):
     contributed.register("options", "run.wrong", object())
-    told = axil("run", "--help").out
-    assert "--shout" in told
-    assert "say it LOUDLY, 100 %" in told
-    assert "--mark WORD" in told
-    assert "AX305" in told
+    reported = axil("run", "--help").out
+    assert "--shout" in reported
+    assert "say it LOUDLY, 100 %" in reported
+    assert "--mark WORD" in reported
+    assert "AX305" in reported
     assert "--wrong" not in axil("check", "--help").out
 
 

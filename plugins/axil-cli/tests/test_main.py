@@ -11,7 +11,7 @@ import pytest
 
 from axil import Problem, hookimpl
 from axil.plugin import Policy, Registry, use_registry
-from axil_cli.command import Exit, can_show, clean, told_once, write
+from axil_cli.command import Exit, can_show, clean, without_repeats, write
 from axil_cli.main import main
 
 
@@ -74,9 +74,9 @@ def test_help_says_what_commands_of_others_do_without_importing_them(capsys):
     ]
     with use_registry(Registry(entry_points=entries)):
         assert main([]) == Exit.MISUSE
-    told = capsys.readouterr().err
-    assert "  stars  counts stars. MCP servers (acme-stars)\n" in told
-    assert "  quiet  (acme-silent 1)\n" in told
+    reported = capsys.readouterr().err
+    assert "  stars  counts stars. MCP servers (acme-stars)\n" in reported
+    assert "  quiet  (acme-silent 1)\n" in reported
 
 
 def test_the_settings_of_the_folder_hold_for_the_command(axil, tmp_path, monkeypatch):
@@ -169,7 +169,7 @@ def test_what_an_encoding_lacks_is_written_as_an_escape():
     assert not can_show(stream, "→")
 
 
-def test_a_reader_that_goes_early_is_told_by_the_code(flow):
+def test_a_reader_that_leaves_early_is_seen_in_the_exit_code(flow):
     with subprocess.Popen(
         [sys.executable, "-m", "axil_cli.main", "schema"],
         stdout=subprocess.PIPE,
@@ -211,18 +211,18 @@ def test_an_installed_hook_plugin_acts_only_where_it_is_named(axil, flow, hooked
     assert axil("check", file).code == axil("show", file).code == 0
 
 
-def test_a_hook_plugin_that_is_none_is_told(axil, flow, hooked):
+def test_a_hook_plugin_that_is_not_one_is_reported(axil, flow, hooked):
     assert axil("--hook", "countre", "run", flow(["a echo"])).err.startswith(
         'error: AX301 unknown hook plugin "countre". Did you mean'
     )
     assert axil("--hook", "nothing", "run", flow(["a echo"])).err.startswith("error: AX305 ")
 
 
-def test_what_is_wrong_in_the_same_way_at_several_places_is_told_once():
+def test_what_is_wrong_in_the_same_way_at_several_places_is_reported_once():
     problems = [
         Problem("AX1", f"/tmp/a.yaml:{n} here", "it is wrong.", "Mend it.") for n in (1, 2, 2)
     ] + [Problem("AX2", "", "another.")]
-    assert told_once(problems) == [
+    assert without_repeats(problems) == [
         "AX1 /tmp/a.yaml:1 here: it is wrong. Mend it. Also at a.yaml:2 here.",
         "AX2 another.",
     ]

@@ -271,14 +271,14 @@ def test_a_paragraph_is_as_wide_as_its_page_and_loses_no_word(parts, margin, mos
     for part in parts:
         paragraph.feed(part)
     paragraph.end()
-    body, _, told = stream.text().removesuffix("\n").partition(" … ")
-    if not told:
+    body, _, reported = stream.text().removesuffix("\n").partition(" … ")
+    if not reported:
         assert "".join(body.split()) == "".join("".join(parts).split())
         assert all(
             columns(line) + (margin if number == 0 else 0) < 60
             for number, line in enumerate(body.split("\n"))
         )
-    assert bool(told) == bool(paragraph.left_out)
+    assert bool(reported) == bool(paragraph.left_out)
     assert not most or body.count("\n") < most
 
 
@@ -289,7 +289,7 @@ def test_a_shortened_text_fits(given_text, room):
 
 
 @pytest.mark.parametrize(
-    ("frame", "path", "told"),
+    ("frame", "path", "reported"),
     [
         (("square", 1), "square/square", ("", "2", "square")),
         (("team", "item", 1, 0), "team/item/item", ("", "2:1", "team/item")),
@@ -298,5 +298,5 @@ def test_a_shortened_text_fits(given_text, room):
         (("cycle(a)", 0, "cycle(b)", 4), "b", ("round 1.5", "", "b")),
     ],
 )
-def test_frames_are_told_in_words(frame, path, told):
-    assert where(frame, path) == told
+def test_frames_are_described_in_words(frame, path, reported):
+    assert where(frame, path) == reported

@@ -53,7 +53,7 @@ def test_a_graph_in_python_is_run_checked_and_drawn(axil, target):
     assert axil("show", target).out == ("shouting\n  in  → shout\n   0  shout  shout  → @exit\n")
 
 
-def test_problems_of_a_graph_in_python_are_told_at_once(axil, home):
+def test_problems_of_a_graph_in_python_are_reported_at_once(axil, home):
     (home / "bad.py").write_text(
         "from axil import RootGraph\n\ngraph = RootGraph('bad')\n"
         "for name in 'ab':\n    graph.create_node('nothing', name=name)\n"

@@ -182,9 +182,9 @@ def test_activations_come_in_the_order_they_finished_and_name_rounds(axil, flow)
         {"from": "a", "to": "d", "condition": "yes"},
     ]
     file = flow(["a echo", "b echo", "c echo", "d echo"], edges, end=["c"])
-    told = axil("run", file, "--input", "no", "--format", "json").data["activations"]
+    reported = axil("run", file, "--input", "no", "--format", "json").data["activations"]
     cycle = "cycle(a,b)"
-    assert [(each["path"], each["kind"], each["frame"], each["status"]) for each in told] == [
+    assert [(each["path"], each["kind"], each["frame"], each["status"]) for each in reported] == [
         ("a", "node", [cycle, 0], "done"),
         ("b", "node", [cycle, 0], "done"),
         (cycle, "cycle", [], "done"),
@@ -195,7 +195,7 @@ def test_activations_come_in_the_order_they_finished_and_name_rounds(axil, flow)
 
 def test_a_node_that_fires_for_each_token_has_ordinals(axil, flow):
     each = {"id": "c", "type": "echo", "join": "each"}
-    told = axil(
+    reported = axil(
         "run",
         flow(["a echo", "b echo", each], ["a c", "b c"], start=["a", "b"]),
         "--input",
@@ -203,10 +203,10 @@ def test_a_node_that_fires_for_each_token_has_ordinals(axil, flow):
         "--format",
         "json",
     ).data
-    assert sorted(a["ordinal"] for a in told["activations"] if a["node"] == "c") == [[0], [1]]
+    assert sorted(a["ordinal"] for a in reported["activations"] if a["node"] == "c") == [[0], [1]]
 
 
-def test_failed_activations_and_the_error_are_told(axil, flow):
+def test_failed_activations_and_the_error_are_reported(axil, flow):
     data = axil(
         "run", flow(["a echo", "bad fail"], ["a bad"]), "--input", "x", "--format", "json"
     ).data
@@ -218,7 +218,7 @@ def test_failed_activations_and_the_error_are_told(axil, flow):
     assert (data["error"]["id"], data["error"]["where"]) == ("AX401", 'node "bad"')
 
 
-def test_values_that_json_lacks_are_told_in_words(axil, flow):
+def test_values_that_json_lacks_are_shown_in_words(axil, flow):
     output = axil("run", flow(["o odd"]), "--format", "json").data["output"]
     assert output == {
         "nan": "nan",
@@ -274,11 +274,11 @@ def test_progress_shows_firings_rounds_and_chunks(axil, flow, monkeypatch):
         "--progress",
     )
     assert done.out == "said\n"
-    told = [
+    reported = [
         re.sub(r"\d+\.\d s", "0.0 s", line.split(" ─")[0].rstrip())
         for line in done.err.splitlines()
     ]
-    assert told == [
+    assert reported == [
         "── flow",
         "input  no",
         "── round 1",
@@ -348,17 +348,17 @@ def test_a_typed_graph_wants_fields(axil, flow):
     assert done.data["attributes"]["n"] == 5
 
 
-def test_a_file_that_cannot_be_used_is_told_as_data_too(tmp_path, capsys):
+def test_a_file_that_cannot_be_used_is_reported_as_data_too(tmp_path, capsys):
     path = tmp_path / "bad.json"
     path.write_text(
         '{"graph": {"start": "A", "nodes": [{"id": "A", "type": "literl", "config": {}}], '
         '"edges": [{"from": "A", "to": "B"}]}}'
     )
     assert main(["run", str(path), "--format", "json"]) == 2
-    told = json.loads(capsys.readouterr().out)
-    assert (told["status"], told["output"], told["activations"]) == ("failed", None, [])
-    assert told["error"]["id"] == told["problems"][0]["id"]
-    assert {problem["id"] for problem in told["problems"]} == {"AX104", "AX301"}
+    reported = json.loads(capsys.readouterr().out)
+    assert (reported["status"], reported["output"], reported["activations"]) == ("failed", None, [])
+    assert reported["error"]["id"] == reported["problems"][0]["id"]
+    assert {problem["id"] for problem in reported["problems"]} == {"AX104", "AX301"}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -376,8 +376,8 @@ def test_an_input_that_lacks_a_field_is_exit_code_2_and_says_which(axil, flow):
         'error: AX120 --input: the input lacks "name"; it has "nam".\n',
     )
     assert 'Write --input \'{"name": "…"}\'.' in axil("run", file).err
-    told = axil("run", file, "--input", '{"nam": 1}', "--format", "json").data
-    assert (told["status"], told["error"]["id"]) == ("failed", "AX120")
+    reported = axil("run", file, "--input", '{"nam": 1}', "--format", "json").data
+    assert (reported["status"], reported["error"]["id"]) == ("failed", "AX120")
 
 
 def test_a_field_that_a_node_lacks_is_the_nodes_failure(axil, flow):
@@ -391,7 +391,7 @@ def test_an_output_that_is_the_empty_text_is_an_output(axil, flow):
     assert axil("run", flow(["a echo"]), "--input", "") == (0, "\n", "")
 
 
-def test_seconds_are_told_to_the_microsecond(axil, flow):
+def test_seconds_are_shown_to_the_microsecond(axil, flow):
     seconds = axil("run", flow(["a echo"]), "--format", "json").data["usage"]["seconds"]
     assert seconds == round(seconds, 6)
 
@@ -437,10 +437,10 @@ def test_progress_is_quiet_while_a_question_is_open_and_a_question_is_shown_once
     monkeypatch.setattr("axil_cli.main._registry", lambda options: known)
     monkeypatch.setattr("axil_cli.progress._PATIENCE", 500)
     assert main(["run", flow(["a askt"]), "--progress"]) == Exit.PAUSED
-    told = capsys.readouterr().err
-    assert told.count("how much?") == 1
-    assert "…" not in told
-    assert "The run is paused:" in told
+    reported = capsys.readouterr().err
+    assert reported.count("how much?") == 1
+    assert "…" not in reported
+    assert "The run is paused:" in reported
 
 
 # --------------------------------------------------------------------------------------------------
@@ -540,7 +540,7 @@ with use_registry(registry):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")
 @pytest.mark.parametrize("format", ["text", "events"])
-def test_a_full_disk_behind_the_output_is_told_and_is_no_success(flow, format, monkeypatch):
+def test_a_full_disk_behind_the_output_is_reported_and_is_no_success(flow, format, monkeypatch):
     monkeypatch.setenv("AXIL_JOURNAL", "off")
     command = [
         sys.executable,

@@ -36,9 +36,9 @@ def test_a_run_that_goes_on_takes_a_secret_from_the_environment(axil, flow, tmp_
     ways = ("--journal", kept)
     monkeypatch.delenv("API_KEY", raising=False)
     axil("run", file, "--set", "API_KEY=sk-hidden", *ways, "--run-id", "r")
-    told = axil("runs", "answer", "r", "ten", *ways)
-    assert told.code == 2
-    assert "Set the environment variable API_KEY" in told.err
+    reported = axil("runs", "answer", "r", "ten", *ways)
+    assert reported.code == 2
+    assert "Set the environment variable API_KEY" in reported.err
     monkeypatch.setenv("API_KEY", "sk-hidden")
     assert axil("runs", "answer", "r", "ten", *ways).code == 0
     assert b"sk-hidden" not in left(kept)

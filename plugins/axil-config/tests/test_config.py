@@ -46,7 +46,7 @@ class Timer(BaseModel):
         return value
 
 
-def told(raw: Any, where: str | Place = "w") -> list[str]:
+def reported(raw: Any, where: str | Place = "w") -> list[str]:
     with pytest.raises(ConfigError) as caught:
         decode_config(Timer, raw, where)
     assert caught.value.__context__ is None  # pydantic's own text shows the input, secrets included
@@ -68,7 +68,7 @@ def test_everything_wrong_is_said_at_once_with_its_path():
         "either": "z",
         "mst": 1,
     }
-    assert told(raw) == [
+    assert reported(raw) == [
         'AX131 w.max_duration: expected seconds > 0, found "2m".',
         'AX131 w.mode: expected one of fast, slow, found "fsat". Did you mean "fast"?',
         'AX132 w: the key "must" is missing.',
@@ -81,16 +81,16 @@ def test_everything_wrong_is_said_at_once_with_its_path():
 
 
 def test_what_a_validator_says_is_passed_on():
-    assert told({"must": "x", "odd": 2}) == ["AX131 w.odd: expected an odd number."]
+    assert reported({"must": "x", "odd": 2}) == ["AX131 w.odd: expected an odd number."]
 
 
 def test_containers_are_named_and_not_shown():
-    assert told({"must": "x", "inner": [1], "items": {"a": 1}, "max_duration": {"b": 2}}) == [
+    assert reported({"must": "x", "inner": [1], "items": {"a": 1}, "max_duration": {"b": 2}}) == [
         "AX131 w.max_duration: expected seconds > 0, found a mapping.",
         "AX131 w.inner: expected a mapping, found a list.",
         "AX131 w.items: expected a list, found a mapping.",
     ]
-    assert told("text") == ['AX133 w: expected a mapping, found "text".']
+    assert reported("text") == ['AX133 w: expected a mapping, found "text".']
 
 
 def test_a_place_gives_each_problem_its_own_line():
@@ -98,24 +98,24 @@ def test_a_place_gives_each_problem_its_own_line():
     place = Place(
         file="flow.yaml", line=20, path="nodes[2]", keys=("graph", "nodes", 2), lines=lines
     )
-    assert told({"must": "x", "max_duration": "2m", "mode": 1}, place.at("config"))[0].startswith(
-        "AX131 flow.yaml:27 nodes[2].config.max_duration: "
-    )
+    assert reported({"must": "x", "max_duration": "2m", "mode": 1}, place.at("config"))[
+        0
+    ].startswith("AX131 flow.yaml:27 nodes[2].config.max_duration: ")
 
 
 def test_null_is_the_default_where_a_field_does_not_take_it():
     made = decode_config(Timer, {"must": "x", "items": None, "inner": None, "mode": None})
     assert (made.items, made.inner, made.mode) == ([], None, "fast")
-    assert told({"must": None}) == ["AX131 w.must: expected text, found nothing."]
+    assert reported({"must": None}) == ["AX131 w.must: expected text, found nothing."]
 
 
 @pytest.mark.parametrize("field", ["key", "secret", "token"])
 def test_secrets_never_appear_in_messages(field):
     for value in ({"env": "sk-canary", "x": "sk-canary"}, ["sk-canary"], "sk-canary"):
         raw = {field: value, "must": ["sk"]}
-        assert "sk-canary" not in "".join(told(raw))
+        assert "sk-canary" not in "".join(reported(raw))
     assert "sk-canary" not in "".join(
-        told({"mode": FromEnvironment("sk-canary", "${KEY}"), "must": "x"})
+        reported({"mode": FromEnvironment("sk-canary", "${KEY}"), "must": "x"})
     )
 
 
@@ -180,7 +180,7 @@ assert not {'pydantic', 'importlib_metadata', 'yaml'} & set(sys.modules)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
-def test_where_unknown_keys_are_forgiven_they_are_told_and_left_out_at_any_depth(caplog):
+def test_unknown_keys_that_are_forgiven_are_reported_and_left_out_at_any_depth(caplog):
     given = {
         "must": "x",
         "colour": 1,
@@ -189,8 +189,8 @@ def test_where_unknown_keys_are_forgiven_they_are_told_and_left_out_at_any_depth
     }
     made = decode_config(Timer, given, "config", lenient=True)
     assert (made.inner, made.items) == (Inner(count=2), [Inner(count=1), Inner(count=2)])
-    told = [record.getMessage().partition(" is ignored")[0] for record in caplog.records]
-    assert told == [f'{where}: unknown key "{key}"' for where, key in NESTED]
+    reported = [record.getMessage().partition(" is ignored")[0] for record in caplog.records]
+    assert reported == [f'{where}: unknown key "{key}"' for where, key in NESTED]
     with pytest.raises(ConfigError) as caught:
         decode_config(Timer, given, "config")
     assert [problem.where for problem in caught.value.problems] == [where for where, _ in NESTED]

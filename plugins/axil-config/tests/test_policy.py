@@ -81,7 +81,7 @@ def test_another_file_can_be_named(settings, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("[plugins\n", "AX311"),
         ("plugins = 3", "expected a table"),
@@ -93,10 +93,10 @@ def test_another_file_can_be_named(settings, tmp_path):
         ('[plugins.pins]\nx = "y"\n', "axil.toml plugins.pins: expected kind:name"),
     ],
 )
-def test_settings_without_meaning_are_refused_with_the_file(settings, text, told):
+def test_settings_without_meaning_are_refused_with_the_file(settings, text, reported):
     with pytest.raises(ConfigError) as caught:
         Policy.from_file(settings(text))
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 def test_all_that_is_wrong_with_a_file_is_said_at_once(settings):

@@ -105,7 +105,7 @@ def test_a_function_is_a_registered_condition(registry, seen):
     assert Function(Function.Config(name="code_fail"))(seen("fine")) is False
 
 
-def test_a_function_that_nobody_registered_is_an_error_when_it_is_made(registry):
+def test_an_unregistered_function_is_an_error_when_it_is_made(registry):
     with pytest.raises(UnknownComponent, match="contains_keyword"):
         Function(Function.Config(name="contains_keyword"))
 

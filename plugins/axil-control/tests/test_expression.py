@@ -128,7 +128,7 @@ def test_fields_of_a_payload_are_the_message(seen):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("", "column 1: expected a value, found 'the end'"),
         ("message.score >", "column 16: expected a value"),
@@ -150,11 +150,11 @@ def test_fields_of_a_payload_are_the_message(seen):
         ("1 == 1 and " * 2000 + "true", "more than 10000 characters"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_column(text, told):
+def test_what_cannot_be_read_is_refused_with_its_column(text, reported):
     with pytest.raises(ExpressionError) as refused:
         Expression(text)
     assert refused.value.id == "AX600"
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
 
 
 values = st.recursive(

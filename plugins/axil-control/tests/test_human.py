@@ -140,7 +140,7 @@ def test_the_end_of_the_input_is_no_answer():
     assert typed("", Question(text="?"))[0] is MISSING
 
 
-def test_where_there_is_no_terminal_nobody_answers():
+def test_without_a_terminal_there_is_no_answer():
     assert (
         asyncio.run(
             Terminal(stdin=io.StringIO("x\n"), stdout=io.StringIO()).ask(Question(text="?"))
@@ -206,7 +206,7 @@ def test_a_person_who_is_late_gave_the_default(run):
     assert clock.now() == 3600
 
 
-def test_where_nobody_answers_another_node_goes_on_with_what_came(run, watch):
+def test_without_an_answer_another_node_continues_with_what_came(run, watch):
     result = run(late(late="L"), "Please sign.", channel=Never(), clock=VirtualClock(), watch=watch)
     assert (result.output, watch.fired) == ("Please sign.", ["H", "L"])
     watch.fired.clear()
@@ -217,7 +217,7 @@ def test_where_nobody_answers_another_node_goes_on_with_what_came(run, watch):
     assert watch.fired == ["H", "Y"]
 
 
-def test_where_nobody_answers_and_nothing_is_said_of_it_the_node_fails(run):
+def test_without_an_answer_and_a_default_the_node_fails(run):
     result = run(late(), channel=Never(), clock=VirtualClock())
     assert (result.status, "AX520" in str(result.error)) == ("failed", True)
 

@@ -74,10 +74,10 @@ def template(text, **config):
 
 def test_a_template_puts_in_text_fields_and_state(seen):
     payload = {"role": "user", "content": "hi", "n": 2, "deep": {"a": [1, "x"]}}
-    told = template("{text}|{match}|{message.n}|{n}|{deep}|{deep.a[1]}|{state.who}|{{n}}")(
+    reported = template("{text}|{match}|{message.n}|{n}|{deep}|{deep.a[1]}|{state.who}|{{n}}")(
         seen(payload, who="me")
     )
-    assert told == 'hi|hi|2|2|{"a": [1, "x"]}|x|me|{n}'
+    assert reported == 'hi|hi|2|2|{"a": [1, "x"]}|x|me|{n}'
 
 
 def test_what_is_put_in_is_not_read_again(seen):

@@ -30,7 +30,7 @@ def test_a_file_needs_its_loader_its_nodes_and_the_strategies_of_its_state(tmp_p
     assert [Path(file).name for file in found.files] == ["flow.json"]
 
 
-def test_a_component_that_nobody_provides_is_told_with_who_would(tmp_path):
+def test_a_component_without_a_provider_is_reported_with_its_possible_providers(tmp_path):
     nodes = [{"id": "a", "type": "passthrough"}, {"id": "b", "type": "acme.tick"}]
     file = written(tmp_path, {"nodes": nodes, "start": ["a"], "end": ["b"]})
     seen = Registry(entry_points=())

@@ -62,7 +62,7 @@ def test_an_agent_with_keys_of_axils_own_is_axils_in_any_file():
     assert dialect(plain, GraphSpec(id="g", extras={"version": "0.4.0"})) != plain
 
 
-def test_the_two_kinds_of_agents_are_told_apart_by_keys_that_one_alone_has():
+def test_the_two_kinds_of_agents_are_distinguished_by_keys_that_one_alone_has():
     from axil_devall.config import AgentConfig as Theirs
     from axil_devall.dialect import DEVALL, axils
 
@@ -215,7 +215,7 @@ def test_functions_that_nothing_provides_are_said_at_once_with_what_to_do(flow):
 
 def test_a_group_of_functions_that_is_not_known_is_an_error(flow):
     tooling = [{"type": "function", "config": {"tools": [{"name": "mystery:All"}]}}]
-    with pytest.raises(SpecError, match=r'AX851 .*"mystery:All" is no group of functions'):
+    with pytest.raises(SpecError, match=r'AX851 .*"mystery:All" is not a group of functions'):
         flow([agent("A", tooling=tooling)]).plan  # noqa: B018
 
 
@@ -322,7 +322,7 @@ def skills(tmp_path):
     return tmp_path
 
 
-def test_a_skill_is_told_activated_and_read(talk, skills):
+def test_a_skill_is_listed_activated_and_read(talk, skills):
     replies = [
         {"tool_calls": [{"name": "activate_skill", "arguments": {"skill_name": "write"}}]},
         {

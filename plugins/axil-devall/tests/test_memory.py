@@ -45,7 +45,7 @@ def board(**config: Any) -> list[dict[str, Any]]:
     return [{"name": "bb", "type": "blackboard", "config": config}]
 
 
-def told(script: Scripted, number: int) -> list[str]:
+def reported(script: Scripted, number: int) -> list[str]:
     """Return what the user's messages of a request say."""
     return [m["content"] for m in script.requests[number].messages if m["role"] == "user"]
 
@@ -59,7 +59,7 @@ WRITE = {"name": "bb", "read": False}
 
 def test_what_is_noted_is_put_before_the_last_of_the_users_messages(talk):
     _, script = talk(["one", "two"], [agent("A", WRITE), agent("B", READ)], ["A B"], memory=board())
-    assert told(script, 1) == [
+    assert reported(script, 1) == [
         "===== Related Memories =====\n\n--- bb ---\n1. one\n\n===== End of Memory =====",
         "one",
     ]
@@ -72,7 +72,7 @@ def test_in_prompt_mode_it_is_put_before_the_text(talk):
         ["A B"],
         memory=board(),
     )
-    assert told(script, 1)[0].endswith(
+    assert reported(script, 1)[0].endswith(
         "===== End of Memory =====\n\n=== INPUT FROM A (assistant) ===\n\none".replace(
             "assistant", "user"
         )
@@ -88,7 +88,7 @@ def test_branches_note_side_by_side_and_nothing_is_lost(talk):
         ]
     }
     result, script = talk(rules, nodes, ["S A", "S B", "A Z", "B Z"], memory=board())
-    assert told(script, 3)[1].splitlines()[2:5] == ["--- bb ---", "1. by A", "2. by B"]
+    assert reported(script, 3)[1].splitlines()[2:5] == ["--- bb ---", "1. by A", "2. by B"]
     assert [note["by"] for note in result.state["memory/bb"]] == ["A", "B"]
 
 
@@ -128,7 +128,7 @@ def test_runs_share_no_notes_unless_there_is_a_file(talk):
         config = {"memory_path": path} if path else {}
         talk(["first"], [agent("A", both)], memory=board(**config))
         _, script = talk(["second"], [agent("A", both)], memory=board(**config))
-        assert len(told(script, 0)) == 1 + seen
+        assert len(reported(script, 0)) == 1 + seen
 
 
 def test_a_resumed_run_notes_nothing_twice(flow, tmp_path):
@@ -159,14 +159,14 @@ def test_a_simple_memory_finds_what_is_like_the_question(talk):
     nodes = [agent("A", WRITE), agent("B", WRITE), agent("C", {**READ, "top_k": 1})]
     replies = ["Cats sleep all day.", "Ships cross the sea.", "ok"]
     _, script = talk(replies, nodes, ["A B", "B C"], memory=simple())
-    assert "1. Ships cross the sea." in told(script, 2)[0]
+    assert "1. Ships cross the sea." in reported(script, 2)[0]
 
 
 def test_what_is_not_like_enough_is_not_found(talk):
     for threshold, found in ((-1.0, True), (0.99, False)):
         nodes = [agent("A", WRITE), agent("B", {**READ, "similarity_threshold": threshold})]
         _, script = talk(["one two", "ok"], nodes, ["A B"], memory=simple())
-        assert (len(told(script, 1)) == 2) is found
+        assert (len(reported(script, 1)) == 2) is found
 
 
 def test_an_embedder_that_is_not_installed_is_an_error_before_anything_runs(flow):
@@ -183,10 +183,10 @@ def test_files_are_found_by_likeness_and_read_again_when_they_change(talk, tmp_p
     store = [{"name": "bb", "type": "file", "config": {"file_sources": [source]}}]
     one = {**READ, "top_k": 1}
     _, script = talk(["ok"], [agent("A", one)], task="What are axils?", memory=store)
-    assert "1. Axils are angles of leaves." in told(script, 0)[0]
+    assert "1. Axils are angles of leaves." in reported(script, 0)[0]
     (tmp_path / "docs/b.md").write_text("What are axils? Axils are where leaves begin.", "utf-8")
     _, script = talk(["ok"], [agent("A", one)], task="What are axils?", memory=store)
-    assert "where leaves begin" in told(script, 0)[0]
+    assert "where leaves begin" in reported(script, 0)[0]
 
 
 def test_a_file_that_changes_again_at_the_same_time_is_read_again(tmp_path):
@@ -372,7 +372,7 @@ def test_a_memory_outside_the_workflows_folder_is_an_error(flow):
 
 def test_files_that_are_not_there_are_an_error_before_anything_runs(flow):
     store = [{"name": "bb", "type": "file", "config": {"file_sources": [{"path": "nowhere"}]}}]
-    with pytest.raises(SpecError, match=r"AX855 .*nowhere, and there is no such file"):
+    with pytest.raises(SpecError, match=r"AX855 .*nowhere, but no such file"):
         flow([agent("A", READ)], memory=store).plan  # noqa: B018
 
 
@@ -460,13 +460,13 @@ def service(monkeypatch):
 MEM0 = [{"name": "bb", "type": "mem0", "config": {"api_key": "k", "user_id": "u", "org_id": "o"}}]
 
 
-def test_the_service_is_asked_and_told(talk, service):
+def test_the_service_is_queried_and_written(talk, service):
     _, script = talk(
         ["Have tea."],
         [agent("A", {"name": "bb", "top_k": 2, "similarity_threshold": 0.5})],
         memory=MEM0,
     )
-    assert "1. likes tea" in told(script, 0)[0]
+    assert "1. likes tea" in reported(script, 0)[0]
     assert service == [
         ("made", ("k", {"org_id": "o"})),
         (

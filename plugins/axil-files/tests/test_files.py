@@ -46,7 +46,7 @@ from axil.plugin import (
     use_registry,
 )
 from axil_files.documents import Document, measure, parse_json, parse_toml
-from axil_files.loading import Reading, dump, include, inline, json_schema, load, spec_from
+from axil_files.loading import LoadOptions, dump, include, inline, json_schema, load, spec_from
 
 pytestmark = pytest.mark.usefixtures("every_component")
 
@@ -73,11 +73,11 @@ def read(data: dict[str, Any], **root: Any) -> GraphSpec:
     text = json.dumps({"graph": data, **root}, indent=1)
     return spec_from(
         parse_json(text, "flow.json"),
-        Reading(environment={"KEY": "sk-canary", "HOST": "example.org"}),
+        LoadOptions(environment={"KEY": "sk-canary", "HOST": "example.org"}),
     )
 
 
-def told(data: Any, **root: Any) -> list[str]:
+def reported(data: Any, **root: Any) -> list[str]:
     """Return the problems of a graph, without line numbers; each is checked to be the line of the
     last key of the problem's path.
     """
@@ -129,12 +129,12 @@ def test_the_first_node_without_out_edges_stands_behind_the_ends():
 
 
 def test_without_a_unique_end_one_has_to_be_named():
-    assert told(graph("AB", "AC")) == [
+    assert reported(graph("AB", "AC")) == [
         "AX115 flow.json graph: graph lacks a unique natural end; specify end: 2 nodes have no "
         "out-edge (B, C). "
         "Write end: [B], or several in order of preference."
     ]
-    assert "every node has an out-edge" in told(graph("AB", "BA", names="AB"))[0]
+    assert "every node has an out-edge" in reported(graph("AB", "BA", names="AB"))[0]
 
 
 def test_an_end_that_is_left_open_is_a_warning():
@@ -149,7 +149,7 @@ def test_an_end_that_is_left_open_is_a_warning():
 def test_without_a_start_nothing_receives_the_input():
     data = graph("AB", "BC")
     del data["start"]
-    assert told(data) == [
+    assert reported(data) == [
         "AX114 flow.json graph: no start: it is not given which nodes receive the input. Write "
         "start: [A]."
     ]
@@ -179,7 +179,7 @@ def test_everything_wrong_is_said_at_once_with_line_and_path():
     )
     data["nodes"].append({"id": "reviewer"})
     data["nodes"][1]["context_window"] = "all"
-    assert told(data, vrsion=1) == [
+    assert reported(data, vrsion=1) == [
         'AX103 flow.json nodes[1].context_window: expected a whole number, found "all".',
         'AX142 flow.json nodes[3]: the key "type" is missing. The node type.',
         'AX103 flow.json edges[2].trigger: expected true or false, found "no".',
@@ -240,18 +240,18 @@ def test_what_is_no_workflow_at_all_is_said(data, problem):
         ),
         (
             {"memory": [{"name": "m", "type": "t", "config": {}}] * 2},
-            'AX143 flow.json memory[1].name: the memory "m" is there already.',
+            'AX143 flow.json memory[1].name: the memory "m" exists already.',
         ),
     ],
 )
 def test_a_wrong_graph_is_a_named_problem(change, problem):
-    assert any(problem in each for each in told(graph("AB", "BC", **change)))
+    assert any(problem in each for each in reported(graph("AB", "BC", **change)))
 
 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"id": "A"}, 'AX101 flow.json nodes[1].id: the node "A" is there already (line 5).'),
+        ({"id": "A"}, 'AX101 flow.json nodes[1].id: the node "A" exists already (line 5).'),
         ({"id": "@x"}, "AX102"),
         ({"id": 3}, "nodes[1].id: expected text, found 3."),
         ({"id": ""}, 'nodes[1].id: expected text that is not empty, found "".'),
@@ -277,7 +277,7 @@ def test_a_wrong_graph_is_a_named_problem(change, problem):
 def test_a_wrong_node_is_a_named_problem(change, problem):
     data = graph("AC")
     data["nodes"][1].update(change)
-    assert any(problem in each for each in told(data))
+    assert any(problem in each for each in reported(data))
 
 
 @pytest.mark.parametrize(
@@ -302,14 +302,16 @@ def test_a_wrong_node_is_a_named_problem(change, problem):
     ],
 )
 def test_a_wrong_edge_is_a_named_problem(change, problem):
-    assert any(problem in each for each in told(graph({"from": "A", "to": "B", **change}, "BC")))
+    assert any(
+        problem in each for each in reported(graph({"from": "A", "to": "B", **change}, "BC"))
+    )
 
 
 def test_import_paths_need_leave():
     data = graph("AB", names="AB")
     data["nodes"][0]["type"] = "my.nodes:Tick"
     document = Document(data={"graph": data})
-    assert spec_from(document, Reading(allow_code=True)).nodes[0].use == Use(
+    assert spec_from(document, LoadOptions(allow_code=True)).nodes[0].use == Use(
         type="my.nodes:Tick", config={"content": "A"}
     )
 
@@ -434,7 +436,7 @@ def test_a_graph_puts_usual_wrappers_around_its_nodes_by_type_unless_they_have_o
     ],
 )
 def test_wrong_usual_wrappers_are_named_problems(usual, problem):
-    assert any(problem in each for each in told(graph("AC", node_wrappers=usual)))
+    assert any(problem in each for each in reported(graph("AC", node_wrappers=usual)))
 
 
 def test_prices_and_estimates_are_read_and_written_again():
@@ -505,19 +507,19 @@ except ImportError as error:
 )
 def test_a_wrong_price_is_a_named_problem(pricing, problem):
     assert any(
-        problem in each for each in told(graph("AC", limits={"cost": 1, "pricing": pricing}))
+        problem in each for each in reported(graph("AC", limits={"cost": 1, "pricing": pricing}))
     )
 
 
 def test_dynamic_edges_to_one_node_agree():
     other = {"from": "B", "to": "C", "dynamic": {"type": "map", "config": {"max_parallel": 2}}}
     data = graph("AB", {"from": "A", "to": "C", "dynamic": {"type": "map"}}, other)
-    assert told(data) == [
+    assert reported(data) == [
         'AX116 flow.json edges[2].dynamic: edges[1] wants another max_parallel for the node "C". '
         "Make them agree."
     ]
     other["dynamic"] = {"type": "tree"}
-    assert 'another type for the node "C": map there, tree here.' in told(data)[0]
+    assert 'another type for the node "C": map there, tree here.' in reported(data)[0]
 
 
 def test_the_same_edge_twice_is_one_edge_and_a_warning():
@@ -530,7 +532,7 @@ def test_the_same_edge_twice_is_one_edge_and_a_warning():
     )
     assert arrows(spec) == ["@entry->A", "A->B", "B->C", "C.>@exit"]
     assert [str(problem) for problem in spec.extras["warnings"]] == [
-        "AX106 flow.json:32 edges[1]: the same edge is there already: edges[0]. Remove one."
+        "AX106 flow.json:32 edges[1]: the same edge exists already: edges[0]. Remove one."
     ]
 
 
@@ -638,13 +640,13 @@ def test_strategies_of_fields_come_from_the_registry_that_is_given():
     state = {"word": {"type": "str", "strategy": "longest"}}
     document = Document(data={"graph": graph("AB", names="AB", state=state)})
     assert (
-        spec_from(document, Reading(registry=known))
+        spec_from(document, LoadOptions(registry=known))
         .schema.fields["word"]
         .reducer.fold("ab", ["c", "def"])
         == "def"
     )
     with pytest.raises(SpecError, match="AX150"):
-        spec_from(document, Reading(registry=registry()))
+        spec_from(document, LoadOptions(registry=registry()))
 
 
 NAMED_3 = {"type": "function", "config": {"name": 3}}
@@ -680,28 +682,28 @@ NAMED_3 = {"type": "function", "config": {"name": 3}}
     ],
 )
 def test_a_value_of_another_type_is_a_problem_wherever_it_stands(change, problem):
-    assert problem in "\n".join(told({**graph("AB", names="AB"), **change}))
+    assert problem in "\n".join(reported({**graph("AB", names="AB"), **change}))
 
 
-def test_a_wrong_field_is_told_with_its_line():
+def test_a_wrong_field_is_reported_with_its_line():
     state = {
         "topic": {"type": "strr"},
         "notes": {"type": "list", "strategy": "apend"},
         "n": {"type": "int", "default": 1},
     }
-    problems = told(graph("AB", names="AB", state=state))
+    problems = reported(graph("AB", names="AB", state=state))
     assert [
         "flow.json state.topic" in problems[0],
         "flow.json state.notes" in problems[1],
         len(problems),
     ] == [True, True, 2]
     assert 'Did you mean "append"' in problems[1]
-    assert told(graph("AB", names="AB", state={"n": {"type": "int", "default": "x"}}))[
+    assert reported(graph("AB", names="AB", state={"n": {"type": "int", "default": "x"}}))[
         0
     ].startswith('AX103 flow.json state.n.default: "x" does not fit the field:')
     assert (
         'unknown key "strateg"'
-        in told(graph("AB", names="AB", state={"n": {"type": "int", "strateg": "sum"}}))[0]
+        in reported(graph("AB", names="AB", state={"n": {"type": "int", "strateg": "sum"}}))[0]
     )
 
 
@@ -729,7 +731,7 @@ def test_given_variables_are_stronger_than_the_files_then_come_outer_ones_and_th
         "vars": {"A": "file", "B": "file"},
     }
     outer = dict.fromkeys("ABC", "outer")
-    reading = Reading(
+    reading = LoadOptions(
         vars={"A": "given"}, outer=outer, environment=dict.fromkeys("ABCD", "environment")
     )
     spec = spec_from(Document(data=data), reading)
@@ -752,7 +754,8 @@ def test_what_comes_from_the_environment_is_marked_hidden_and_not_searched():
         "url": "https://${HOST}/v1",
     }
     again = spec_from(
-        Document(data={"graph": data}), Reading(environment={"KEY": "sk-renewed", "HOST": "${KEY}"})
+        Document(data={"graph": data}),
+        LoadOptions(environment={"KEY": "sk-renewed", "HOST": "${KEY}"}),
     )
     assert again.nodes[0].use.config["url"] == "https://${KEY}/v1"
     assert again.digest() == spec.digest()
@@ -760,7 +763,7 @@ def test_what_comes_from_the_environment_is_marked_hidden_and_not_searched():
 
 def test_unknown_variables_and_circles_are_named():
     data = graph("AB", names="AB", description="${ZZ} ${A} ${NOTE}")
-    problems = told(data, vars={"A": "${B}", "B": "x${A}", "NOTES": 1})
+    problems = reported(data, vars={"A": "${B}", "B": "x${A}", "NOTES": 1})
     assert problems == [
         "AX147 flow.json vars.B: the variable A needs itself: A → B → A. Give one of them a "
         "plain value.",
@@ -770,13 +773,13 @@ def test_unknown_variables_and_circles_are_named():
     ]
 
 
-def test_a_variable_that_is_missing_is_told_once_with_all_its_places():
+def test_a_missing_variable_is_reported_once_with_all_its_places():
     data = graph("AB", names="AB", description="${ZZ}")
     for node in data["nodes"]:
         node["config"] = {"a": "${ZZ}", "b": "${ZZ} ${NOTE}"}
     text = json.dumps({"graph": data}, indent=1)
     with pytest.raises(SpecError) as caught:
-        spec_from(parse_json(text, "flow.json"), Reading(environment={}))
+        spec_from(parse_json(text, "flow.json"), LoadOptions(environment={}))
     first, second = map(str, caught.value.problems)
     assert re.match(
         r"AX146 flow\.json:\d+ nodes\[0\]\.config\.a: there is no value for \$\{ZZ\}, nor at(,? "
@@ -1016,7 +1019,7 @@ def test_a_graph_in_a_config_is_checked_with_its_lines_and_can_be_read():
     spec = read(data, vars={"V": "v"})
     assert arrows(inline(inner, spec.extras)) == ["@entry->A", "A->B", "B.>@exit"]
     inner["edges"].append({"from": "A", "to": "Bb"})
-    assert told(data)[0].startswith(
+    assert reported(data)[0].startswith(
         'AX104 flow.json nodes[0].config.config.edges[1].to: no node "Bb".'
     )
     with pytest.raises(SpecError, match=r'AX104 flow\.json:5 edges\[1\]\.to: no node "Bb"'):
@@ -1098,9 +1101,9 @@ def graphs(draw: st.DrawFn) -> dict[str, Any]:
 @given(graphs())
 def test_what_is_dumped_reads_back_as_the_same_spec(data: dict[str, Any]):
     assume("${" not in json.dumps(data))  # a text that asks for a variable is no plain text
-    spec = spec_from(Document(data=data), Reading(environment={}))
+    spec = spec_from(Document(data=data), LoadOptions(environment={}))
     text = json.dumps(dump(spec))
-    again = spec_from(parse_json(text, "again.json"), Reading(environment={}))
+    again = spec_from(parse_json(text, "again.json"), LoadOptions(environment={}))
     assert bare(again) == bare(spec)
     assert again.digest() == spec.digest()
 
@@ -1179,14 +1182,14 @@ def test_a_join_of_a_file_is_made_of_its_settings():
 
 
 @pytest.mark.parametrize(
-    ("join", "told"),
+    ("join", "reported"),
     [
         ("quorom", r'AX301 flow.json:\d+ nodes\[3\].join: .*join "quorom".* mean "quorum"'),
         ({"type": "quorum", "config": {"k": 2}}, r'nodes\[3\].join.config.k: unknown key "k"'),
     ],
 )
-def test_an_unknown_join_is_told_with_its_place(join: Any, told: str):
-    with pytest.raises((SpecError, ConfigError, UnknownComponent), match=told):
+def test_an_unknown_join_is_reported_with_its_place(join: Any, reported: str):
+    with pytest.raises((SpecError, ConfigError, UnknownComponent), match=reported):
         _ = made_with_quorum(join).plan
 
 
@@ -1211,7 +1214,7 @@ def test_a_graph_of_python_can_be_written_and_read_back():
         payload="fields",
         cycles="forbid",
     )
-    again = spec_from(Document(data=dump(spec)), Reading(environment={}))
+    again = spec_from(Document(data=dump(spec)), LoadOptions(environment={}))
     assert [edge.keys for edge in again.edges] == [{"message": ""}, None]
     assert (again.payload, again.cycles, arrows(again)) == (
         "fields",
@@ -1279,7 +1282,7 @@ def test_lines_of_json_are_those_of_keys_and_items():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('{"a": 1,\n "a": 2}', 'AX145 x:2: the key "a" is there twice.'),
+        ('{"a": 1,\n "a": 2}', 'AX145 x:2: the key "a" occurs twice.'),
         ("[" * 10_000, "AX110 x:1: nested deeper than 64 levels."),
         ('{"a":' * 10_000, "AX110"),
         ("9" * 5_000, "AX140 x:1: a number of more than 400 digits."),
@@ -1465,10 +1468,11 @@ def _references(value: Any) -> list[str]:
 # -------------------------------------------------------------------------------------------------
 
 
-def told_of(text):
+def error_of(text):
     with pytest.raises(SpecError) as caught:
         spec_from(
-            parse_json(text, "flow.json"), Reading(environment={}, registry=_registry_of_settings())
+            parse_json(text, "flow.json"),
+            LoadOptions(environment={}, registry=_registry_of_settings()),
         )
     return [str(problem) for problem in caught.value.problems]
 
@@ -1496,7 +1500,7 @@ def test_a_problem_of_the_graph_does_not_hide_those_of_settings():
         '{"id": "a", "type": "counts", "config": {"m": 1}}, {"id": "b", "type": "counts", '
         '"config": {"n": "${NO}"}}'
     )
-    problems = told_of(
+    problems = error_of(
         '{"graph": {"nodes": ['
         + nodes
         + '], "edges": [{"from": "a", "to": "b"}], "start": "a", "cycle_limits": {"q": {}}}}'
@@ -1504,9 +1508,9 @@ def test_a_problem_of_the_graph_does_not_hide_those_of_settings():
     assert [problem[:5] for problem in problems] == ["AX146", "AX105", "AX130", "AX132"]
 
 
-def test_a_condition_that_is_a_statement_is_told_how_to_say_it():
+def test_a_condition_that_is_a_statement_gets_a_hint_how_to_write_it():
     nodes = '{"id": "a", "type": "counts", "config": {"n": 1}}'
-    problems = told_of(
+    problems = error_of(
         '{"graph": {"nodes": ['
         + nodes
         + '], "edges": [{"from": "a", "to": "a", "condition": "text == 1"}], "start": "a"}}'
@@ -1523,7 +1527,9 @@ def test_what_a_file_requires_and_lacks_is_a_warning():
         '{"nodes": '
         '[{"id": "a", "type": "x"}], "start": "a"}}'
     )
-    warnings = spec_from(parse_json(text, "flow.json"), Reading(environment={})).extras["warnings"]
+    warnings = spec_from(parse_json(text, "flow.json"), LoadOptions(environment={})).extras[
+        "warnings"
+    ]
     assert [(w.id, w.message.split(", ")[0]) for w in warnings] == [
         ("AX119", "the file requires axil-nobody"),
         ("AX119", "the file requires axil >=99.1"),
@@ -1535,7 +1541,7 @@ def test_text_that_is_not_json_names_the_column():
         parse_json('{"a": 1,\n "b": [1 2]}', "x.json")
 
 
-def test_what_a_node_includes_and_is_not_there_is_told_at_the_nodes_line(tmp_path):
+def test_a_missing_include_of_a_node_is_reported_at_the_nodes_line(tmp_path):
     class Part:
         def scope(self, node, setting):
             return include("parts.json", setting.extras, where=f'node "{node}"')

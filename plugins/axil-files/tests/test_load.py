@@ -25,13 +25,13 @@ class Shout:
 class Inner:
     """A graph in a node; remembers with what it was asked for."""
 
-    told: dict = {}  # noqa: RUF012  # the test reads it
+    reported: dict = {}  # noqa: RUF012  # the test reads it
 
     def scope(self, node, setting):
         from axil.plugin import SubgraphSpec
         from axil_files.loading import inline
 
-        Inner.told = dict(setting.extras)
+        Inner.reported = dict(setting.extras)
         return SubgraphSpec(
             spec=inline({"start": ["w"], "nodes": [{"id": "w", "type": "${KIND}"}]}, setting.extras)
         )
@@ -66,7 +66,7 @@ class Twice:
         return body
 
 
-def test_what_is_wrong_with_a_named_component_is_told_where_it_is_named(flow, registry):
+def test_what_is_wrong_with_a_named_component_is_reported_where_it_is_named(flow, registry):
     registry.register("wrappers", "twice", Twice)
     registry.register("conditions", "odd", Twice)
     registry.register("nodes", "half", Twice)
@@ -86,7 +86,7 @@ def test_what_is_wrong_with_a_named_component_is_told_where_it_is_named(flow, re
     file = flow({"id": "a"})
     file.write_text(json.dumps({"graph": graph}, indent=1))
 
-    def told():
+    def reported():
         workflow = axil.load(file, registry=registry)
         planner = Compiler(workflow.setting)
         with pytest.raises(SpecError):
@@ -96,7 +96,7 @@ def test_what_is_wrong_with_a_named_component_is_told_where_it_is_named(flow, re
             for problem in planner.problems
         ]
 
-    assert told() == [
+    assert reported() == [
         "AX301 flow.json nodes[1]",
         "AX305 flow.json nodes[2]",
         "AX130 flow.json edges[0].condition.config.tims",
@@ -105,7 +105,7 @@ def test_what_is_wrong_with_a_named_component_is_told_where_it_is_named(flow, re
     nodes[1]["type"], nodes[2]["type"] = "shout", "shout"
     del edge["process"], edge["condition"]
     file.write_text(json.dumps({"graph": graph}, indent=1))
-    assert told() == [
+    assert reported() == [
         "AX130 flow.json nodes[0].wrappers[1].config.tims",
         "AX301 flow.json nodes[0].wrappers[0]",
     ]
@@ -127,8 +127,8 @@ def test_options_are_those_of_reading_files(flow, registry):
 def test_a_graph_in_a_node_knows_where_it_was_read_and_with_what(flow, registry):
     file = flow({"id": "a", "type": "inner"}, vars={"KIND": "shout"})
     assert axil.load(file, registry=registry).invoke("x")[0] == "X"
-    assert Inner.told["folder"] == str(file.parent.resolve())
-    assert Inner.told["vars"] == {"KIND": "shout"}
+    assert Inner.reported["folder"] == str(file.parent.resolve())
+    assert Inner.reported["vars"] == {"KIND": "shout"}
 
 
 def test_a_workflow_of_a_file_is_no_root_graph(flow, registry):

@@ -76,7 +76,7 @@ def test_a_target_is_kept_under_a_name_that_holds_in_every_folder(home, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("shouts.py:grap", 'AX701 shouts.py:grap: there is no "grap" in it. Did you mean "graph"?'),
         (
@@ -91,13 +91,13 @@ def test_a_target_is_kept_under_a_name_that_holds_in_every_folder(home, monkeypa
         ("gone.py:graph", "AX701 gone.py:graph: no such file."),
     ],
 )
-def test_what_is_no_graph_says_which_there_are(home, text, told):
+def test_what_is_no_graph_says_which_there_are(home, text, reported):
     with pytest.raises(ConfigError) as caught:
         python_target(text).load()
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(reported)
 
 
-def test_a_file_that_fails_is_told_with_its_line(home):
+def test_a_file_that_fails_is_reported_with_its_line(home):
     (home / "broken.py").write_text("x = 1\ny = 1 / 0\n")
     with pytest.raises(ConfigError, match=r"broken.py:graph:2: .* \(ZeroDivisionError"):
         python_target("broken.py:graph").load()

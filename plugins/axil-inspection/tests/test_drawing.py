@@ -84,7 +84,7 @@ def test_a_notebook_is_given_the_picture_by_media_type():
     }
 
 
-def test_a_notebook_is_told_why_a_graph_has_no_picture():
+def test_a_notebook_shows_why_a_graph_has_no_picture():
     shown = made()._repr_mimebundle_()
     assert list(shown) == ["text/plain"]
     assert shown["text/plain"].startswith('<RootGraph "pair": 2 nodes, 3 edges>\nAX123')

@@ -2,71 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
-from axil import MemoryJournal, Out, StateError, Workflow, run_sync, schema_of
+from axil import MemoryJournal, Out, StateError, Workflow, run_sync
 from axil.driver import ReplayIndex
 from axil.plugin import JournalError
 from axil_inspection import Edit, fork, moment
 from axil_testing.specs import node, workflow
-
-
-class Brief(BaseModel):
-    topic: str = ""
-    notes: Annotated[list[str], "append"] = []
-    cost: Annotated[float, "sum"] = 0.0
-
-
-class Paper(BaseModel):
-    """``Brief``, one version on: the topic is a title, notes are numbered, the cost is in cents."""
-
-    title: str = ""
-    notes: Annotated[list[str], "append"] = []
-    cents: Annotated[int, "sum"] = 0
-
-
-def to_paper(values: dict[str, Any]) -> Mapping[str, Any]:
-    if "topic" in values:
-        values["title"] = values.pop("topic").title()
-    if "cost" in values:
-        values["cents"] = round(values.pop("cost") * 100)
-    if "notes" in values:
-        values["notes"] = [f"- {note}" for note in values["notes"]]
-    return values
-
-
-async def asks(task: Any, ctx: Any) -> Out:
-    return Out({}, {"notes": [await ctx.ask("?")]})
-
-
-def typed(model: type[BaseModel]) -> dict[str, Any]:
-    return {"schema": schema_of(model), "payload": "state"}
-
-
-def brief(**more: Any) -> Workflow:
-    first = node("a", lambda task, ctx: Out({}, {"topic": "growth", "notes": ["n1"], "cost": 0.25}))
-    nodes = [first, node("b", asks, mode="async", ctx=True)]
-    return workflow(nodes, ["in a", "a b", "b out"], **typed(Brief), **more)
-
-
-def paper(**more: Any) -> Workflow:
-    more = {"state_version": 2, "migrations": {1: to_paper}, **more}
-    first = node("a", lambda task, ctx: Out({}, {"title": "Growth", "notes": ["n1"], "cents": 25}))
-    nodes = [first, node("b", asks, mode="async", ctx=True)]
-    return workflow(nodes, ["in a", "a b", "b out"], **typed(Paper), **more)
-
-
-def paused(flow: Workflow, journal: Any, **options: Any) -> str:
-    given = {"topic": "seeds"} if "topic" in flow.plan.graph.schema.fields else {}
-    result = run_sync(flow.run(given, journal=journal, run_id="r", **options))
-    assert result.status == "paused"
-    return result.questions[0].id
-
+from axil_testing.versions import Brief, brief, paper, paused, typed
 
 # ----------------------------------------------------------------------- other versions
 

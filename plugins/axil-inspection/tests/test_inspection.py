@@ -32,7 +32,7 @@ def line(ran: list[str] | None = None, add: int = 1) -> Workflow:
     return workflow([node(name, body(name)) for name in "abc"], ["in a", "a b", "b c", "c out"])
 
 
-def test_steps_say_what_each_activation_came_to():
+def test_steps_state_the_result_of_each_activation():
     tape = Tape()
     run(line(), {"n": 0}, journal=tape, run_id="r")
     found = [(s.number, s.kind, s.activation, s.output, s.delta) for s in steps(tape.lines)]
@@ -175,7 +175,7 @@ def test_the_keys_of_a_fork_are_its_own():
     assert len(set(keys)) == 2
 
 
-def test_a_run_stops_before_nodes_and_goes_on_as_it_is_told():
+def test_a_run_stops_before_nodes_and_continues_as_answered():
     journal, ran = MemoryJournal(), list[str]()
     flow = line(ran)
     hooks = hook_manager([Breakpoints(frozenset({"b"}))])

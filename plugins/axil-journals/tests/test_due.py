@@ -117,7 +117,7 @@ def test_an_answer_is_given_once():
     assert again(asking(), VirtualClock(1), journal, {question.id: "yes"}).output == {"said": "yes"}
 
 
-def test_what_is_left_is_waited_for_by_whoever_resumes_and_never_more_than_was_meant():
+def test_a_resumed_run_waits_for_the_rest_and_never_more_than_was_meant():
     # the clock on the wall may have been put back or on
     for now, waits in ((600, 3000), (0, 3600), (-50_000, 3600), (99_999, 0)):
         journal = MemoryJournal()
@@ -189,7 +189,7 @@ def test_what_was_shown_to_somebody_does_not_pass_for_a_pause_before_an_effect()
     assert (broken.status, broken.questions[0].kind) == ("paused", "uncertain")
 
 
-def test_nobody_can_answer_now_is_a_pause_and_not_a_late_answer():
+def test_a_missing_answer_is_a_pause_and_not_a_late_answer():
     clock = VirtualClock(0)
     assert run(asking(), clock, channel=Slow(clock, 1, MISSING)).status == "paused"
 

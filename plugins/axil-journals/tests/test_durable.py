@@ -81,34 +81,34 @@ def breaking(journal: Tape) -> Any:
     """Return a node that tells the world, with a journal that breaks right after; and the same
     without the break.
     """
-    told: list[str] = []
+    reported: list[str] = []
     broken = [True]
 
     async def tell(task: Any, ctx: Any) -> Out:
-        told.append(ctx.key())
+        reported.append(ctx.key())
         if broken[0]:
             raise KeyboardInterrupt  # the process is gone
-        return Out({"said": len(told)})
+        return Out({"said": len(reported)})
 
     return (
         workflow([node("mail", tell, mode="async", effects="external")], ["in mail", "mail out"]),
-        told,
+        reported,
         broken,
     )
 
 
 def broken_off() -> tuple[Any, list[str], Tape]:
     tape = Tape()
-    flow, told, broken = breaking(tape)
+    flow, reported, broken = breaking(tape)
     with pytest.raises(KeyboardInterrupt):
         run(flow, run_id="r", journal=tape)
     broken[0] = False
     tape.lines = [entry for entry in tape.lines if entry.kind != "ended"]
-    return flow, told, tape
+    return flow, reported, tape
 
 
 def test_an_effect_that_may_have_happened_is_not_repeated_unasked():
-    flow, told, tape = broken_off()
+    flow, reported, tape = broken_off()
     assert [entry.kind for entry in tape.lines] == ["run", "began"]
     result = run(flow, run_id="r", journal=tape, resuming=True)
     assert result.status == "paused"
@@ -118,19 +118,19 @@ def test_an_effect_that_may_have_happened_is_not_repeated_unasked():
         "mail",
         ("retry", "fail"),
     )
-    assert question.data["key"] == told[0]
-    assert len(told) == 1
+    assert question.data["key"] == reported[0]
+    assert len(reported) == 1
 
 
 @pytest.mark.parametrize(("answer", "times"), [("retry", 2), ({"output": {"said": "by hand"}}, 1)])
-def test_whoever_knows_says_whether_to_do_it_again_or_what_came_of_it(answer: Any, times: int):
-    flow, told, tape = broken_off()
+def test_a_callback_decides_whether_to_repeat_it_or_states_the_result(answer: Any, times: int):
+    flow, reported, tape = broken_off()
     question = run(flow, run_id="r", journal=tape, resuming=True).questions[0]
     result = run(flow, run_id="r", journal=tape, resuming=True, answers={question.id: answer})
     assert result.status == "done", result.error
     assert result.output == {"said": 2 if answer == "retry" else "by hand"}
-    assert len(told) == times
-    assert len(set(told)) == 1  # the key is the same each time
+    assert len(reported) == times
+    assert len(set(reported)) == 1  # the key is the same each time
 
 
 def test_giving_it_up_fails_the_node():
@@ -142,11 +142,11 @@ def test_giving_it_up_fails_the_node():
 
 
 def test_what_is_not_external_is_simply_run_again():
-    told: list[str] = []
+    reported: list[str] = []
 
     async def body(task: Any, ctx: Any) -> Out:
-        told.append(ctx.key("call"))
-        if len(told) == 1:
+        reported.append(ctx.key("call"))
+        if len(reported) == 1:
             raise KeyboardInterrupt
         return Out({})
 
@@ -155,7 +155,7 @@ def test_what_is_not_external_is_simply_run_again():
     with pytest.raises(KeyboardInterrupt):
         run(flow, run_id="r", journal=tape)
     assert run(flow, run_id="r", journal=tape, resuming=True).status == "done"
-    assert told[0] == told[1]
+    assert reported[0] == reported[1]
 
 
 def test_an_external_step_is_asked_about_like_an_external_node():
@@ -361,7 +361,7 @@ def test_two_runs_on_one_thread_never_interleave():
         run_sync(two.result())
 
 
-def test_a_run_that_its_thread_left_behind_is_not_gone_on_with():
+def test_a_run_that_its_session_left_behind_is_not_continued():
     journal, broken = MemoryJournal(), True
 
     def body(task: Any, ctx: Any) -> Out:
@@ -438,7 +438,7 @@ def test_what_is_kept_of_a_loop_does_not_grow_with_its_rounds():
     assert large <= small + 3
 
 
-def test_a_loop_goes_on_from_rounds_that_were_told_again_as_one():
+def test_a_loop_continues_from_rounds_that_were_recorded_again_as_one():
     whole = Tape()
     graph = growing(300)
     result = run_sync(graph.run({}, journal=whole, run_id="r"))
@@ -475,7 +475,7 @@ def logging(rounds: int) -> Any:
     return graph.build()
 
 
-def test_rounds_whose_total_would_be_no_shorter_are_not_told_again():
+def test_rounds_whose_total_would_be_no_shorter_are_not_recorded_again():
     tape = Tape()
     run_sync(logging(90).run(journal=tape, run_id="r"))
     rounds = [i for i, entry in enumerate(tape.lines) if entry.kind == "round"]

@@ -203,12 +203,12 @@ def test_one_firing_of_a_scope_drops_nothing_of_another():
 
 def test_a_replay_finds_facts_by_activation():
     who = Activation(("c", 1), "a")
-    told = {"call": 1, "value": 3.5, "at": 3.5}
+    reported = {"call": 1, "value": 3.5, "at": 3.5}
     replay = ReplayIndex(
         [
             Entry("run", data={"inputs": {}}),
             done(who.frame, who.node, at=2.0),
-            Entry("clock", who.frame, who.node, (), told),
+            Entry("clock", who.frame, who.node, (), reported),
             Entry("slept", who.frame, who.node, (), {"call": 2, "until": 9.0}),
             Entry(
                 "step",
@@ -233,11 +233,11 @@ def test_the_runs_of_a_journal_in_memory_may_be_asked_for_while_others_begin(mon
     journal = MemoryJournal()
     for name in "ab":
         journal.open(name).append(Entry("run"))
-    told = _Shelf.info
+    reported = _Shelf.info
 
     def meanwhile(self: _Shelf, run_id: str) -> Any:
         journal.open(f"after {run_id}").append(Entry("run"))  # as another thread does
-        return told(self, run_id)
+        return reported(self, run_id)
 
     monkeypatch.setattr(_Shelf, "info", meanwhile)
     assert {info.run_id for info in journal.runs()} == {"a", "b"}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from axil import (
     MemoryJournal,
@@ -21,75 +19,7 @@ from axil import (
 from axil.driver import ReplayIndex, version_changes
 from axil.plugin import JournalError
 from axil_testing.specs import edge, node, workflow
-
-
-class Brief(BaseModel):
-    topic: str = ""
-    notes: Annotated[list[str], "append"] = []
-    cost: Annotated[float, "sum"] = 0.0
-
-
-class Paper(BaseModel):
-    """``Brief``, one version on: the topic is a title, notes are numbered, the cost is in cents."""
-
-    title: str = ""
-    notes: Annotated[list[str], "append"] = []
-    cents: Annotated[int, "sum"] = 0
-
-
-def to_paper(values: dict[str, Any]) -> Mapping[str, Any]:
-    if "topic" in values:
-        values["title"] = values.pop("topic").title()
-    if "cost" in values:
-        values["cents"] = round(values.pop("cost") * 100)
-    if "notes" in values:
-        values["notes"] = [f"- {note}" for note in values["notes"]]
-    return values
-
-
-async def asks(task: Any, ctx: Any) -> Out:
-    return Out({}, {"notes": [await ctx.ask("?")]})
-
-
-def typed(model: Any, **more: Any) -> dict[str, Any]:
-    return {"schema": schema_of(model), "payload": "state", **more}
-
-
-def brief(**more: Any) -> Workflow:
-    first = node("a", lambda task, ctx: Out({}, {"topic": "growth", "notes": ["n1"], "cost": 0.25}))
-    return workflow(
-        [first, node("b", asks, mode="async", ctx=True)],
-        ["in a", "a b", "b out"],
-        schema=schema_of(Brief),
-        payload="state",
-        **more,
-    )
-
-
-def paper(**more: Any) -> Workflow:
-    more = {"state_version": 2, "migrations": {1: to_paper}, **more}
-    first = node("a", lambda task, ctx: Out({}, {"title": "Growth", "notes": ["n1"], "cents": 25}))
-    return workflow(
-        [first, node("b", asks, mode="async", ctx=True)],
-        ["in a", "a b", "b out"],
-        schema=schema_of(Paper),
-        payload="state",
-        **more,
-    )
-
-
-def paused(flow: Workflow, journal: Any, **options: Any) -> str:
-    result = run_sync(
-        flow.run(
-            {"topic": "seeds"} if "topic" in flow.plan.graph.schema.fields else {},
-            journal=journal,
-            run_id="r",
-            **options,
-        )
-    )
-    assert result.status == "paused"
-    return result.questions[0].id
-
+from axil_testing.versions import Brief, Paper, asks, brief, paper, paused, to_paper, typed
 
 # ------------------------------------------------------------------------------------------------ s
 
@@ -134,17 +64,17 @@ def test_where_no_migration_leads_it_says_which_is_missing():
 
 
 @pytest.mark.parametrize(
-    ("migration", "told"),
+    ("migration", "reported"),
     [
         (lambda values: values["absent"], "KeyError"),
         (lambda values: None, "NoneType"),
         (lambda values: {"cents": "many"}, "does not fit"),
     ],
 )
-def test_a_migration_that_fails_is_named_with_what_it_was_given(migration, told):
+def test_a_migration_that_fails_is_named_with_what_it_was_given(migration, reported):
     journal = MemoryJournal()
     paused(brief(), journal)
-    with pytest.raises(JournalError, match=f"AX526.*{told}"):
+    with pytest.raises(JournalError, match=f"AX526.*{reported}"):
         run_sync(paper(migrations={1: migration}).resume("r", journal=journal, migrate=True))
 
 
@@ -322,7 +252,7 @@ def test_nodes_that_are_gone_are_left_out():
 # ------------------------------------------------------------------------------------------------ p
 
 
-def test_a_run_is_pinned_to_the_plugins_that_it_is_told():
+def test_a_run_is_pinned_to_the_given_plugins():
     journal, pins = MemoryJournal(), {"acme": {"version": "1.0"}}
     flow = brief()
     question = paused(flow, journal, pins=pins)
@@ -340,7 +270,7 @@ def test_a_run_is_pinned_to_the_plugins_that_it_is_told():
     )
 
 
-def test_a_run_that_says_nothing_of_plugins_is_gone_on_with():
+def test_a_run_without_recorded_plugins_is_resumed():
     assert version_changes({}, {"axil": {"version": "1"}}) == []
 
 

@@ -43,7 +43,7 @@ def late(various: dict[str, Any], gate: Path) -> dict[str, Any]:
     }
 
 
-def test_a_connection_for_which_nobody_waits_any_more_is_used_and_closed(late, gate, note, tidy):
+def test_a_connection_without_waiting_requests_is_used_and_closed(late, gate, note, tidy):
     async def main() -> list[bool]:
         toolset = MCPTools(**late)
         first, line = asyncio.ensure_future(toolset.tools()), toolset._link.line
@@ -58,7 +58,7 @@ def test_a_connection_for_which_nobody_waits_any_more_is_used_and_closed(late, g
     assert asyncio.run(main()) == [False]
 
 
-def test_a_connection_that_nobody_used_is_closed_too(late, gate, note, tidy):
+def test_an_unused_connection_is_closed_too(late, gate, note, tidy):
     async def main() -> list[bool]:
         toolset = MCPTools(**late)
         first, line = asyncio.ensure_future(toolset.tools()), toolset._link.line
@@ -94,9 +94,7 @@ def test_a_connection_that_a_waiting_call_opened_again_is_closed_by_the_next_clo
     assert asyncio.run(main()) == [False, False]
 
 
-def test_who_waits_for_a_connection_that_is_closed_is_told_so_though_another_is_begun_at_once(
-    late, gate
-):
+def test_a_waiter_for_a_closed_connection_gets_the_error_though_another_begins_at_once(late, gate):
     async def main() -> None:
         toolset = MCPTools(**late)
         line = toolset._link.line
@@ -122,7 +120,7 @@ def test_who_waits_for_a_connection_that_is_closed_is_told_so_though_another_is_
     asyncio.run(main())
 
 
-def test_a_server_that_hears_nothing_any_more_is_told_at_once(tidy, monkeypatch):
+def test_a_server_that_stops_reading_is_reported_at_once(tidy, monkeypatch):
     monkeypatch.setattr(stdio, "_GRACE", 0.1)
 
     async def main() -> None:

@@ -29,7 +29,7 @@ from axil import ConfigError, Question, RootGraph
 from axil.plugin import ComponentBlocked
 from axil_mcp import MCPTools, Unserved
 from axil_mcp.files import Tools
-from axil_mcp.guard import Door, Sessions, app_of
+from axil_mcp.guard import HttpConfig, Sessions, app_of
 from axil_mcp.served import form_of
 from axil_mcp.serving import Serving, WorkflowServer
 
@@ -172,7 +172,7 @@ def test_a_workflow_that_fails_says_which_node_did():
     asyncio.run(main())
 
 
-def test_outputs_that_json_has_no_word_for_are_told_as_text():
+def test_outputs_that_json_cannot_express_are_shown_as_text():
     graph = RootGraph("g")
     graph.create_node(lambda inputs: {"x": [float("nan"), {1, 2}, "\ud800", Path("a")]}, name="n")
     graph.edge_from_entry("n", {})
@@ -187,7 +187,7 @@ def test_outputs_that_json_has_no_word_for_are_told_as_text():
     asyncio.run(main())
 
 
-def test_names_of_tools_are_told_apart():
+def test_names_of_tools_are_distinguished():
     assert list(WorkflowServer({"a b.c": greeting()}).tools) == ["a_b_c"]
     with pytest.raises(Unserved, match=r'AX935.*"a_b"'):
         WorkflowServer({"a b": greeting(), "a_b": greeting()})
@@ -525,7 +525,7 @@ def test_two_clients_are_served_over_http_at_once(serving, mode):
     asyncio.run(main())
 
 
-def test_whoever_lacks_the_token_or_comes_by_a_strange_name_gets_nothing(serving):
+def test_a_request_without_the_token_or_with_a_strange_host_gets_nothing(serving):
     base = serving.url.removesuffix("/mcp")
     known = {"Authorization": f"Bearer {TOKEN}"}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -557,7 +557,7 @@ def test_whoever_lacks_the_token_or_comes_by_a_strange_name_gets_nothing(serving
         assert http.post(serving.url, json=body, headers=twice).status_code == 401
 
 
-def test_an_agent_with_the_wrong_token_is_told(serving):
+def test_an_agent_with_the_wrong_token_is_reported(serving):
     async def body(ctx: Any) -> Any:
         async with MCPTools(
             name="f", url=serving.url, token="not-the-token", backoff_seconds=60
@@ -587,7 +587,7 @@ def test_over_http_a_cancelled_call_ends_its_run(mode):
     async def main() -> tuple[int, int]:
         slow = Slow()
         server = WorkflowServer({"slow": slow.graph})
-        app = app_of(server, Door(token=SecretStr(TOKEN)))
+        app = app_of(server, HttpConfig(token=SecretStr(TOKEN)))
         http = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
         job = asyncio.ensure_future(http.serve())
         await until(lambda: http.started)
@@ -608,14 +608,14 @@ def test_the_command_refuses_what_it_cannot_serve(flows, capsys, monkeypatch):
     from axil_cli.main import main
 
     monkeypatch.delenv("AXIL_MCP_TOKEN", raising=False)
-    for arguments, told in (
+    for arguments, reported in (
         (["serve", flows[0], "--transport", "http"], "AX934 --token-env"),
         (["serve", flows[0], flows[0]], "AX935"),
         (["serve", flows[0], "--concurrency", "0"], "AX934 --concurrency"),
         (["serve", flows[0], "--set", "x"], "AX934 --set"),
     ):
         assert main(["mcp", *arguments]) == 2
-        assert told in capsys.readouterr().err
+        assert reported in capsys.readouterr().err
     monkeypatch.setenv("AXIL_MCP_TOKEN", "short")
     assert main(["mcp", "serve", flows[0], "--transport", "http", "--port", "0"]) == 2
     assert "fewer than 16 characters" in capsys.readouterr().err
@@ -623,7 +623,7 @@ def test_the_command_refuses_what_it_cannot_serve(flows, capsys, monkeypatch):
 
 def test_a_door_needs_a_token():
     with pytest.raises(ConfigError, match="AX934"):
-        app_of(WorkflowServer({"greet": greeting()}), Door(token=SecretStr("")))
+        app_of(WorkflowServer({"greet": greeting()}), HttpConfig(token=SecretStr("")))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -647,11 +647,13 @@ def test_the_command_shows_the_tools_that_a_file_uses(tmp_path, various, capsys)
         main(["mcp", "tools", str(tmp_path / "flow.json"), "--allow", "mcp", "--format", "json"])
         == 0
     )
-    (told,) = json.loads(capsys.readouterr().out)
-    assert told["digest"].startswith("sha256:")
-    assert [tool["name"] for tool in told["tools"]] == ["v__add", "v__slow"]
+    (reported,) = json.loads(capsys.readouterr().out)
+    assert reported["digest"].startswith("sha256:")
+    assert [tool["name"] for tool in reported["tools"]] == ["v__add", "v__slow"]
     assert main(["mcp", "tools", str(tmp_path / "flow.json"), "--allow", "mcp"]) == 0
-    assert capsys.readouterr().out.startswith(f"v  {told['digest']}\n  v__add  Adds two numbers.\n")
+    assert capsys.readouterr().out.startswith(
+        f"v  {reported['digest']}\n  v__add  Adds two numbers.\n"
+    )
 
 
 # --------------------------------------------------------------------------------------------------

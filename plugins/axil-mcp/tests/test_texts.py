@@ -15,10 +15,10 @@ from axil_mcp.texts import Tail, clean, cleaned, is_hidden, without
 
 @given(st.text(), st.integers(min_value=1, max_value=50))
 def test_a_cleaned_text_hides_nothing_and_is_bounded(text, limit):
-    told = clean(text, limit)
-    assert not any(is_hidden(character) for character in told)
-    assert len(told) <= limit + len("… (cut:  characters)") + 9
-    assert told == clean(told, len(told) + 1)
+    reported = clean(text, limit)
+    assert not any(is_hidden(character) for character in reported)
+    assert len(reported) <= limit + len("… (cut:  characters)") + 9
+    assert reported == clean(reported, len(reported) + 1)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_people_read_stays():
     assert clean("Größe: 5 µm\n\t日本語 👍 é", 100) == "Größe: 5 µm\n\t日本語 👍 é"
 
 
-def test_a_cut_is_told():
+def test_a_cut_is_reported():
     assert clean("x" * 30, 10) == "x" * 10 + "… (cut: 30 characters)"
 
 
@@ -145,13 +145,13 @@ def test_patterns_choose_and_deny_is_stronger():
 
 
 @pytest.mark.parametrize(
-    ("tools", "offer", "told"),
+    ("tools", "offer", "reported"),
     [
         (["a", "a"], {}, "several tools are called 'a'"),
         (["read"], {"allow": ("reed",)}, 'Did you mean "read"'),
         (["a", "b"], {"max_tools": 1}, "offers 2 tools, more than 1"),
     ],
 )
-def test_a_listing_that_cannot_be_used_is_refused(tools, offer, told):
-    with pytest.raises(ListingRefused, match=f"AX923.*{told}"):
+def test_a_listing_that_cannot_be_used_is_refused(tools, offer, reported):
+    with pytest.raises(ListingRefused, match=f"AX923.*{reported}"):
         chosen("s", [tool(name) for name in tools], Offer(**offer))

@@ -114,7 +114,7 @@ def test_concurrency_bounds_the_calls_on_a_connection(various, note):
     ] * 4
 
 
-def test_servers_with_the_same_tools_are_told_apart(various, tmp_path):
+def test_servers_with_the_same_tools_are_distinguished(various, tmp_path):
     other = {**various, "name": "w", "env": {"NOTE_FILE": str(tmp_path / "other.txt")}}
     model = Scripted(
         [
@@ -199,7 +199,7 @@ def test_a_program_sees_what_it_needs_and_what_its_settings_name(various, monkey
     assert "s3cret-value" not in repr(MCPServer(**{**various, "env": env}))
 
 
-def test_a_secret_that_is_not_set_is_told_before_anything_starts(various, note):
+def test_a_secret_that_is_not_set_is_reported_before_anything_starts(various, note):
     async def body(tools: Any, ctx: Any) -> Any: ...
 
     with pytest.raises(ConfigError, match=r"AX134.*NOT_SET_ANYWHERE"):
@@ -208,7 +208,7 @@ def test_a_secret_that_is_not_set_is_told_before_anything_starts(various, note):
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "reported"),
     [
         ({}, "either a command or a url"),
         ({"command": ["x"], "url": "http://h"}, "either a command or a url"),
@@ -220,8 +220,8 @@ def test_a_secret_that_is_not_set_is_told_before_anything_starts(various, note):
         ({"command": ["x"], "expect": "sha256:12"}, "AX131"),
     ],
 )
-def test_settings_that_mean_nothing_are_errors(settings, told):
-    with pytest.raises(ConfigError, match=told):
+def test_settings_that_mean_nothing_are_errors(settings, reported):
+    with pytest.raises(ConfigError, match=reported):
         MCPTools(**settings)
 
 
@@ -237,8 +237,8 @@ def test_a_server_that_dies_costs_that_call_and_the_next_connects_again(various,
         assert await tools["add"]({"a": 1, "b": 2}, ctx) == "3"
         return str(caught.value)
 
-    told = using({**various, "env": {**various["env"], "API_KEY": "${MY_KEY}"}}, body)
-    assert "fatal: the secret is ***" in told  # its last words, without what it knows
+    reported = using({**various, "env": {**various["env"], "API_KEY": "${MY_KEY}"}}, body)
+    assert "fatal: the secret is ***" in reported  # its last words, without what it knows
     assert len(note.pids) == 2
 
 
@@ -389,14 +389,14 @@ def test_a_message_without_end_ends_the_connection_and_not_the_run(various, note
     assert using({**various, "max_message_bytes": 1_000_000}, body) == "3"
 
 
-def test_a_program_that_is_not_there_is_told_at_once(tidy):
+def test_a_missing_program_is_reported_at_once(tidy):
     async def body(tools: Any, ctx: Any) -> Any: ...
 
     with pytest.raises(Unreachable, match=r'AX920.*there is no program "no-such-program-anywhere"'):
         using({"command": "no-such-program-anywhere", "backoff_seconds": 1000}, body)
 
 
-def test_a_program_that_ends_at_once_is_tried_again_and_its_words_are_told(various, note, tidy):
+def test_a_program_that_ends_at_once_is_tried_again_and_its_output_is_reported(various, note, tidy):
     async def body(tools: Any, ctx: Any) -> Any: ...
 
     with pytest.raises(Unreachable, match=r"(?s)AX920.*no such database"):
@@ -479,7 +479,7 @@ def test_tools_that_are_not_the_expected_ones_are_refused(various):
         )
 
 
-def test_tools_that_changed_since_a_run_began_are_told_when_it_goes_on(various):
+def test_tools_that_changed_since_a_run_began_are_reported_when_it_goes_on(various):
     """The journal knows the tools that the firing was offered."""
 
     async def body(ctx: Any) -> Any:
@@ -501,14 +501,14 @@ def test_tools_that_changed_since_a_run_began_are_told_when_it_goes_on(various):
         )
         return watch.of("mcp_changed")
 
-    (told,) = asyncio.run(main())
-    assert (told["server"], told["changed"], told["added"], told["removed"]) == (
+    (reported,) = asyncio.run(main())
+    assert (reported["server"], reported["changed"], reported["added"], reported["removed"]) == (
         "v",
         ["add"],
         [],
         [],
     )
-    assert told["digest"].startswith("sha256:")
+    assert reported["digest"].startswith("sha256:")
 
 
 def test_a_server_may_not_use_the_runs_model(various):
@@ -519,7 +519,7 @@ def test_a_server_may_not_use_the_runs_model(various):
     using(various, body)
 
 
-def test_a_server_is_told_of_the_workspace_only_where_it_may(various, tmp_path):
+def test_a_server_gets_the_workspace_only_where_it_is_allowed(various, tmp_path):
     async def body(tools: Any, ctx: Any) -> Any:
         return await tools["where"]({}, ctx)
 
@@ -630,7 +630,7 @@ def test_a_run_pauses_at_a_servers_question_and_goes_on_with_the_answer(various,
 
 
 def test_a_person_may_decline_and_a_server_may_be_refused(various):
-    class Nobody:
+    class Unanswered:
         async def ask(self, question: Any) -> Any:
             return "decline"
 
@@ -643,11 +643,11 @@ def test_a_person_may_decline_and_a_server_may_be_refused(various):
             await tools["order"]({"what": "shoes"}, ctx)
         return str(caught.value)
 
-    assert "declin" in using(various, body, channel=Nobody())
+    assert "declin" in using(various, body, channel=Unanswered())
     assert "elicitation" in using({**various, "elicitation": False}, body, channel=Never())
 
 
-def test_a_question_that_no_call_can_be_found_for_is_put_to_nobody(various):
+def test_a_question_without_a_matching_call_is_not_asked(various):
     class Never:
         async def ask(self, question: Any) -> Any:
             raise AssertionError("nobody is to be asked")
@@ -665,7 +665,7 @@ def test_a_question_that_no_call_can_be_found_for_is_put_to_nobody(various):
     )
 
 
-def test_a_question_pauses_nobody_else(various, note):
+def test_a_question_pauses_no_other_run(various, note):
     """The other call of the reply comes to its end, is recorded, and is not made again."""
     calls = [
         {"name": "v__order", "arguments": {"what": "shoes"}},
@@ -797,7 +797,7 @@ def test_over_http_a_question_finds_its_call_in_the_older_protocol_too(web):
     assert fired(body, channel=Person()) == ["shoes in size 7", "hats in size 7"]
 
 
-def test_nobody_at_an_address_is_told(tidy):
+def test_an_address_without_a_server_is_reported(tidy):
     async def body(tools: Any, ctx: Any) -> Any: ...
 
     with pytest.raises(Unreachable, match=r"AX920.*cannot be reached"):

@@ -210,7 +210,7 @@ def test_every_decision_is_written_down(tmp_path):
     assert "3 is not the number" in second["refused"]
 
 
-def test_a_turn_told_again_adds_nothing_new(tmp_path):
+def test_a_repeated_turn_adds_nothing_new(tmp_path):
     facts = memory(tmp_path)
     for _ in range(3):
         learnt(facts, ["likes tea"], {"act": "add", "text": "likes tea"})

@@ -34,7 +34,7 @@ def texts(blocks: Sequence[ContextBlock]) -> list[str]:
     return [block.text for block in blocks]
 
 
-async def told(memory: FileMemory, *turns: Turn) -> FileMemory:
+async def reported(memory: FileMemory, *turns: Turn) -> FileMemory:
     for each in turns:
         await memory.learn(each)
     return memory
@@ -48,7 +48,7 @@ def test_one_memory_sees_what_another_writes(tmp_path):
     path = str(tmp_path / "m.jsonl")
     first, second = FileMemory(path=path), FileMemory(path=path)
     assert asked(second, "tea") == []
-    run_sync(told(first, turn("tea?", "green")))
+    run_sync(reported(first, turn("tea?", "green")))
     assert asked(second, "tea") == ["tea?\ngreen"]
     run_sync(second.delete(run_sync(second.get_blocks(ContextQuery("tea")))))
     assert asked(first, "tea") == []
@@ -89,12 +89,14 @@ def test_processes_write_into_one_file(tmp_path):
 
 def test_a_line_that_a_crash_cut_off_is_passed_over(tmp_path, caplog):
     file = tmp_path / "m.jsonl"
-    run_sync(told(FileMemory(path=str(file)), turn("a", "first"), turn("b", "second", number=2)))
+    run_sync(
+        reported(FileMemory(path=str(file)), turn("a", "first"), turn("b", "second", number=2))
+    )
     whole = file.read_bytes()
     file.write_bytes(whole[:-20])
     memory = FileMemory(path=str(file))
     assert asked(memory, "first second") == ["a\nfirst"]
-    run_sync(told(memory, turn("c", "third", number=3)))
+    run_sync(reported(memory, turn("c", "third", number=3)))
     with caplog.at_level(logging.WARNING, "axil.memory"):
         assert sorted(asked(memory, "first second third")) == ["a\nfirst", "c\nthird"]
     assert "a line that cannot be read is passed over" in caplog.text
@@ -118,15 +120,15 @@ def test_a_line_that_a_crash_cut_off_is_passed_over(tmp_path, caplog):
 def test_a_line_that_says_nothing_hides_no_other(tmp_path, line):
     file = tmp_path / "m.jsonl"
     file.write_text(line + "\n")
-    run_sync(told(FileMemory(path=str(file)), turn("a", "first")))
+    run_sync(reported(FileMemory(path=str(file)), turn("a", "first")))
     assert asked(FileMemory(path=str(file)), "first nameless") == ["a\nfirst"]
 
 
 def test_a_file_put_in_its_place_is_read_anew(tmp_path):
     file = tmp_path / "m.jsonl"
-    memory = run_sync(told(FileMemory(path=str(file)), turn("a", "old")))
+    memory = run_sync(reported(FileMemory(path=str(file)), turn("a", "old")))
     assert asked(memory, "old") == ["a\nold"]
-    run_sync(told(FileMemory(path=str(tmp_path / "other.jsonl")), turn("a", "new")))
+    run_sync(reported(FileMemory(path=str(tmp_path / "other.jsonl")), turn("a", "new")))
     (tmp_path / "other.jsonl").replace(file)
     assert asked(memory, "old new") == ["a\nnew"]
     file.unlink()
@@ -136,7 +138,7 @@ def test_a_file_put_in_its_place_is_read_anew(tmp_path):
 def test_the_newest_of_each_owner_are_found(tmp_path):
     memory = FileMemory(path=str(tmp_path / "m.jsonl"), namespace=["user"], max_items=2)
     run_sync(
-        told(
+        reported(
             memory,
             *(turn("tea", f"{n}", user="ann", number=n) for n in range(4)),
             turn("tea", "b", user="bob"),
@@ -154,7 +156,7 @@ def test_the_newest_of_each_owner_are_found(tmp_path):
 
 def test_what_an_owner_asks_for_is_no_way_to_anothers(tmp_path):
     memory = FileMemory(path=str(tmp_path / "m.jsonl"), namespace=["user"])
-    run_sync(told(memory, turn("pin?", "1234", user="ann")))
+    run_sync(reported(memory, turn("pin?", "1234", user="ann")))
     query = replace(ContextQuery("pin", {"user": "bob"}), filters={"owner_user": "ann"})
     assert run_sync(memory.get_blocks(query)) == []
 
@@ -179,7 +181,7 @@ def test_an_index_that_fails_loses_nothing(tmp_path):
 
     index = Moody()
     memory = FileMemory(path=str(tmp_path / "m.jsonl"), index=index)
-    run_sync(told(memory, turn("a", "first")))
+    run_sync(reported(memory, turn("a", "first")))
     with pytest.raises(ConnectionError):
         asked(memory, "first")
     index.fails = False
@@ -195,13 +197,13 @@ def test_what_is_no_index_is_refused(tmp_path):
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(ContextError, match=r"AX895 the memory .*m\.jsonl. cannot be written"):
-        run_sync(told(FileMemory(path=str(tmp_path / "file/m.jsonl")), turn("a", "b")))
+        run_sync(reported(FileMemory(path=str(tmp_path / "file/m.jsonl")), turn("a", "b")))
 
 
 def test_hostile_text_is_kept_as_it_is(tmp_path):
     hostile = 'a "quoted" {name}\n\x00 line\u2028 and \ud800 half \U0001f468'
     memory = FileMemory(path=str(tmp_path / "m.jsonl"), remember="reply")
-    run_sync(told(memory, turn("x", hostile)))
+    run_sync(reported(memory, turn("x", hostile)))
     assert asked(memory, "quoted") == [hostile]
     assert len((tmp_path / "m.jsonl").read_text("ascii").splitlines()) == 1
     assert json.loads((tmp_path / "m.jsonl").read_text())["put"]["text"] == hostile

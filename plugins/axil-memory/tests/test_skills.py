@@ -137,7 +137,7 @@ BOMB = f"---\nname: x\ndescription: d\nk0: &k0 {{a: 1}}\n{MERGED}---\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("no front matter", "it does not begin with front matter"),
         ("---\nname: x\n", "it does not begin with front matter"),
@@ -158,13 +158,13 @@ BOMB = f"---\nname: x\ndescription: d\nk0: &k0 {{a: 1}}\n{MERGED}---\n"
         ("---\nname: x\n---\n" + "y" * 200_000, "it is larger than 131072 bytes"),
     ],
 )
-def test_a_skill_that_cannot_be_read_is_named(tmp_path, text, told):
+def test_a_skill_that_cannot_be_read_is_named(tmp_path, text, reported):
     (tmp_path / "one").mkdir()
     (tmp_path / "one/SKILL.md").write_text(text)
     with pytest.raises(ContextError) as error:
         Skills(paths=[str(tmp_path)]).get_blocks(ContextQuery(""))
     assert error.value.id == "AX896"
-    assert told in str(error.value)
+    assert reported in str(error.value)
     assert "one/SKILL.md" in str(error.value)
 
 

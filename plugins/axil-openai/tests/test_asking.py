@@ -73,7 +73,7 @@ def test_it_is_made_as_masfactory_makes_it():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ({}, "name"),
         ({"name": "m", "base_url": "localhost:8080"}, "https://host/v1"),
@@ -85,8 +85,8 @@ def test_it_is_made_as_masfactory_makes_it():
         ({"name": "m", "modalities": ["smell"]}, "image"),
     ],
 )
-def test_mistakes_in_settings_are_told_when_it_is_made(given, told):
-    with pytest.raises(ConfigError, match=told):
+def test_mistakes_in_settings_are_reported_when_it_is_made(given, reported):
+    with pytest.raises(ConfigError, match=reported):
         OpenAIModel(**given)
 
 
@@ -138,7 +138,7 @@ def test_the_responses_api_has_other_names_for_some_settings():
     assert sent["tools"][0]["strict"] is False
 
 
-def test_openai_itself_is_told_max_completion_tokens_and_others_max_tokens(monkeypatch):
+def test_openai_itself_gets_max_completion_tokens_and_others_max_tokens(monkeypatch):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     request = Request(messages=[], settings={"max_tokens": 9})
     assert OpenAIModel("m")._asked(request)["max_completion_tokens"] == 9
@@ -175,7 +175,7 @@ def test_without_tools_nothing_is_said_of_their_choice():
     ("kind", "setting"),
     [(OpenAIModel, "n"), (OpenAIModel, "messages"), (OpenAIResponsesModel, "stop")],
 )
-def test_settings_that_cannot_be_used_are_told_before_anything_is_sent(kind, setting):
+def test_settings_that_cannot_be_used_are_reported_before_anything_is_sent(kind, setting):
     with Stub() as server, pytest.raises(ConfigError, match=rf"AX806.*{setting}"):
         ask(kind("m", server.key, server.url), settings={setting: ["x"]})
     assert server.requests == []
@@ -304,7 +304,7 @@ def test_parts_are_sent_as_each_api_says():
 @pytest.mark.parametrize(
     "part", [file("https://x/1.pdf"), {"type": "image", "file_id": "f"}, image("leaf.png")]
 )
-def test_a_part_that_cannot_be_sent_so_is_told_before_anything_is_sent(part):
+def test_a_part_that_cannot_be_sent_is_reported_before_anything_is_sent(part):
     with Stub() as server, pytest.raises(PartError, match="AX801"):
         ask(OpenAIModel("m", server.key, server.url), [part])
     assert server.requests == []
@@ -382,9 +382,9 @@ def test_no_money_left_is_not_tried_again():
     with Stub() as server:
         server.say(Act(status=429))
         server.dialect = Poor()
-        with pytest.raises(ModelError, match="quota") as told:
+        with pytest.raises(ModelError, match="quota") as reported:
             ask(OpenAIModel("m", server.key, server.url))
-    assert (told.value.transient, len(server.requests)) == (False, 1)
+    assert (reported.value.transient, len(server.requests)) == (False, 1)
 
 
 def test_unsealed_reasoning_is_left_out_and_with_it_the_ids_that_need_it():
@@ -392,15 +392,15 @@ def test_unsealed_reasoning_is_left_out_and_with_it_the_ids_that_need_it():
         server.say(Act(thought="Hm.", calls=(Call(name="add"),)))
         model = OpenAIResponsesModel("m", server.key, server.url)
         first = ask(model, tools=[ToolSpec(name="add")])
-        told = {"role": "tool", "tool_call_id": first.tool_calls[0].id, "content": "3"}
-        request = Request(messages=[{"role": "user", "content": "hi"}, first.message(), told])
+        reported = {"role": "tool", "tool_call_id": first.tool_calls[0].id, "content": "3"}
+        request = Request(messages=[{"role": "user", "content": "hi"}, first.message(), reported])
         asyncio.run(model.reply(request, lambda chunk: None))
         sent = server.requests[1].body["input"]
     assert [each.get("type") for each in sent] == [None, "function_call", "function_call_output"]
     assert "id" not in sent[1]
 
 
-def test_an_error_in_the_middle_of_a_reply_is_told_by_what_it_says():
+def test_an_error_in_the_middle_of_a_reply_is_reported_by_what_it_says():
     model = OpenAIModel("m", "k", "http://localhost/v1")
     assert model.service.failed({"message": "slow down", "type": "rate_limit_error"}).transient
     assert model.service.failed({"message": "busy", "code": 503}).status == 503
@@ -448,41 +448,41 @@ def serving(status: int, kind: str, body: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("kind", [OpenAIModel, OpenAIResponsesModel])
-def test_a_web_page_in_place_of_a_reply_is_told_at_once(kind):
+def test_a_web_page_in_place_of_a_reply_is_reported_at_once(kind):
     page = "<!doctype html><p>Hello"
     with (
         serving(200, "text/html; charset=utf-8", page) as address,
-        pytest.raises(ModelError) as told,
+        pytest.raises(ModelError) as reported,
     ):
         ask(kind("m", "k", f"{address.replace('//', '//user:word@')}/?key=2"))
     port = address.rpartition(":")[2]
-    assert f"127.0.0.1:{port} sent a web page, and no reply of a model." in str(told.value)
-    assert f"Check base_url (http://127.0.0.1:{port}/). It is the" in str(told.value)
-    assert not told.value.transient
+    assert f"127.0.0.1:{port} sent a web page, and no reply of a model." in str(reported.value)
+    assert f"Check base_url (http://127.0.0.1:{port}/). It is the" in str(reported.value)
+    assert not reported.value.transient
 
 
 def test_a_key_that_is_refused_is_named_by_its_setting(monkeypatch):
     body = '{"error": {"message": "the next key is wrong"}}'
     with serving(401, "application/json", body) as address:
         monkeypatch.setenv("MY_KEY", "x")
-        with pytest.raises(ModelError) as told:
+        with pytest.raises(ModelError) as reported:
             ask(OpenAIModel("m", {"env": "MY_KEY"}, address))
         monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
         with pytest.raises(ModelError, match="Check the key: the variable OPENAI_API_KEY, or"):
             ask(OpenAIModel("m", base_url=address))
-    assert "answered 401: the next key is wrong" in str(told.value)  # the key is no part of it
-    assert "Check the key: api_key ({env: MY_KEY})." in str(told.value)
+    assert "answered 401: the next key is wrong" in str(reported.value)  # the key is no part of it
+    assert "Check the key: api_key ({env: MY_KEY})." in str(reported.value)
 
 
-def test_a_wrong_address_is_told_with_what_was_asked_for():
+def test_a_wrong_address_is_reported_with_what_was_asked_for():
     page = "<html><body>Not Found</body></html>"
-    with serving(404, "text/html", page) as address, pytest.raises(ModelError) as told:
+    with serving(404, "text/html", page) as address, pytest.raises(ModelError) as reported:
         ask(OpenAIModel("small", "k", f"{address}/v2"))
-    assert "answered 404: a web page" in str(told.value)
-    assert f'Check name ("small") and base_url ({address}/v2).' in str(told.value)
+    assert "answered 404: a web page" in str(reported.value)
+    assert f'Check name ("small") and base_url ({address}/v2).' in str(reported.value)
 
 
-def test_a_refused_connection_is_told_with_its_port():
+def test_a_refused_connection_is_reported_with_its_port():
     with socket.socket() as taken:  # bound and not listening: whoever connects is refused
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

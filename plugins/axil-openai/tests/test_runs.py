@@ -223,13 +223,13 @@ def test_the_key_is_found_nowhere_in_what_a_run_leaves_behind(tmp_path, monkeypa
     caplog.set_level(logging.DEBUG)
     with Stub() as server:
         monkeypatch.setenv("STUB_KEY", server.key)
-        told = f"Incorrect API key provided: {server.key}"
+        reported = f"Incorrect API key provided: {server.key}"
         for kind, key in (
             (OpenAIModel, server.key),
             (OpenAIModel, {"env": "STUB_KEY"}),
             (OpenAIModel, "${STUB_KEY}"),
         ):
-            server.say(Act(status=500, message=told), "fine", Act(status=401, message=told))
+            server.say(Act(status=500, message=reported), "fine", Act(status=401, message=reported))
             model = kind(
                 "m", key, server.url, headers={"x-more": "1"}, retry={"first_wait_seconds": 0}
             )

@@ -150,8 +150,10 @@ def test_an_import_that_goes_wrong_is_found_in_another_process(
     assert "acme.tick" in found["message"]
 
 
-@pytest.mark.parametrize(("taken", "told"), [((4.0, 0.3), []), ((4.0, 3.0), ["3.0"]), ((0.3,), [])])
-def test_an_import_is_slow_that_is_slow_twice(monkeypatch, taken, told):
+@pytest.mark.parametrize(
+    ("taken", "reported"), [((4.0, 0.3), []), ((4.0, 3.0), ["3.0"]), ((0.3,), [])]
+)
+def test_an_import_is_slow_that_is_slow_twice(monkeypatch, taken, reported):
     """The first time may be that of a cold disk."""
     each = iter(taken)
 
@@ -167,7 +169,7 @@ def test_an_import_is_slow_that_is_slow_twice(monkeypatch, taken, told):
         kind="nodes", name="acme.tick", distribution="acme-a", version="1", value="acme_a:T"
     )
     found = [each.message for each in imported(component, "acme_a", "T") if each.check == "slow"]
-    assert [re.search(r"takes (\S+) seconds", message)[1] for message in found] == told
+    assert [re.search(r"takes (\S+) seconds", message)[1] for message in found] == reported
     assert list(each) == []
 
 

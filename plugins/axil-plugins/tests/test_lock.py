@@ -51,7 +51,7 @@ def test_the_same_workflow_has_the_same_lock(axil, locked):
     assert axil("run", locked, "--locked", "--input", "hello").out == "hello\n"
 
 
-def test_a_file_that_changed_is_told(axil, locked):
+def test_a_file_that_changed_is_reported(axil, locked):
     inner = Path(locked).with_name("inner.json")
     inner.write_text(inner.read_text().replace('"a"', '"b"'))
     done = axil("lock", locked, "--check")
@@ -96,7 +96,7 @@ def digests(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("bend", "told"),
+    ("bend", "reported"),
     [
         (
             lambda d: d["axil-control"].update(version="9.9"),
@@ -114,17 +114,17 @@ def digests(folder: Path) -> dict[str, bytes]:
         ),
     ],
 )
-def test_a_distribution_that_changed_is_told(axil, locked, bend, told):
+def test_a_distribution_that_changed_is_reported(axil, locked, bend, reported):
     place = Path(f"{locked}.lock")
     said = json.loads(place.read_text())
     bend(said["distributions"])
     place.write_text(json.dumps(said))
     done = axil("lock", locked, "--check", "--format", "json")
     assert done.code == 2
-    assert told in " ".join(done.data[0]["changed"])
+    assert reported in " ".join(done.data[0]["changed"])
 
 
-def test_another_model_is_told(axil, flow):
+def test_another_model_is_reported(axil, flow):
     file = flow(AGENT.replace("MODEL", "small"), "agent.json")
     axil("lock", file)
     flow(AGENT.replace("MODEL", "large"), "agent.json")
@@ -206,7 +206,7 @@ def test_components_may_pin_what_is_outside(world, axil, flow, monkeypatch):
 
 
 @pytest.mark.parametrize("text", [None, "{", "[]", '{"lock": 2}'])
-def test_a_lock_that_cannot_be_used_is_told(axil, locked, text):
+def test_a_lock_that_cannot_be_used_is_reported(axil, locked, text):
     place = Path(f"{locked}.lock")
     place.unlink() if text is None else place.write_text(text)
     for command in (["lock", locked, "--check"], ["run", locked, "--locked"]):

@@ -80,7 +80,7 @@ def test_the_same_classes_give_the_same_text(tick):
     assert first == second
 
 
-def test_a_distribution_that_does_not_say_where_is_told_how(world, axil):
+def test_a_distribution_without_an_index_gets_a_hint_how_to_state_it(world, axil):
     world.distribution("acme-b", nodes={"acme.tick": "json:JSONDecoder"})
     done = axil("plugins", "manifest", "acme-b", "--write")
     assert done.code == 2

@@ -225,11 +225,11 @@ def test_the_command_runs_its_workflow(made):
 
 def test_its_manifest_is_made_where_it_lies(made):
     manifest = made / "site" / "acme_node" / "axil-plugin.json"
-    told = manifest.read_text("utf-8")
+    reported = manifest.read_text("utf-8")
     manifest.unlink()
     done = in_it(made, "-m", "axil_cli.main", "plugins", "manifest", "acme-node", "--write")
     assert done.returncode == 0, done.stderr
-    assert manifest.read_text("utf-8") == told
+    assert manifest.read_text("utf-8") == reported
     why = in_it(
         made,
         "-m",
@@ -260,7 +260,7 @@ def test_the_doctor_finds_nothing_wrong_with_it(made):
     ("name", "kind", "id"),
     [("Acme Shout", "node", "AX733"), ("acme-", "node", "AX733"), ("acme-x", "nod", "AX734")],
 )
-def test_what_cannot_be_made_is_told(tmp_path, name, kind, id):
+def test_what_cannot_be_made_is_reported(tmp_path, name, kind, id):
     with pytest.raises(ConfigError, match=id):
         scaffold(name, kind, tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -288,7 +288,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     assert scaffold("acme-shout", "node", tmp_path).files
 
 
-def test_of_two_at_once_one_is_made_and_the_other_is_told(tmp_path, monkeypatch):
+def test_of_two_at_once_one_is_made_and_the_other_is_refused(tmp_path, monkeypatch):
     rename = Path.rename
 
     def late(file: Path, target: Path) -> Path:
@@ -298,7 +298,7 @@ def test_of_two_at_once_one_is_made_and_the_other_is_told(tmp_path, monkeypatch)
         return rename(file, target)
 
     monkeypatch.setattr(Path, "rename", late)
-    with pytest.raises(ConfigError, match=r"AX735 .*there already"):
+    with pytest.raises(ConfigError, match=r"AX735 .*exists already"):
         scaffold("acme-shout", "node", tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == ["acme-shout"]
     assert "axil.journals" in (tmp_path / "acme-shout/pyproject.toml").read_text("utf-8")

@@ -49,7 +49,7 @@ def test_every_component_is_listed_with_its_standing(world, axil):
     assert all(line.split()[0] == "nodes" for line in table.out.splitlines()[1:])
 
 
-def test_policy_is_told_with_whoever_said_it(world, axil, tmp_path, monkeypatch):
+def test_a_policy_is_shown_with_its_origin(world, axil, tmp_path, monkeypatch):
     world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
     (tmp_path / "axil.toml").write_text('[plugins]\nblock = ["acme-a"]\n')
     done = axil("plugins", "list", "--format", "json")
@@ -84,9 +84,9 @@ def test_with_every_plugin_broken_one_can_still_look_and_mend(world, axil):
         ["list", "--requirements"],
     ):
         assert axil("plugins", *command).code in (0, 2)
-    told = axil("plugins", "doctor").out
-    assert "acme_bad-1.0.dist-info" in told
-    assert "acme-a: its manifest cannot be read" in told
+    reported = axil("plugins", "doctor").out
+    assert "acme_bad-1.0.dist-info" in reported
+    assert "acme-a: its manifest cannot be read" in reported
     assert "acme_a" not in sys.modules
 
 
@@ -108,9 +108,9 @@ def test_a_distribution_is_shown(world, axil):
 
 
 def test_a_component_is_shown_from_its_manifest(axil):
-    told = axil("plugins", "show", "nodes:literal").out
-    assert "content" in told
-    assert "required" in told
+    reported = axil("plugins", "show", "nodes:literal").out
+    assert "content" in reported
+    assert "required" in reported
     assert axil("plugins", "show", "node:literal", "--schema").data["required"] == ["content"]
     assert json.loads(axil("plugins", "show", "nodes:literal", "--example").out) == {
         "type": "literal",
@@ -123,17 +123,17 @@ def test_a_component_is_shown_from_its_manifest(axil):
 
 
 @pytest.mark.parametrize(
-    ("what", "told"),
+    ("what", "reported"),
     [
         (["nodes:litral"], 'Did you mean "literal"'),
         (["thing:x"], 'no kind of component is called "thing"'),
         (["axil-control", "--schema"], "AX730 --schema: expected a component, as kind:name."),
     ],
 )
-def test_what_cannot_be_shown_is_told(axil, what, told):
+def test_what_cannot_be_shown_is_reported(axil, what, reported):
     done = axil("plugins", "show", *what)
     assert done.code == 2
-    assert told in done.err
+    assert reported in done.err
 
 
 def test_pages_are_made_of_a_manifest(axil, tmp_path):
@@ -237,8 +237,10 @@ def test_the_doctor_names_old_names_that_are_not_what_they_were(moved, axil, mon
     moved.package("acme_b", manifest=manifest("acme-b", tack=["acme.tick"]))
     moved.distribution("acme-old", nodes={"acme.tick": "acme_old:T"})
     monkeypatch.setenv("AXIL_BLOCK", "nodes:acme.gone")
-    told = axil("plugins", "doctor", "--format", "json").data["findings"]
-    hidden = {each["distribution"]: each["severity"] for each in told if each["check"] == "alias"}
+    reported = axil("plugins", "doctor", "--format", "json").data["findings"]
+    hidden = {
+        each["distribution"]: each["severity"] for each in reported if each["check"] == "alias"
+    }
     assert hidden == {"acme-new": "note", "acme-b": "note"}
 
 
@@ -248,25 +250,27 @@ def test_two_claims_to_an_old_name_are_a_conflict_of_names(moved, axil):
     assert {
         row["status"] for row in rows(axil("plugins", "list", "--format", "json"), name="acme.tick")
     } == {"alias conflict"}
-    told = [
+    reported = [
         each
         for each in axil("plugins", "doctor", "--format", "json").data["findings"]
         if each["check"] == "alias"
     ]
-    assert {each["distribution"]: each["fix"] for each in told} == {
+    assert {each["distribution"]: each["fix"] for each in reported} == {
         "acme-new": "Write acme-new/acme.tock in files that mean this one.",
         "acme-b": "Write acme-b/acme.tack in files that mean this one.",
     }
 
 
-def test_a_block_of_an_old_name_is_told_not_to_hold_for_the_new_one(moved, axil, monkeypatch):
+def test_a_block_of_an_old_name_is_reported_as_without_effect_on_the_new_one(
+    moved, axil, monkeypatch
+):
     monkeypatch.setenv("AXIL_BLOCK", "nodes:acme.tick")
-    (told,) = [
+    (reported,) = [
         each
         for each in axil("plugins", "doctor", "--format", "json").data["findings"]
         if each["check"] == "alias"
     ]
-    assert (told["severity"], told["fix"]) == ("warning", "Block nodes:acme.tock, too.")
+    assert (reported["severity"], reported["fix"]) == ("warning", "Block nodes:acme.tock, too.")
 
 
 @pytest.fixture
@@ -297,8 +301,8 @@ def test_list_and_doctor_name_deprecated_components_and_what_replaces_them(fadin
     (row,) = rows(axil("plugins", "list", "--format", "json"), name="acme.tock")
     assert (row["status"], row["reason"]) == ("deprecated", "Use acme.bell instead.")
     assert "deprecated  Use acme.bell" in axil("plugins", "list", "--kind", "nodes").out
-    told = axil("plugins", "doctor", "--format", "json").data["findings"]
-    found = {each["distribution"]: each for each in told if each["check"] == "deprecated"}
+    reported = axil("plugins", "doctor", "--format", "json").data["findings"]
+    found = {each["distribution"]: each for each in reported if each["check"] == "deprecated"}
     assert list(found) == ["acme-new"]
     assert (found["acme-new"]["severity"], found["acme-new"]["fix"]) == (
         "note",

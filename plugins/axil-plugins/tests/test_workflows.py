@@ -86,13 +86,13 @@ def test_everything_that_a_workflow_names_is_found(axil, talk):
 
 
 def test_the_answer_says_what_to_install(axil, talk):
-    told = axil("plugins", "why", talk).out
+    reported = axil("plugins", "why", talk).out
     assert (
-        f"axil-openai  not installed: {install_advice('axil-openai')}" in told
-        or "axil-openai  0." in told
+        f"axil-openai  not installed: {install_advice('axil-openai')}" in reported
+        or "axil-openai  0." in reported
     )
-    assert 'Did you mean "loop_timer"' in told
-    assert "no known distribution provides it" in told
+    assert 'Did you mean "loop_timer"' in reported
+    assert "no known distribution provides it" in reported
 
 
 def test_nothing_but_the_loader_is_imported(world, axil, flow):
@@ -117,7 +117,7 @@ def test_nothing_but_the_loader_is_imported(world, axil, flow):
     assert "acme_a" not in sys.modules
 
 
-def test_settings_that_cannot_be_looked_into_are_told(world, axil, flow):
+def test_settings_that_cannot_be_looked_into_are_reported(world, axil, flow):
     world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
     file = flow(
         '{"graph": {"nodes": [{"id": "a", "type": "acme.tick"}], "edges": [], "start": ["a"]}}',
@@ -185,7 +185,7 @@ def test_other_formats_are_written_too(axil, flow, name):
         assert json.loads(text) == {**data, "requires": requires}
 
 
-def test_a_file_that_needs_what_nobody_provides_is_not_frozen(axil, talk):
+def test_a_file_that_needs_a_missing_component_is_not_frozen(axil, talk):
     before = Path(talk).read_text()
     done = axil("plugins", "freeze", talk, "--write")
     assert done.code == 2

@@ -80,7 +80,7 @@ def raises(inputs: Any) -> dict[str, Any]:
         "value": ValueError,
         "exit": SystemExit,
         "own": Own,
-        "unicode": lambda told: b"\xff".decode(),
+        "unicode": lambda reported: b"\xff".decode(),
     }[inputs["kind"]]("no such thing")
 
 

@@ -244,7 +244,7 @@ def test_what_a_body_leaves_behind_is_not_heard_in_the_next_firing():
     assert (chunks, second.questions, second.usage.cost) == ([], (), 0.0)
 
 
-def test_what_nobody_waits_for_any_more_is_forgotten():
+def test_an_abandoned_call_is_forgotten():
     results = run(make(bodies.sleeps_on, Process(workers=1)), {"n": 1}, {"n": 2}, {"n": 3})
     assert [result.output for result in results] == [{"n": 0}] * 3
 
@@ -280,7 +280,7 @@ def test_a_body_that_takes_its_process_with_it_fails_its_firing_alone(n, how):
 
 
 @pytest.mark.parametrize("is_daemon", [False, True])
-def test_a_body_that_dies_is_told_of_though_a_process_that_it_forked_lives(tmp_path, is_daemon):
+def test_a_body_that_dies_is_reported_although_a_process_that_it_forked_lives(tmp_path, is_daemon):
     file = tmp_path / "pid"
     graph = make(bodies.forks, Process(workers=1), keys=("file", "is_daemon"), exits=())
 
@@ -327,7 +327,7 @@ def test_memory_that_is_not_given_is_an_error_of_the_body():
 
 
 @pytest.mark.parametrize(
-    ("kind", "means", "told"),
+    ("kind", "means", "reported"),
     [
         ("value", ValueError, "no such thing"),
         ("exit", BodyRaised, "builtins.SystemExit: no such thing"),
@@ -336,18 +336,18 @@ def test_memory_that_is_not_given_is_an_error_of_the_body():
     ],
 )
 def test_what_a_body_raises_comes_back_with_its_class_its_message_and_its_traceback(
-    kind, means, told
+    kind, means, reported
 ):
     (result,) = run(make(bodies.raises, Process(workers=1), keys=("kind",)), {"kind": kind})
     cause = result.error.__cause__
     assert isinstance(cause, means)
     assert isinstance(cause, BodyRaised)
-    assert told in str(cause)
+    assert reported in str(cause)
     assert "bodies.py" in cause.traceback
     assert "in raises" in cause.traceback
 
 
-def test_an_error_that_cannot_be_told_is_one_all_the_same():
+def test_an_error_that_cannot_be_shown_remains_an_error():
     (result,) = run(make(bodies.unspeakable, Process(workers=1)), {"n": 1})
     assert "bodies.Unspeakable" in str(result.error.__cause__)
 
@@ -367,7 +367,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look at")
 @pytest.mark.parametrize("how", ["timeout", "limit", "cancel"])
-def test_whoever_waits_no_longer_kills_the_process_and_what_it_started(tmp_path, how):
+def test_a_cancelled_caller_kills_the_process_and_what_it_started(tmp_path, how):
     file = tmp_path / "pids"
 
     class Begun:
@@ -426,9 +426,9 @@ def test_a_process_whose_parent_is_gone_in_the_middle_of_a_message_ends(said):
 @pytest.fixture
 def exits(monkeypatch) -> list[int]:
     """An exception that would have ended this process."""
-    told: list[int] = []
-    monkeypatch.setattr(os, "_exit", told.append)
-    return told
+    reported: list[int] = []
+    monkeypatch.setattr(os, "_exit", reported.append)
+    return reported
 
 
 def test_a_process_whose_parent_is_gone_before_it_has_begun_a_body_ends(exits):
@@ -437,7 +437,7 @@ def test_a_process_whose_parent_is_gone_before_it_has_begun_a_body_ends(exits):
     assert exits == [0]
 
 
-def test_a_process_that_has_told_what_its_body_came_to_closes_what_it_opened(exits):
+def test_a_process_that_has_reported_its_bodys_result_closes_what_it_opened(exits):
     """However late it goes on behind that: the parent hears of it, and has no more use for the
     process.
     """

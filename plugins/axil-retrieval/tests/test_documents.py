@@ -58,7 +58,7 @@ def test_the_same_text_is_cut_alike(text, cut):
     assert chunked(text, cut) == chunked(text, cut)
 
 
-def test_headings_are_told_and_code_has_none():
+def test_headings_are_listed_and_code_has_none():
     text = "before\n# A #\none\n```sh\n# no heading\n```\n## B\ntwo\n# C\nthree"
     assert [(c.heading, c.text.splitlines()[-1]) for c in chunked(text)] == [
         ("", "before"),
@@ -92,7 +92,7 @@ def test_files_are_read_as_they_are(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("make", "settings", "told"),
+    ("make", "settings", "reported"),
     [
         (lambda folder: None, {}, "cannot be read: No such file"),
         (lambda folder: (folder / "x.md").write_bytes(b"\xff\xfe\x00"), {}, "is not utf-8"),
@@ -108,9 +108,9 @@ def test_files_are_read_as_they_are(tmp_path):
         ),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named(tmp_path, make, settings, told):
+def test_a_file_that_cannot_be_read_is_named(tmp_path, make, settings, reported):
     make(tmp_path)
-    with pytest.raises(ContextError, match=f'AX890 ".*x.md" {told}'):
+    with pytest.raises(ContextError, match=f'AX890 ".*x.md" {reported}'):
         Sources(paths=[str(tmp_path / "x.md")], **settings).read()
 
 
@@ -125,12 +125,12 @@ def test_a_link_does_not_lead_out_of_a_folder(tmp_path):
 def test_two_documents_of_one_name_are_refused():
     same = {"text": "a", "uri": "n"}
     assert len(Sources(documents=[same, same, "x", "x"]).read()) == 2  # the same twice is one
-    with pytest.raises(ConfigError, match='AX891 documents: two documents are called "n"'):
+    with pytest.raises(ConfigError, match='AX891 documents: two documents have the uri "n"'):
         Sources(documents=[same, {"text": "b", "uri": "n"}]).read()
 
 
 def test_an_overlap_of_more_than_half_is_refused():
-    with pytest.raises(ValueError, match="overlap_chars is at most half of chunk_chars"):
+    with pytest.raises(ValueError, match="expected overlap_chars of at most half of chunk_chars"):
         Sources(chunk_chars=100, overlap_chars=51)
 
 

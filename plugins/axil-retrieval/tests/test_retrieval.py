@@ -299,21 +299,21 @@ def test_weights_count():
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "reported"),
     [
         ({"providers": []}, "AX131"),
         ({"providers": ["keyword"], "weights": [1, 2]}, "as many weights as providers"),
-        ({"providers": ["keyword"], "weights": [-1]}, "a weight is not negative"),
+        ({"providers": ["keyword"], "weights": [-1]}, "expected weights of 0 or more"),
         ({"providers": ["keyword"], "provider": 1}, "AX130 .*unknown key"),
     ],
 )
-def test_settings_without_meaning_are_refused(settings, told):
-    with pytest.raises(ConfigError, match=told):
+def test_settings_without_meaning_are_refused(settings, reported):
+    with pytest.raises(ConfigError, match=reported):
         HybridRetriever(**settings)
 
 
 def test_a_hybrid_of_what_is_no_index_takes_no_blocks():
-    with pytest.raises(ContextError, match='AX898 "one" is no index: it cannot put blocks'):
+    with pytest.raises(ContextError, match='AX898 "one" is not an index: it cannot put blocks'):
         run_sync(HybridRetriever(providers=[Fixed("one", A)]).put([A]))
 
 
@@ -321,7 +321,7 @@ RANKINGS = st.lists(st.permutations("abcdef").map(lambda p: p[:4]), min_size=1, 
 
 
 @given(RANKINGS)
-def test_whoever_is_first_everywhere_is_first_and_nothing_is_lost(rankings):
+def test_the_block_that_is_first_everywhere_is_first_and_nothing_is_lost(rankings):
     providers = [
         Fixed(f"p{n}", ContextBlock("top"), *map(ContextBlock, ranking))
         for n, ranking in enumerate(rankings)

@@ -166,9 +166,9 @@ def test_the_node_and_the_tools_run_in_it_without_being_asked_to(tmp_path):
         assert outcome[0]["content"] == "65534 here\n"
         tools = Code(Code.Config())
         assert (await tools.run_code(_Ctx(tmp_path), code))["stdout"] == "65534 here\n"
-        told = await tools.run_command(_Ctx(tmp_path), ["cat", "given.txt", "/etc/passwd"])
-        assert told["stdout"] == "here"
-        assert told["exit_code"] == 1
+        reported = await tools.run_command(_Ctx(tmp_path), ["cat", "given.txt", "/etc/passwd"])
+        assert reported["stdout"] == "here"
+        assert reported["exit_code"] == 1
         killed = await tools.run_code(_Ctx(tmp_path), "import os; os.kill(os.getpid(), 9)")
         assert killed["exit_code"] == -9
         with pytest.raises(ProgramFault, match="AX879"):
@@ -197,8 +197,8 @@ def test_without_it_programs_run_as_before_and_the_log_says_why(without, tmp_pat
 
     _say.cache_clear()
     tools = Code(Code.Config())
-    told = asyncio.run(tools.run_code(_Ctx(tmp_path), "import os; print(os.getuid())"))
-    assert told["stdout"] == f"{os.getuid()}\n"
+    reported = asyncio.run(tools.run_code(_Ctx(tmp_path), "import os; print(os.getuid())"))
+    assert reported["stdout"] == f"{os.getuid()}\n"
     assert "without a sandbox: bwrap does not work here (reasons)" in caplog.text
 
 

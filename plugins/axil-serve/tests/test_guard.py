@@ -94,8 +94,8 @@ def test_requests_beyond_the_rate_wait_and_each_token_has_its_own(journal):
 def test_a_file_of_tokens_is_read_strictly(tmp_path):
     file = tmp_path / "tokens.json"
 
-    def access(told):
-        file.write_text(json.dumps(told), "utf-8")
+    def access(reported):
+        file.write_text(json.dumps(reported), "utf-8")
         return Access.from_file(file, {"ADA": ADA, "SHORT": "short"})
 
     caller = access({"ada": {"env": "ADA", "rights": ["look"], "look": "all"}}).caller(ADA)

@@ -45,7 +45,7 @@ def test_there_is_a_golden_database_of_every_version():
     ]
 
 
-def test_its_runs_are_told_and_sound(kept):
+def test_its_runs_are_listed_and_sound(kept):
     assert {info.run_id: info.status for info in kept.runs()} == {
         "done": "done",
         "paused": "paused",

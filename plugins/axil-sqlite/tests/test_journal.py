@@ -381,7 +381,7 @@ def test_a_book_from_before_somebody_else_wrote_is_refused(journal):
     asyncio.run(go())
 
 
-def test_another_process_is_told_who_is_at_work(tmp_path):
+def test_another_process_gets_the_name_of_the_owner(tmp_path):
     journal = SqliteJournal(tmp_path)
 
     async def go() -> str:
@@ -394,7 +394,7 @@ def test_another_process_is_told_who_is_at_work(tmp_path):
     journal.close()
 
 
-def test_whoever_was_stopped_for_too_long_is_overtaken_and_notices(tmp_path, monkeypatch):
+def test_an_owner_stopped_for_too_long_is_overtaken_and_notices(tmp_path, monkeypatch):
     slow, quick = SqliteJournal(tmp_path), SqliteJournal(tmp_path)
 
     async def go() -> None:
@@ -485,7 +485,7 @@ def test_many_processes_write_side_by_side_and_nothing_is_lost(tmp_path):
 # ------------------------------------------------------------------------------------------------ r
 
 
-def test_runs_are_told_with_how_they_ended_newest_first(journal):
+def test_runs_are_listed_with_how_they_ended_newest_first(journal):
     graph = chain()
     asyncio.run(graph.run({"x": 0}, journal=journal, run_id="first"))
     asyncio.run(graph.run({"x": 0}, journal=journal, run_id="second", thread="t"))
@@ -683,7 +683,7 @@ def test_a_full_disk_breaks_the_run_and_not_the_journal(tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="rights are other things there")
 @pytest.mark.parametrize("has_database", [False, True])
-def test_a_folder_that_cannot_be_written_is_told_and_stays_as_it_was(has_database):
+def test_a_folder_that_cannot_be_written_is_reported_and_stays_as_it_was(has_database):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if has_database:
@@ -705,7 +705,7 @@ def test_a_folder_that_cannot_be_written_is_told_and_stays_as_it_was(has_databas
         assert sorted(path.name for path in folder.iterdir()) == before
 
 
-def test_a_folder_that_is_a_file_is_told(tmp_path):
+def test_a_folder_that_is_a_file_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalError, match=r"AX510.*file"):
         SqliteJournal(tmp_path / "file").runs()
@@ -769,9 +769,7 @@ def test_a_name_that_no_database_holds_is_refused_and_the_others_go_on(tmp_path,
     journal.close()
 
 
-def test_whatever_goes_wrong_with_a_write_is_told_to_who_waits_and_the_next_is_written(
-    journal, monkeypatch
-):
+def test_a_failed_write_is_raised_in_the_waiting_task_and_the_next_is_written(journal, monkeypatch):
     async def go() -> None:
         bad = journal.open("bad")
         bad.append(Entry("run"))
@@ -839,7 +837,7 @@ def test_what_is_written_while_a_book_is_being_opened_is_noticed(tmp_path, monke
     other.close()
 
 
-def test_whoever_was_stopped_does_not_write_into_a_run_that_got_its_place(tmp_path, monkeypatch):
+def test_a_stopped_owner_does_not_write_into_a_run_of_the_new_owner(tmp_path, monkeypatch):
     slow, quick = SqliteJournal(tmp_path, sync="normal"), SqliteJournal(tmp_path, sync="normal")
 
     async def go() -> None:
@@ -866,13 +864,13 @@ def test_whoever_was_stopped_does_not_write_into_a_run_that_got_its_place(tmp_pa
 
 
 @pytest.mark.parametrize("filled", [b"\0", b"\xff"], ids=["zeroed", "garbled"])
-def test_a_page_that_is_lost_is_found_and_nothing_wrong_is_ever_told(tmp_path, filled):
+def test_a_lost_page_is_found_and_no_wrong_value_is_returned(tmp_path, filled):
     journal = SqliteJournal(tmp_path / "whole")
-    told = {
+    reported = {
         f"r{n}": [Entry("run"), *(done((), f"n{i}", value=f"{n}:{i}" * 50) for i in range(10))]
         for n in range(20)
     }
-    for run_id, entries in told.items():
+    for run_id, entries in reported.items():
         write(journal, entries, run_id)
     journal.close()
     whole = (tmp_path / "whole/runs.db").read_bytes()
@@ -883,7 +881,7 @@ def test_a_page_that_is_lost_is_found_and_nothing_wrong_is_ever_told(tmp_path, f
             whole[: number * 4096] + filled * 4096 + whole[(number + 1) * 4096 :]
         )
         broken = SqliteJournal(folder, sync="normal")
-        for run_id, entries in told.items():
+        for run_id, entries in reported.items():
             with contextlib.suppress(JournalError):
                 assert all(entry in entries for entry in broken.entries(run_id))
         with contextlib.suppress(JournalError):  # it may not even open
@@ -903,7 +901,7 @@ def test_a_part_that_is_gone_or_changed_is_found(journal):
     assert len(journal.examine()) == 2
 
 
-def test_a_database_that_is_none_is_told(tmp_path):
+def test_a_file_that_is_not_a_database_is_reported(tmp_path):
     (tmp_path / "runs.db").write_bytes(b"not a database at all" * 100)
     with pytest.raises(JournalError, match="AX510"):
         SqliteJournal(tmp_path).runs()
@@ -1070,7 +1068,7 @@ def test_whether_a_run_is_held_can_be_asked_while_others_come_and_go(tmp_path):
     journal.close()
 
 
-def test_a_journal_that_nobody_has_is_closed_wherever_the_collector_finds_it(tmp_path):
+def test_an_unreferenced_journal_is_closed_wherever_the_collector_finds_it(tmp_path):
     journal = SqliteJournal(tmp_path)
     write(journal, [Entry("run")])
     writer: Writer = journal.writer

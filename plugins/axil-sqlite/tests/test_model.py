@@ -131,11 +131,11 @@ class Beside(RuleBasedStateMachine):
             assert list(self.real.entries(run)) == list(self.model.entries(run))
         for thread in THREADS:
             assert list(self.real.thread(thread)) == list(self.model.thread(thread))
-        told = [
+        reported = [
             {(info.run_id, info.graph, info.status, info.thread) for info in journal.runs()}
             for journal in (self.real, self.model)
         ]
-        assert told[0] == told[1]
+        assert reported[0] == reported[1]
 
 
 def refusal(act: Any) -> str:

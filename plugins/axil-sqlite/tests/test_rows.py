@@ -165,7 +165,7 @@ def test_what_says_the_same_is_joined_and_what_only_equals_it_is_not():
             (),
             {"delta": {"n": 1}, "sends": [["e", 1, None]], "at": 1.0, "used": {}},
         )
-        told = {
+        reported = {
             "round": 0,
             "changes": {"n": value},
             "exits": [],
@@ -174,7 +174,7 @@ def test_what_says_the_same_is_joined_and_what_only_equals_it_is_not():
             "at": 1.0,
             "used": {},
         }
-        return done, Entry("round", (), "c", (), told)
+        return done, Entry("round", (), "c", (), reported)
 
     assert joined(row_of(0, of(1)[0]), *of(1)) is not None
     for other in (of(True), of(1.0), of(2), of(1, (3,))):

@@ -144,7 +144,7 @@ def test_a_function_hands_over_by_the_same_field_and_a_stranger_is_refused():
     members = {"front": front, "billing": says("Refunded.")}
     assert ask(team("swarm", members=members)) == "Refunded."
     members["front"] = lambda messages: front(messages, "shop")
-    with pytest.raises(NodeFailed, match='hands over to "shop", which is no member'):
+    with pytest.raises(NodeFailed, match='hands over to "shop", which is not a member'):
         ask(team("swarm", members=members))
 
 
@@ -198,8 +198,8 @@ def test_steps_are_done_when_what_they_need_is_there():
     [
         ('[{"id": 1, "by": "eve"}]', 'step 1 is for "eve"'),
         ('[{"id": 1, "after": [2]}]', "step 1 comes after"),
-        ('[{"id": 1, "after": [2]}, {"id": 2, "after": [1]}]', "wait for each other"),
-        ('[{"id": 1}, {"id": 1}]', "two steps have one id"),
+        ('[{"id": 1, "after": [2]}, {"id": 2, "after": [1]}]', "depend on each other"),
+        ('[{"id": 1}, {"id": 1}]', "two steps have the same id"),
         ("1. a\n2. b\n3. c", "the plan has 3 steps, expected 1 to 2"),
     ],
 )

@@ -122,8 +122,8 @@ def test_rules(model_script, workflow):
 def test_the_real_one(workflow):
     assert workflow("flow.json").output.startswith("answer ")
 """)
-    counted, told = project()
-    assert counted == {"passed": 4}, told
+    counted, reported = project()
+    assert counted == {"passed": 4}, reported
 
 
 TALES = """
@@ -142,18 +142,18 @@ def test_b(cassette, workflow):
 def test_a_cassette_is_recorded_once_and_replayed_strictly(project):
     file: Path = project.path / "test_it.py"
     file.write_text(TALES)
-    missing, told = project()
+    missing, reported = project()
     assert missing == {"error": 2}
-    assert "AX663" in told
+    assert "AX663" in reported
     assert project("--axil-record=once")[0] == {"passed": 2}
     tapes = [project.path / "cassettes/test_it/test_a.jsonl", project.path / "tapes/one.jsonl"]
     before = tapes[1].read_text()
     assert project()[0] == {"passed": 2}
     file.write_text(TALES.replace('"axils"', '"axes"'))
-    changed, told = project()
+    changed, reported = project()
     assert changed == {"failed": 1, "passed": 1}
-    assert '-   "content": "axils"' in told
-    assert '+   "content": "axes"' in told
+    assert '-   "content": "axils"' in reported
+    assert '+   "content": "axes"' in reported
     assert project("--axil-record")[0] == {"passed": 2}
     assert "axes" in tapes[0].read_text()
     assert "axils" not in tapes[0].read_text()

@@ -356,12 +356,12 @@ class MixesOwners(Owned):
         return list(self.known.values())
 
 
-class NobodyIsEverybody(Owned):
+class NoUserIsEveryUser(Owned):
     def chosen(self, query):
         return super().chosen(query) if query.inputs.get("user") else list(self.known.values())
 
 
-@pytest.mark.parametrize("mutant", [MixesOwners, NobodyIsEverybody])
+@pytest.mark.parametrize("mutant", [MixesOwners, NoUserIsEveryUser])
 def test_a_provider_that_mixes_owners_is_caught(mutant):
     law = "what is one owners is not anothers"
     assert caught(OwnedKit, law) == ""

@@ -41,7 +41,7 @@ def test_the_program_says_what_holds(capsys):
     assert (said["distribution"], said["fine"]) == ("axil-testing", True)
 
 
-def test_a_distribution_that_is_not_there_is_told(capsys):
+def test_a_missing_distribution_is_reported(capsys):
     assert main(["acme-nothing"]) == 2
     assert 'no plugin is called "acme-nothing"' in capsys.readouterr().err
 

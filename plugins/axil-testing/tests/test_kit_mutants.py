@@ -598,7 +598,7 @@ def test_a_loader_that_writes_is_caught(tmp_path, monkeypatch):
     assert "it has no effects" in broken(LoaderKit, writes)
 
 
-def test_a_refusal_that_is_no_spec_error_is_told():
+def test_a_refusal_that_is_no_spec_error_is_reported():
     def stubborn(text: str, name: str) -> Document:
         if len(text) > 100:
             raise SpecError([])

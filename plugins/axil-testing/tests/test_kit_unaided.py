@@ -147,7 +147,7 @@ def test_a_model_says_by_itself_how_it_is_tested():
     assert check(model_kit(Scripted, {})[0]).kit == "AnswerKit"
 
 
-def test_a_provider_that_cannot_be_told_is_asked_for_its_own_texts(tmp_path):
+def test_a_provider_without_the_argument_is_asked_for_its_own_texts(tmp_path):
     class Kept:
         def __init__(self, path: str, notes: Any = ()) -> None:
             self.path = path
@@ -155,12 +155,12 @@ def test_a_provider_that_cannot_be_told_is_asked_for_its_own_texts(tmp_path):
         def get_blocks(self, query: Any, top_k: int = 8) -> list[ContextBlock]:
             return []
 
-    class Told(Kept):
+    class Reported(Kept):
         def put(self, blocks: Any) -> None:
             """Take a turn."""
 
     config = {"path": "notes", "notes": ["The cat is called Ada.", "word"]}
     lines = provider_lines(Kept, config)
     assert lines["texts"] == ("The cat is called Ada.",)
-    assert "texts" not in provider_lines(Told, config)
+    assert "texts" not in provider_lines(Reported, config)
     assert lines["make"](type("Test", (), {"folder": tmp_path})()).path == str(tmp_path / "notes")

@@ -252,7 +252,7 @@ def test_an_associative_function_composes_without_changing_recorded_deltas():
     assert (first, second) == ([1], [2])
 
 
-def test_a_reducer_is_named_by_its_function_unless_told():
+def test_a_reducer_is_named_by_its_function_by_default():
     assert reducer(max).name == "max"
     assert reducer("biggest", pure=True)(max).name == "biggest"
 

@@ -363,13 +363,13 @@ def test_a_value_that_would_come_back_different_is_refused(wrong):
 
 
 def test_an_instance_of_a_context_takes_nothing():
-    class Told(BaseModel):
+    class Reported(BaseModel):
         k: int = 0
 
     def body(ctx: Any) -> None:
         ctx.state.k = 5
 
-    g = RootGraph("g", state=Told)
+    g = RootGraph("g", state=Reported)
     n = g.create_node(body, name="n")
     g.edge_from_entry(n)
     g.edge_to_exit(n)

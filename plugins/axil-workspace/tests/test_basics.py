@@ -37,9 +37,9 @@ def test_time_passes_by_the_runs_clock(use, firing):
     assert use(Basics, "sleep", seconds=5) == "Waited 5 seconds."
     assert use(Basics(Basics.Config(sleep_seconds=1)), "sleep", seconds=500) == "Waited 1 seconds."
     assert firing.slept == [5, 1]
-    told = json.loads(use(Basics, "current_time"))
-    assert told["seconds_since_start"] == 6
-    assert datetime.datetime.fromisoformat(told["now"]).tzinfo is not None
+    reported = json.loads(use(Basics, "current_time"))
+    assert reported["seconds_since_start"] == 6
+    assert datetime.datetime.fromisoformat(reported["now"]).tzinfo is not None
 
 
 def test_a_person_is_asked_through_the_run(use, firing):
@@ -101,7 +101,7 @@ def test_an_agent_writes_a_program_runs_it_and_learns_what_went_wrong(tmp_path):
     graph.edge_to_exit(node, ["answer"])
     output, _ = graph.build().invoke({"message": "x"}, workspace=tmp_path / "run", allow={"code"})
     said = [m["content"] for m in model.requests[-1].messages if m["role"] == "tool"]
-    assert said[0].startswith('Error: PathRefused: AX870 the path "../main.py" goes up')
+    assert said[0].startswith('Error: PathRefused: AX870 the path "../main.py" contains')
     assert json.loads(said[2]) == {"exit_code": 0, "stdout": "42\n"}
     assert output == {"answer": "42"}
     assert [each.name for each in tmp_path.iterdir()] == ["run"]

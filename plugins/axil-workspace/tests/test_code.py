@@ -71,14 +71,14 @@ async def late(call: Coroutine[Any, Any, str], place: Any) -> str:
     """Return what a call gives whose time is up when its program has made the file ``said``: the
     event loop's clock is put forward then.
     """
-    told = asyncio.ensure_future(call)
+    reported = asyncio.ensure_future(call)
     # it is another process that makes it
-    while place.stat("said") is None and not told.done():  # noqa: ASYNC110
+    while place.stat("said") is None and not reported.done():  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     loop: Any = asyncio.get_running_loop()
     now = loop.time
     loop.time = lambda: now() + 500
-    return await told
+    return await reported
 
 
 FAMILY = """
@@ -112,8 +112,8 @@ def test_a_program_works_in_the_workspace_and_says_what_it_says(code, place):
         "import helper, sys\nprint(helper.twice(21))\nopen('out.txt', "
         "'w').write('made')\nsys.exit('oh')"
     )
-    told = code(program)
-    assert told == {"exit_code": 1, "stdout": "42\n", "stderr": "oh\n"}
+    reported = code(program)
+    assert reported == {"exit_code": 1, "stdout": "42\n", "stderr": "oh\n"}
     assert place.read("out.txt") == b"made"
     assert sorted(each.path for each in place.entries()) == ["helper.py", "out.txt"]
 
@@ -163,8 +163,8 @@ def test_code_runs_only_where_it_is_allowed(tmp_path, called, firing_of):
 def test_programs_see_no_secrets(code, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "canary")
     monkeypatch.setenv("PYTHONSTARTUP", "canary")
-    told = code("import os; print(dict(os.environ))")
-    assert "canary" not in told["stdout"]
+    reported = code("import os; print(dict(os.environ))")
+    assert "canary" not in reported["stdout"]
     assert (
         "'GREETING': 'hi'"
         in code("import os; print(dict(os.environ))", env={"GREETING": "hi"})["stdout"]
@@ -202,10 +202,10 @@ def test_what_is_passed_on_is_a_short_list(tmp_path):
 @on_linux
 def test_a_program_that_takes_too_long_is_killed_with_all_that_it_started(firing, place, called):
     program = FAMILY + "print('so far', flush=True)\nopen('said', 'w').close()\ntime.sleep(600)"
-    told = asyncio.run(
+    reported = asyncio.run(
         late(called(PATIENT, "run_code", {"code": program, "timeout_seconds": 500}, firing), place)
     )
-    assert json.loads(told) == {
+    assert json.loads(reported) == {
         "exit_code": None,
         "stdout": "so far\n",
         "stopped": "it ran longer than 500 seconds",
@@ -222,10 +222,10 @@ def test_a_program_that_stops_its_supervisor_is_killed_with_all_that_it_started(
         "import signal\nos.kill(os.getppid(), signal.SIGSTOP)\nopen('said', "
         "'w').close()\ntime.sleep(600)"
     )
-    told = asyncio.run(
+    reported = asyncio.run(
         late(called(PATIENT, "run_code", {"code": program, "timeout_seconds": 500}, firing), place)
     )
-    assert json.loads(told)["stopped"] == "it ran longer than 500 seconds"
+    assert json.loads(reported)["stopped"] == "it ran longer than 500 seconds"
     assert all_gone(place)
 
 
@@ -272,7 +272,7 @@ def test_however_often_it_is_cancelled_nothing_is_left_when_it_returns(firing, p
 
 
 @on_linux
-def test_a_program_that_fills_the_disk_is_told_of_as_any_other(code, monkeypatch):
+def test_a_program_that_fills_the_disk_is_reported_as_any_other(code, monkeypatch):
     class Full(io.FileIO):
         def write(self, data: Any) -> int:
             return super().write(data) if data else 0
@@ -287,7 +287,7 @@ def test_a_program_that_fills_the_disk_is_told_of_as_any_other(code, monkeypatch
 @pytest.mark.parametrize(
     ("argument", "why"), [("x" * 300_000, "Argument list too long"), ("a\0b", "null byte")]
 )
-def test_an_argument_that_no_program_can_be_given_is_told_of(use, argument, why):
+def test_an_argument_that_no_program_can_take_is_reported(use, argument, why):
     with pytest.raises(ProgramFault, match=f'AX879 "printf" cannot be started: .*{why}'):
         use(Code, "run_command", command=["printf", argument])
 
@@ -320,26 +320,26 @@ def test_processor_time_is_bounded(code):
 
 
 def test_files_and_outputs_are_bounded(code, place):
-    told = code("with open('big', 'wb') as f: f.write(b'x' * 5000)", file_bytes=1000)
-    assert told["exit_code"] != 0
+    reported = code("with open('big', 'wb') as f: f.write(b'x' * 5000)", file_bytes=1000)
+    assert reported["exit_code"] != 0
     assert place.stat("big").size <= 1000
-    told = code("print('x' * 5000)", output_bytes=100)
-    assert told["stdout"] == "x" * 100 + "\n[output cut after 100 bytes]"
+    reported = code("print('x' * 5000)", output_bytes=100)
+    assert reported["stdout"] == "x" * 100 + "\n[output cut after 100 bytes]"
 
 
 def test_a_wish_for_more_time_than_there_is_is_not_heard(use):
     slow = Code(Code.Config(timeout_seconds=0.3))
-    told = json.loads(
+    reported = json.loads(
         use(slow, "run_code", code="import time; time.sleep(600)", timeout_seconds=600)
     )
-    assert told["stopped"] == "it ran longer than 0.3 seconds"
+    assert reported["stopped"] == "it ran longer than 0.3 seconds"
 
 
 def test_a_command_is_a_list_and_no_shell_reads_it(use, place):
-    told = json.loads(
+    reported = json.loads(
         use(Code, "run_command", command=["printf", "%s|", "$HOME", "; touch x", "*"])
     )
-    assert told == {"exit_code": 0, "stdout": "$HOME|; touch x|*|"}
+    assert reported == {"exit_code": 0, "stdout": "$HOME|; touch x|*|"}
     assert json.loads(use(Code, "run_command", command=["cat"], stdin="given"))["stdout"] == "given"
     assert list(place.entries()) == []
     with pytest.raises(ProgramFault, match='AX879 "no-such-program" cannot be started'):
@@ -348,9 +348,11 @@ def test_a_command_is_a_list_and_no_shell_reads_it(use, place):
         use(Code(Code.Config(programs=("cat",))), "run_command", command=["printf", "x"])
 
 
-def test_a_program_that_kills_its_supervisor_is_told_of(code):
-    told = code("import os, signal, time; os.kill(os.getppid(), signal.SIGKILL); time.sleep(0.2)")
-    assert (told["exit_code"], told["stopped"]) == (None, "it killed its supervisor")
+def test_a_program_that_kills_its_supervisor_is_reported(code):
+    reported = code(
+        "import os, signal, time; os.kill(os.getppid(), signal.SIGKILL); time.sleep(0.2)"
+    )
+    assert (reported["exit_code"], reported["stopped"]) == (None, "it killed its supervisor")
 
 
 def test_code_needs_a_workspace(called, firing_of):
@@ -387,8 +389,8 @@ def lines(place: Any) -> list[str]:
 
 def test_a_python_environment_is_made_once_and_packages_are_added(use, place, plays):
     plays("uv", "open({'init': 'pyproject.toml', 'venv': '.venv'}.get(sys.argv[1], 'other'), 'w')")
-    told = json.loads(use(PythonEnv, "init_python_env", python_version="3.12"))
-    assert [each["step"] for each in told["steps"]] == [
+    reported = json.loads(use(PythonEnv, "init_python_env", python_version="3.12"))
+    assert [each["step"] for each in reported["steps"]] == [
         "uv init --bare --no-workspace",
         "uv venv --python 3.12",
     ]
@@ -413,15 +415,19 @@ def test_what_is_no_package_is_not_installed(use, plays, package):
 
 def test_a_step_that_fails_is_the_last(use, plays):
     plays("uv", "sys.exit('no')")
-    told = json.loads(use(PythonEnv, "install_python_packages", packages=["numpy"]))
-    assert (told["ok"], len(told["steps"]), told["steps"][0]["stderr"]) == (False, 1, "no\n")
+    reported = json.loads(use(PythonEnv, "install_python_packages", packages=["numpy"]))
+    assert (reported["ok"], len(reported["steps"]), reported["steps"][0]["stderr"]) == (
+        False,
+        1,
+        "no\n",
+    )
 
 
 def test_a_script_runs_in_the_environment(use, place, plays):
     plays("uv", "print('ran')")
     place.write("main.py", b"")
-    told = json.loads(use(PythonEnv, "uv_run", script="main.py", args=["a"], env={"X": "1"}))
-    assert told == {"exit_code": 0, "stdout": "ran\n"}
+    reported = json.loads(use(PythonEnv, "uv_run", script="main.py", args=["a"], env={"X": "1"}))
+    assert reported == {"exit_code": 0, "stdout": "ran\n"}
     assert lines(place) == [
         repr(["run", "--", "env", "X=1", "python", str(place.root / "main.py"), "a"])
     ]

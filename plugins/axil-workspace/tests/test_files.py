@@ -84,9 +84,9 @@ def test_files_are_written_listed_and_described(files):
         "files": [{"path": ".hidden", "kind": "folder"}],
         "truncated": True,
     }
-    told = files("describe_file", path="src/a.py")
-    assert (told["size"], told["lines"], told["media_type"]) == (12, 2, "text/x-python")
-    assert told["sha256"] == hashlib.sha256(b"x = 1\ny = 2\n").hexdigest()
+    reported = files("describe_file", path="src/a.py")
+    assert (reported["size"], reported["lines"], reported["media_type"]) == (12, 2, "text/x-python")
+    assert reported["sha256"] == hashlib.sha256(b"x = 1\ny = 2\n").hexdigest()
 
 
 def test_a_part_of_a_text_says_where_it_goes_on(files):
@@ -102,7 +102,7 @@ def test_a_part_of_a_text_says_where_it_goes_on(files):
         files("read_lines", path="t", line_count=1)
         == "line 1\n[lines 1 to 1 of 100; go on with start_line=2]"
     )
-    with pytest.raises(TextFault, match=r"AX882.*no line 101"):
+    with pytest.raises(TextFault, match=r"AX882.*line 101 does not exist"):
         files("read_lines", path="t", start_line=101)
 
 
@@ -121,10 +121,10 @@ def test_an_edit_keeps_the_encoding(files, place, data):
 def test_an_edit_is_exact_or_nothing(files, place):
     files("write_file", path="t", content="a = 1\nb = 1\n")
     for old, fault in (
-        ("c = 1", "does not hold"),
+        ("c = 1", "does not contain"),
         ("= 1", "2 times"),
-        ("", "nothing to replace"),
-        ("a  =  1", "Line 1 is like"),
+        ("", "nothing can be replaced"),
+        ("a  =  1", "Line 1 resembles"),
     ):
         with pytest.raises(TextFault, match=f"AX882.*{fault}"):
             files("edit_file", path="t", old_text=old, new_text="x")
@@ -201,7 +201,7 @@ HUGE = "((((a{100}){100}){100}){100}){100}"
 
 
 @pytest.mark.parametrize("pattern", ["(", "a{2,1}", "x" * 1001, "(?P<n>a)(?P<n>", HUGE])
-def test_a_pattern_that_is_none_is_told(files, pattern):
+def test_a_pattern_that_is_none_is_reported(files, pattern):
     with pytest.raises(TextFault, match="AX880"):
         files("search_files", pattern=pattern)
 
@@ -277,8 +277,8 @@ def test_an_attachment_is_loaded_by_its_name(files, place):
 def test_what_a_model_can_be_shown_is_shown(use, place):
     place.write("leaf.png", b"\x89PNG\r\n\x1a\n\0")
     place.write("plan.pdf", b"%PDF-1.4\0")
-    told, part = use(Files, "load_file", path_or_id="leaf.png")
-    assert json.loads(told["text"])["size"] == 9
+    reported, part = use(Files, "load_file", path_or_id="leaf.png")
+    assert json.loads(reported["text"])["size"] == 9
     assert part == {
         "type": "image",
         "media_type": "image/png",
@@ -290,7 +290,7 @@ def test_what_a_model_can_be_shown_is_shown(use, place):
     assert json.loads(use(small, "load_file", path_or_id="leaf.png"))["shown"] is False
 
 
-def test_what_is_not_there_is_told_and_may_be_no_fault(files):
+def test_what_is_missing_is_reported_and_may_be_no_fault(files):
     for name, arguments in (
         ("read_text", {"path": "x"}),
         ("delete_path", {"path": "x"}),

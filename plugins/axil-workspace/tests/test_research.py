@@ -61,7 +61,7 @@ def test_every_tool_is_described_and_shows_no_context():
 
 
 def test_a_source_is_kept_and_found_again(do):
-    assert do("list_sources") == "No source is kept yet."
+    assert do("list_sources") == "No source is saved yet."
     do("save_source", url="http://a", title="A", abs="short", detail="long")
     assert do("list_sources") == "URL: http://a\nTitle: A\nAbstract: short"
     assert do("read_source", url="http://a").endswith("Abstract: short\nDetail: long")

@@ -74,7 +74,7 @@ def test_only_what_comes_on_that_edge_is_run(ran):
     assert "second\n\nThe software" in second
 
 
-def test_a_program_that_fails_is_told_of_with_its_error(ran, tmp_path):
+def test_a_program_that_fails_is_reported_with_its_error(ran, tmp_path):
     said = ran("main.py\n```python\nraise ValueError('wrong')\n```")
     assert "ValueError: wrong" in said
     assert "successfully" not in said

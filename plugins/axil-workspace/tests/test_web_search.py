@@ -93,10 +93,11 @@ def test_a_variable_that_is_named_and_not_set_is_an_error(search):
 
 
 @pytest.mark.parametrize(
-    ("query", "key", "told"), [("rain", "wrong", "answers 403"), ("broken", "k", "no JSON object")]
+    ("query", "key", "reported"),
+    [("rain", "wrong", "status 403"), ("broken", "k", "not a JSON object")],
 )
-def test_an_answer_that_is_none_is_told_without_the_key(search, query, key, told):
-    with pytest.raises(FetchFault, match=told) as raised:
+def test_an_answer_that_is_none_is_reported_without_the_key(search, query, key, reported):
+    with pytest.raises(FetchFault, match=reported) as raised:
         search(query, {"api_key": key})
     assert f"{key!r}" not in str(raised.value)
 

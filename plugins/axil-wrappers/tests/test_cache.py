@@ -126,7 +126,7 @@ def test_equal_calls_at_the_same_time_share_one(stage):
 @given(
     fates=st.lists(st.sampled_from(["fails", "is cancelled", "ends well"]), min_size=1, max_size=6)
 )
-def test_whoever_waited_takes_the_place_of_one_that_failed_or_was_cancelled(new_stage, fates):
+def test_a_waiting_call_takes_the_place_of_one_that_failed_or_was_cancelled(new_stage, fates):
     Cache.memory.clear()
     stage, calls = new_stage(), []
 
@@ -156,7 +156,7 @@ def test_whoever_waited_takes_the_place_of_one_that_failed_or_was_cancelled(new_
     assert len(calls) == min(until + 1, len(fates))
 
 
-def test_what_plain_data_cannot_hold_is_not_kept_and_this_is_told(stage, caplog):
+def test_what_plain_data_cannot_hold_is_not_kept_and_this_is_reported(stage, caplog):
     async def body():
         return {"n": object}
 
@@ -208,7 +208,7 @@ def test_what_a_node_keeps_counts_round_by_round_if_it_is_part_of_the_key(stage)
     assert seen == [{}, {"times": 1}, {"times": 2}]
 
 
-def test_a_node_that_asks_people_is_refused_unless_told(stage):
+def test_a_node_that_asks_people_is_refused_by_default(stage):
     async def body(ctx):
         return {"n": await ctx.ask("how many?")}
 

@@ -105,7 +105,7 @@ def test_no_window_sees_more_than_the_burst_and_the_rate(calls, period, burst, a
 
 
 @given(st.data())
-def test_whoever_is_cancelled_anywhere_leaves_nothing_behind(data):
+def test_a_cancellation_anywhere_leaves_nothing_behind(data):
     clock = VirtualClock()
     gate = Limiter(
         Pace(

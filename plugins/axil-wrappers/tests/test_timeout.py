@@ -76,14 +76,14 @@ def test_a_body_that_does_not_go_is_left_behind_after_a_while(stage):
     assert stage.watch.kinds() == ["timeout"]
 
 
-def test_a_function_in_a_thread_is_abandoned_and_told_so():
-    entered, told, done = threading.Event(), [], threading.Event()
+def test_a_function_in_a_thread_is_abandoned_and_the_error_says_so():
+    entered, reported, done = threading.Event(), [], threading.Event()
 
     def body(ctx):
         entered.set()
         while not ctx.is_abandoned:
             entered.wait(0.01)
-        told.append(True)
+        reported.append(True)
         ctx.emit("nobody hears this")
         done.set()
         return {"n": 1}
@@ -107,7 +107,7 @@ def test_a_function_in_a_thread_is_abandoned_and_told_so():
     result = asyncio.run(graph.build().start({}, observers=[Watch()], clock=Late()).result())
     assert "its thread cannot be stopped" in str(result.error)
     assert done.wait(60)
-    assert told == [True]
+    assert reported == [True]
     assert [chunk["kind"] for chunk in Watch.chunks] == ["timeout"]
 
 

@@ -123,7 +123,7 @@ def test_a_node_that_fires_for_each_token_is_tried_for_each():
     assert (result.status, sorted(tried)) == ("done", [1, 1, 2, 2])
 
 
-def test_items_of_a_graph_that_fails_are_told_by_their_node():
+def test_items_of_a_graph_that_fails_are_reported_by_their_node():
     async def fail():
         raise ValueError("no")
 

@@ -187,9 +187,9 @@ def test_a_long_file_without_aliases_is_no_bomb():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a: 1\nb: 2\na: 3\n", 'AX145 flow.yaml:3: the key "a" is there twice. Remove one.'),
-        ("{1: a, '1': b}", 'AX145 flow.yaml:1: the key "1" is there twice.'),
-        ("<<: {a: 1}\n<<: {b: 1}\n", 'AX145 flow.yaml:2: the key "<<" is there twice.'),
+        ("a: 1\nb: 2\na: 3\n", 'AX145 flow.yaml:3: the key "a" occurs twice. Remove one.'),
+        ("{1: a, '1': b}", 'AX145 flow.yaml:1: the key "1" occurs twice.'),
+        ("<<: {a: 1}\n<<: {b: 1}\n", 'AX145 flow.yaml:2: the key "<<" occurs twice.'),
         (
             "a:\n  b: !!python/object/apply:os.system ['x']\n",
             "AX145 flow.yaml:2: the tag tag:yaml.org,2002:python/object/apply:os.system",
@@ -201,15 +201,18 @@ def test_a_long_file_without_aliases_is_no_bomb():
         ("a: !x 1", "AX145 flow.yaml:1: the tag !x is refused"),
         ("!!set {a, b}", "AX145 flow.yaml:1"),
         ("a: !\n  b", "AX145 flow.yaml:1"),
-        ("!!str a: 1", "AX145 flow.yaml:1: a key has neither tag nor anchor."),
-        ("&k a: 1", "AX145 flow.yaml:1: a key has neither tag nor anchor."),
+        (
+            "!!str a: 1",
+            "AX145 flow.yaml:1: the key has a tag or an anchor, which keys cannot have.",
+        ),
+        ("&k a: 1", "AX145 flow.yaml:1: the key has a tag or an anchor, which keys cannot have."),
         ("%TAG ! tag:example.org,2000:\n---\na: 1\n", "AX145"),
-        ("? [a]\n: 1\n", "AX145 flow.yaml:1: a key is text."),
-        ("a: &a x\n? *a\n: 1\n", "AX145 flow.yaml:2: a key is text."),
+        ("? [a]\n: 1\n", "AX145 flow.yaml:1: expected a text as the key."),
+        ("a: &a x\n? *a\n: 1\n", "AX145 flow.yaml:2: expected a text as the key."),
         ("?\n: 2\n", "AX145 flow.yaml:1: a key is missing."),
-        ("a: *b", "AX145 flow.yaml:1: nothing is called &b before this."),
-        ("a: 1\n---\nb: 2\n", "AX145 flow.yaml:2: a second document begins."),
-        ("a: {<<: 3}", "AX145 flow.yaml:1: << merges mappings."),
+        ("a: *b", "AX145 flow.yaml:1: the anchor &b is not defined before this line."),
+        ("a: 1\n---\nb: 2\n", "AX145 flow.yaml:2: the file has a second document."),
+        ("a: {<<: 3}", "AX145 flow.yaml:1: << is followed by a value that is not a mapping."),
         ("a: 1\nb: [1, 2\nc: 3\n", "AX140 flow.yaml:3"),
         ("a: 1\n\tb: 2\n", "AX140 flow.yaml:2"),
         ("a: 1\n  b: 2\n", "AX140 flow.yaml:2"),
@@ -256,23 +259,23 @@ def test_the_loader_is_registered_for_both_suffixes():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         (
             "graph:\n\tnodes: []\n",
-            "Indent with spaces; tabs are no indentation. It is in column 1.",
+            "Indent with spaces instead of tabs. It is in column 1.",
         ),
-        ("graph:\n  description: a: b\n", 'A text with ": " in it goes into quotes'),
+        ("graph:\n  description: a: b\n", 'Put a text that contains ": " into quotes'),
         ("graph:\n  description: @x\n", "Put the text into quotes. It is in column 16."),
-        ("graph: {nodes: [{id: a}\n", "Put a comma between two parts, or close what was opened."),
+        ("graph: {nodes: [{id: a}\n", "Put a comma between two items, or close the bracket."),
         ('graph:\n  description: "abc\n', "Close the quotes. It began in line 2."),
         ("graph:\n  a: 1\n b: 2\n", "Check the indentation"),
     ],
 )
-def test_text_that_is_not_yaml_gets_advice_in_plain_words(text, told):
+def test_text_that_is_not_yaml_gets_advice_in_plain_words(text, reported):
     with pytest.raises(SpecError) as caught:
         parse_yaml(text, "flow.yaml")
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 MERGES = """

@@ -329,7 +329,7 @@ class Graph:
             message = (
                 f"node_wrappers names {format_names(strangers)}, which fits none of its nodes."
             )
-            hint = did_you_mean(strangers[0], there) or f"There are {format_names(sorted(there))}."
+            hint = did_you_mean(strangers[0], there) or f"Available: {format_names(sorted(there))}."
             raise self.error("AX170", message, hint)
 
     def create_edge(

@@ -164,7 +164,7 @@ class Workflow(Generic[S]):
                     "AX120",
                     "input",
                     "the input contains itself, or is nested too deeply.",
-                    "Make it flatter.",
+                    "Reduce the nesting.",
                 )
             ) from None
 

@@ -146,7 +146,7 @@ class Registry:
         self._packages: dict[str, str] = {}
         self._manifests: dict[str, Manifest | None] = {}
         self._objects: dict[tuple[str, str, str], Any] = {}
-        self._told: set[Problem] = set()
+        self._reported: set[Problem] = set()
         self.tell: Callable[[Problem], None] = _log
         """Gets a warning for each place that uses an old name (AX326) or a deprecated component
         (AX327), once; without another, it is logged.
@@ -250,7 +250,7 @@ class Registry:
             self.unreadable,
         )
         made._packages, made._manifests = self._packages, self._manifests
-        made._told, made.tell = self._told, self.tell
+        made._reported, made.tell = self._reported, self.tell
         return made
 
     # -- from a name to an object
@@ -371,8 +371,8 @@ class Registry:
         self._tell_once(Problem("AX326", where, message, hint, "warning"))
 
     def _tell_once(self, problem: Problem) -> None:
-        if problem not in self._told:
-            self._told.add(problem)
+        if problem not in self._reported:
+            self._reported.add(problem)
             self.tell(problem)
 
     def deprecation(self, component: Component) -> str:

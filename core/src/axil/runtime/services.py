@@ -272,7 +272,7 @@ class RunServices:
             due: Mapping[str, float] = {} if self.recorder is None else self.recorder.due
             deadline = _of_deadlines("deadline")(asked, due, self.clock)
             asked = deadline.question
-        answer = await self._told(activation, asked, deadline)
+        answer = await self._channel_answer(activation, asked, deadline)
         if answer is Overdue:
             answer = self.answers[asked.id] = _of_deadlines("late")(asked)
             await self.keep(Answered(asked.id, answer, is_late=True))
@@ -286,7 +286,7 @@ class RunServices:
         await self.keep(Answered(asked.id, answer))
         return answer
 
-    async def _told(self, activation: Activation, asked: Question, deadline: Any) -> Any:
+    async def _channel_answer(self, activation: Activation, asked: Question, deadline: Any) -> Any:
         """Return the answer of a channel; ``MISSING``: there is none now; the class ``Overdue``: it
         is too late.
 

@@ -27,7 +27,7 @@ from axil_agent.context import (
     passive_context,
     query_text,
 )
-from axil_agent.converse import Answer, Manner, OnReply, think
+from axil_agent.converse import Answer, ChatOptions, OnReply, think
 from axil_agent.errors import PromptError, WiringError
 from axil_agent.formatters import pair_of
 from axil_agent.history import is_chat_memory
@@ -338,19 +338,19 @@ class Agent:
         query = self._query(
             heard, with_labels(attributes), seen.user, wiring.node, ctx, seen.messages
         )
-        manner = await self.manner(wiring, query, ctx)
-        answer = await self.think(seen.messages, manner, ctx)
+        options = await self.chat_options(wiring, query, ctx)
+        answer = await self.think(seen.messages, options, ctx)
         fields = await self.act(answer, ctx)
         texts: list[Message] = [seen.messages[-1], {"role": "assistant", "content": answer.text}]
-        await self.tell(texts, answer, query, manner, ctx)
+        await self.tell(texts, answer, query, options, ctx)
         return fields, answer
 
-    async def think(self, messages: Sequence[Message], manner: Manner, ctx: Any) -> Answer:
+    async def think(self, messages: Sequence[Message], options: ChatOptions, ctx: Any) -> Answer:
         """Ask the model, with tools and repairs, until there is an answer.
 
         A subclass may change the messages, or the answer (``dataclasses.replace``).
         """
-        return await considered(messages, manner, ctx, self.thinking)
+        return await considered(messages, options, ctx, self.thinking)
 
     async def act(self, answer: Answer, ctx: Any) -> dict[str, Any]:
         """Return the fields that the node gives, of the model's answer."""
@@ -467,9 +467,9 @@ class Agent:
             for m in memory.recall(kept(memory, ctx))
         ]
 
-    async def manner(
+    async def chat_options(
         self, wiring: Wiring, query: ContextQuery, ctx: Any, formatter: Formatter | None = None
-    ) -> Manner:
+    ) -> ChatOptions:
         """Return the settings of a turn's conversation.
 
         Raises: as making the tools does; ToolError (AX656): two have one name.
@@ -480,7 +480,7 @@ class Agent:
             *active_tools(self.providers, query, ctx),
         ]
         output = self.output_type
-        return Manner(
+        return ChatOptions(
             model=await self._model.ready(),
             formatter=formatter or self.pair[1],
             required=tuple(wiring.needed),
@@ -519,7 +519,12 @@ class Agent:
         return self._tools
 
     async def tell(
-        self, said: list[Message], answer: Answer, query: ContextQuery, manner: Manner, ctx: Any
+        self,
+        said: list[Message],
+        answer: Answer,
+        query: ContextQuery,
+        options: ChatOptions,
+        ctx: Any,
     ) -> None:
         """Tell the memories of a turn: chat memories what was ``said``, others query and reply."""
         if not self._memories:  # no memory receives turns, and nothing is kept
@@ -530,7 +535,7 @@ class Agent:
             query=query, reply=answer.text, role_name=self.role_name or self.name, number=count
         )
         for number, memory in enumerate(self._memories):
-            ask = partial(think, manner.model, ctx=ctx, name=f"memory:{number}")
+            ask = partial(think, options.model, ctx=ctx, name=f"memory:{number}")
             if is_chat_memory(memory):
                 keep(
                     memory,

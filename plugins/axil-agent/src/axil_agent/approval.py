@@ -22,7 +22,7 @@ _WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("deny", "no", "n", "false"), "deny"),
     "edit": "edit",
 }
-_NOBODY: Final = "nobody answered in time"
+_NO_ANSWER: Final = "no answer came in time"
 _TRIES: Final = 3
 """How often an answer that says nothing is asked for again; then the call is not made."""
 
@@ -95,7 +95,7 @@ async def verdict(tool: Tool, call: ToolCall, ctx: Asker, name: str) -> Verdict:
                     arguments,
                     ""
                     if tool.approval.late == "allow"
-                    else f"the call was not allowed: {_NOBODY}.",
+                    else f"the call was not allowed: {_NO_ANSWER}.",
                 )
             fault = _misfit(tool, given := _data(given))
             if not fault:
@@ -132,7 +132,7 @@ def _timed(question: Question, tool: Tool) -> Question:
     if within is None:
         return question
     return replace(
-        question, within_seconds=within, default=None if late == "fail" else f"{late}: {_NOBODY}"
+        question, within_seconds=within, default=None if late == "fail" else f"{late}: {_NO_ANSWER}"
     )
 
 

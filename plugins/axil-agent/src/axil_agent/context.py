@@ -233,7 +233,7 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
         data = {
             "provider": source,
             "query": asked,
-            "blocks": [_told(block, numbering) for block in blocks],
+            "blocks": [_block_data(block, numbering) for block in blocks],
             "rendered": shown,
         }
         return (
@@ -281,7 +281,7 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
     ]
 
 
-def _told(block: ContextBlock, name: Callable[[Part], str]) -> dict[str, Any]:
+def _block_data(block: ContextBlock, name: Callable[[Part], str]) -> dict[str, Any]:
     data = cast("dict[str, Any]", plain_data(asdict(replace(block, part=None))))
     del data["part"]
     return data if block.part is None else {**data, "part": name(dict(block.part))}

@@ -67,7 +67,7 @@ place, and what it raises fails the node.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class ChatOptions:
     """The settings of a conversation."""
 
     model: Model
@@ -256,7 +256,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> Answer:
+async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage) -> Answer:
     """Ask until there is an answer that can be used.
 
     Raises: ReplyError (AX652): no reply could be used, (AX805): the model would not answer;
@@ -264,30 +264,30 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
     """
     texts = list(messages)
     acted: list[Message] = []
-    settings = dict(manner.settings)
+    settings = dict(options.settings)
     turns = repairs = calls = 0
-    specs = [tool.spec for tool in manner.tools.values()]
+    specs = [tool.spec for tool in options.tools.values()]
     while True:
         calls += 1
         request = Request(
-            messages=list(texts), tools=specs, settings=dict(settings), output=manner.structure
+            messages=list(texts), tools=specs, settings=dict(settings), output=options.structure
         )
-        shown = _Shown(ctx.emit, manner.output)
-        reply = await think(manner.model, request, ctx, f"model:{calls}", shown)
-        on_reply = manner.on_reply
+        shown = _Shown(ctx.emit, options.output)
+        reply = await think(options.model, request, ctx, f"model:{calls}", shown)
+        on_reply = options.on_reply
         if on_reply is not None:
             reply = on_reply(reply, request.messages) or reply
         if reply.tool_calls:
             turns += 1
-            if turns > manner.max_turns:
+            if turns > options.max_turns:
                 hint = "Raise max_turns, or find out why the model does not come to an end."
                 raise TurnLimit(
                     "AX653",
-                    f"the model asked for tools more than {manner.max_turns} times.",
+                    f"the model asked for tools more than {options.max_turns} times.",
                     hint,
-                    manner.where,
+                    options.where,
                 )
-            new = [reply.message(), *await act(reply.tool_calls, manner.tools, ctx, turns)]
+            new = [reply.message(), *await act(reply.tool_calls, options.tools, ctx, turns)]
             texts += new
             acted += new
             if settings.get("tool_choice") == "required":  # or it could never answer
@@ -295,9 +295,9 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
             continue
         try:
             # what seems whole may have been repaired
-            if reply.finish == "length" and manner.formatter.introduction:
+            if reply.finish == "length" and options.formatter.introduction:
                 raise ValueError("it is not complete: make it shorter.")
-            return Answer(read(reply.text, manner), reply.text, tuple(acted))
+            return Answer(read(reply.text, options), reply.text, tuple(acted))
         except ValueError as error:
             fault = _fault(error, reply)
             if reply.finish in ("refusal", "filter"):
@@ -310,15 +310,15 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
                     "AX805",
                     message,
                     "Asking again would not help; change what is asked.",
-                    manner.where,
+                    options.where,
                 ) from error
-            if repairs >= manner.max_repairs:
+            if repairs >= options.max_repairs:
                 message = f"no reply of {repairs + 1} could be used. The last fault: {fault}"
                 raise ReplyError(
                     "AX652",
                     message,
                     "Make the task easier, or choose another formatter.",
-                    manner.where,
+                    options.where,
                 ) from error
             repairs += 1
             shown.take_back()
@@ -335,12 +335,12 @@ async def converse(messages: Sequence[Message], manner: Manner, ctx: Stage) -> A
 _UNSAID = {"refusal": "refused to answer", "filter": "was stopped by a content filter"}
 
 
-def read(text: str, manner: Manner) -> dict[str, Any]:
+def read(text: str, options: ChatOptions) -> dict[str, Any]:
     """Return the fields of a reply. Raises: ValueError: what is wrong, for the model."""
-    fields = manner.formatter.parse(text, tuple(manner.asked))
-    if manner.output is not None:
-        fields = {**manner.output.model_validate(fields).model_dump(mode="json")}
-    missing = [name for name in manner.required if name not in fields]
+    fields = options.formatter.parse(text, tuple(options.asked))
+    if options.output is not None:
+        fields = {**options.output.model_validate(fields).model_dump(mode="json")}
+    missing = [name for name in options.required if name not in fields]
     if missing:
         raise ValueError(
             f"the field{'s' if len(missing) > 1 else ''} {format_names(missing)} "
@@ -423,7 +423,7 @@ async def _result(
     async def run() -> dict[str, Any]:
         if tool is None:
             there_is = (
-                f"There are {format_names(list(tools), 20)}." if tools else "There are no tools."
+                f"Available: {format_names(list(tools), 20)}." if tools else "There are no tools."
             )
             return _failed(
                 f'there is no tool "{call.name}". {did_you_mean(call.name, tools) or there_is}'

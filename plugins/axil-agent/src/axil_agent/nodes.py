@@ -367,7 +367,7 @@ class _Chat:
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, wiring = self.agent, Wiring(node=self.node)
         heard = (
-            [_told(m) for m in messages]
+            [_unmarked(m) for m in messages]
             if self.mode == "messages"
             else [message(_blocks(messages))]
         )
@@ -399,10 +399,10 @@ class _Chat:
         fields: dict[str, Any] = {**known, "role_name": agent.role_name or self.node}
         system = agent.system(fields, wiring)
         first: list[Message] = [{"role": "system", "content": system}] if system else []
-        manner = await agent.manner(wiring, query, ctx, formatter=_Text())
-        answer = await agent.think([*first, *history, *report], manner, ctx)
+        options = await agent.chat_options(wiring, query, ctx, formatter=_Text())
+        answer = await agent.think([*first, *history, *report], options, ctx)
         await agent.tell(
-            [*heard, {"role": "assistant", "content": answer.text}], answer, query, manner, ctx
+            [*heard, {"role": "assistant", "content": answer.text}], answer, query, options, ctx
         )
         reply: Message = {"role": "assistant", "content": answer.text}
         delta = shared_delta(ctx, task)
@@ -411,7 +411,7 @@ class _Chat:
         return commanded(Out([reply], delta), self.rules, ctx, task)
 
 
-def _told(given: Message) -> Message:
+def _unmarked(given: Message) -> Message:
     """Return a message without axil's own marks."""
     return {
         name: given[name]

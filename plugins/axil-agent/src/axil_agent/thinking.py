@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, Field
 
-from axil_agent.converse import Answer, Manner, Stage, converse, think
+from axil_agent.converse import Answer, ChatOptions, Stage, converse, think
 from axil_models import Ask, Message, Request
 
 
@@ -86,30 +86,30 @@ class Reflection:
 
 
 async def considered(
-    messages: Sequence[Message], manner: Manner, ctx: Stage, thinking: Sequence[Any]
+    messages: Sequence[Message], options: ChatOptions, ctx: Stage, thinking: Sequence[Any]
 ) -> Answer:
     """Return the answer that counts, with all that is thought around it. Raises: as
     ``converse``.
     """
     for number, each in enumerate(thinking):
         if hasattr(each, "before"):
-            ask = partial(_asked, manner, ctx, f"before:{number}")
+            ask = partial(_asked, options, ctx, f"before:{number}")
             messages = await each.before(messages, ask)
-    answer = await converse(messages, manner, ctx)
+    answer = await converse(messages, options, ctx)
     for each in thinking:
         again = await each.after(messages, answer.text) if hasattr(each, "after") else None
         if again is not None:
             acted = answer.acted
-            answer = replace(await converse(again, replace(manner, tools={}), ctx), acted=acted)
+            answer = replace(await converse(again, replace(options, tools={}), ctx), acted=acted)
     return answer
 
 
-async def _asked(manner: Manner, ctx: Stage, name: str, request: Request) -> Any:
+async def _asked(options: ChatOptions, ctx: Stage, name: str, request: Request) -> Any:
     settings = {
         key: value
-        for key, value in manner.settings.items()
+        for key, value in options.settings.items()
         if key not in ("tool_choice", "parallel_tool_calls")
     }
     return await think(
-        manner.model, replace(request, settings={**settings, **request.settings}), ctx, name
+        options.model, replace(request, settings={**settings, **request.settings}), ctx, name
     )

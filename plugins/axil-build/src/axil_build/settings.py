@@ -192,7 +192,7 @@ def read(files: Sequence[str], functions: str = "") -> Settings:
                     "AX130",
                     f"{files[0]} folder",
                     'unknown key "folder".',
-                    "Paths begin at the file's folder.",
+                    "Paths are relative to the file's folder.",
                 )
             )
         if functions:

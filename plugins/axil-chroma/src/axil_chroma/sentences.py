@@ -43,7 +43,10 @@ class SentenceEmbedder:
         """``settings``: those of ``SentenceConfig``. Raises: ConfigError."""
         self.config = decoded_settings(SentenceConfig, config, settings)
         if (grants := current_grants()) is not None:
-            message = "the file would load a model, which may hold code that the library runs."
+            message = (
+                "the workflow file tries to load a model, which may hold code that the "
+                "library runs."
+            )
             grants.need("code", message, "model", later=True)
             if not self.config.allow_downloads:
                 folder = grants.path(self.config.model, "read", "model")
@@ -67,7 +70,8 @@ class SentenceEmbedder:
     async def embed(self, texts: Sequence[str], /) -> list[list[float]]:
         """Return a vector for each text.
 
-        Raises: ContextError (AX912): the library is not installed; AX913: the model is no folder.
+        Raises: ContextError: AX912: the library is not installed; AX913: the model is not a
+        folder.
         """
         return await call_async(self._embedded, list(texts))
 

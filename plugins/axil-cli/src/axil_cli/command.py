@@ -262,7 +262,7 @@ def problems_of(error: AxilError) -> tuple[Problem, ...]:
     return (getattr(error, "problem", None) or Problem(error.id, "", str(error)),)
 
 
-def told_once(problems: Iterable[Problem]) -> list[str]:
+def without_repeats(problems: Iterable[Problem]) -> list[str]:
     """Write problems as lines; one that is found at several places is written once, with them."""
     places: dict[Problem, dict[str, None]] = {}
     for problem in problems:

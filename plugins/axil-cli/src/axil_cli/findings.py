@@ -58,7 +58,7 @@ def not_taken(plan: Plan, activations: Sequence[Mapping[str, Any]]) -> Iterator[
     spec = plan.graph.spec
     found = [edge for edge in spec.edges if _is_end(edge, done, spec)]
     for edge in found[:_MOST]:
-        yield _told(edge, top)
+        yield _described(edge, top)
     if len(found) > _MOST:
         yield f"{len(found) - _MOST} more"
 
@@ -72,7 +72,7 @@ def _is_end(edge: EdgeSpec, done: set[Any], spec: GraphSpec) -> bool:
     return edge.trigger and edge.target not in done
 
 
-def _told(edge: EdgeSpec, scope: PlanScope) -> str:
+def _described(edge: EdgeSpec, scope: PlanScope) -> str:
     words = edge_label(scope, edge)
     place = f"  ({edge.place})" if edge.place is not None else ""
     return f"{edge.source} -> {edge.target}" + (f" [{words}]" if words else "") + place

@@ -60,7 +60,7 @@ class RunFolder:
     def __init__(self, given: str | None, run_id: str) -> None:
         """``given``: the folder that the user named; None: one of the run's own.
 
-        Raises: ConfigError (AX700): it is no folder.
+        Raises: ConfigError (AX700): it is not a folder.
         """
         self.is_own = given is None
         self.path = Path(os.path.realpath(given if given is not None else Path(RUNS) / run_id))
@@ -68,7 +68,7 @@ class RunFolder:
         if self.path.exists() and not self.path.is_dir():
             raise misuse(
                 "--workspace",
-                f"{self.shown} is no folder.",
+                f"{self.shown} is not a folder.",
                 "Give a folder, or the name of one that is to be made.",
             )
         self._before: dict[str, tuple[int, ...]] = {}
@@ -245,7 +245,7 @@ def placed(running: dict[str, Any], given: str | None) -> RunFolder:
     """Return the folder of the run that ``running`` describes (fields of ``axil.Options``), and its
     id and workspace put there.
 
-    Raises: ConfigError (AX700): it is no folder.
+    Raises: ConfigError (AX700): it is not a folder.
     """
     run_id = running["run_id"] = running.get("run_id") or secrets.token_hex(8)
     if given is None and running.get("workspace") is not None:

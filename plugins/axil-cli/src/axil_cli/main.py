@@ -37,7 +37,7 @@ from axil_cli.command import (
     clean,
     is_debugging,
     problems_of,
-    told_once,
+    without_repeats,
     write,
 )
 
@@ -73,7 +73,8 @@ def main(argv: Sequence[str] | None = None, *, program: str = "") -> int:
         if is_debugging():
             raise
         write(
-            sys.stderr, "".join(f"error: {clean(line)}\n" for line in told_once(problems_of(error)))
+            sys.stderr,
+            "".join(f"error: {clean(line)}\n" for line in without_repeats(problems_of(error))),
         )
         return Exit.MISUSE
     except (BrokenPipeError, Unwritten) as error:

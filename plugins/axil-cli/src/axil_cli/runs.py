@@ -324,7 +324,7 @@ class Runs:
                 for line in difference_lines(each):
                     session.say(line)
             if not apart:
-                session.tell("Every node came to the same.")
+                session.tell("Every node has the same result.")
         return Exit.FAILED if apart else Exit.DONE
 
     def _export(self, journal: Any, options: argparse.Namespace, session: Session) -> int:

@@ -80,7 +80,7 @@ def check_breaks(paths: Iterable[str], workflow: Workflow) -> None:
     there = list(_paths(workflow.plan))
     for path in named:
         if path not in there and not any(path.startswith(f"{each}/") for each in there):
-            near = did_you_mean(path, there) or f"There are {format_names(there, 20)}."
+            near = did_you_mean(path, there) or f"Available: {format_names(there, 20)}."
             raise misuse("--break", f'there is no node "{path}".', near)
 
 

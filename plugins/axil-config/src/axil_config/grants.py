@@ -80,14 +80,14 @@ class Grants:
         grant. Raises: ConfigError (AX137): it is elsewhere.
         """
         if "\0" in given:
-            message = "a path cannot hold the character NUL."
+            message = "a path contains the character NUL, which is not allowed."
             raise ConfigError(Problem("AX137", where, message, "Correct the path."))
         root = os.path.realpath(self.folder or ".")
         try:
             real = os.path.realpath(os.path.join(root, given))
             real.encode("utf-8")
         except (OSError, ValueError) as error:
-            message = f"the path {given!r} cannot be followed: {error}."
+            message = f"the path {given!r} cannot be resolved: {error}."
             raise ConfigError(Problem("AX137", where, message, "Correct the path.")) from error
         own = root if act == "read" else os.path.join(root, OWN_FOLDER)
         word = f"{act}:{one_line(real)}"
@@ -100,7 +100,9 @@ class Grants:
             note_want(Want(word=word, where=where))
             return real
         place = "its folder" if act == "read" else f"the folder {OWN_FOLDER} beside it"
-        message = f"the file would {act} {one_line(given)}, which is outside of {place}."
+        message = (
+            f"the workflow file tries to {act} {one_line(given)}, which is outside of {place}."
+        )
         hint = f"Allow it if you trust the workflow: --allow {word}"
         problem = Problem("AX137", where, message, hint)
         if note_want(Want(word=word, where=where, status="missing", problem=problem)):
@@ -128,7 +130,9 @@ class Grants:
         if self.allows(what):
             return Want(word=what, where=where, is_late=is_late)
         hint = f"Allow it if you trust the workflow: --allow {one_line(what)}"
-        problem = Problem("AX138", where, reason or f"the file would {_doing(what)}.", hint)
+        problem = Problem(
+            "AX138", where, reason or f"the workflow file tries to {_doing(what)}.", hint
+        )
         return Want(word=what, where=where, status="missing", problem=problem, is_late=is_late)
 
     def note_later(self, made: object, where: str = "") -> None:
@@ -203,17 +207,17 @@ def _word(given: str) -> str:
         return given
     if not name or kind not in _NARROW:
         hint = did_you_mean(kind, {*WORDS, *_NARROW}) or (
-            f"There are {', '.join(WORDS)}, and {', '.join(f'{each}:NAME' for each in _NARROW)}."
+            f"Available: {', '.join(WORDS)}, and {', '.join(f'{each}:NAME' for each in _NARROW)}."
         )
         raise ConfigError(
-            Problem("AX136", "allow", f'"{one_line(given)}" cannot be allowed.', hint)
+            Problem("AX136", "allow", f'"{one_line(given)}" is not a permission.', hint)
         )
     if kind in ("read", "write"):
         return f"{kind}:{os.path.realpath(os.path.expanduser(name))}"
     if kind == "net":
         if not (host := _host(name)):
-            message = f"{one_line(name)!r} is no host."
-            hint = "Write net:HOST, or net:*.HOST for what is below it, without scheme and port."
+            message = f"{one_line(name)!r} is not a host."
+            hint = "Write net:HOST, or net:*.HOST for its subdomains, without scheme and port."
             raise ConfigError(Problem("AX136", "allow", message, hint))
         return f"net:{host}"
     return given

@@ -293,7 +293,7 @@ def _misfits(table: Any, name: str) -> list[Problem]:
                         "AX135",
                         where,
                         "expected a table of distributions.",
-                        'Write "nodes:switch" = "axil-control".',
+                        'Write, for example: "nodes:switch" = "axil-control".',
                     )
                 )
         elif not isinstance(value, list) or not all(

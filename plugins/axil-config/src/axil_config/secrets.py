@@ -78,7 +78,7 @@ class Secret:
         """
         grants = grants or self._grants
         if grants is not None and self.name and self._value is None:
-            message = f"the file would read the environment variable {self.name}."
+            message = f"the workflow file tries to read the environment variable {self.name}."
             grants.need(f"env:{self.name}", message, where, later=True)
 
     def resolve(
@@ -98,7 +98,7 @@ class Secret:
         if self._value is not None:
             return SecretStr(self._value)
         if not permitted and self._grants is not None:
-            message = f"the file would read the environment variable {self.name}."
+            message = f"the workflow file tries to read the environment variable {self.name}."
             self._grants.need(f"env:{self.name}", message, where)
         found = (os.environ if environment is None else environment).get(self.name)
         if found is None:

@@ -70,7 +70,7 @@ class Python:
             default=(), description="Arguments of the interpreter, before the program."
         )
         env: dict[str, str] = Field(
-            default_factory=dict[str, str], description="Further environment variables."
+            default_factory=dict[str, str], description="Additional environment variables."
         )
         timeout_seconds: int | float = Field(
             default=60, gt=0, allow_inf_nan=False, description="How long it may run."

@@ -40,7 +40,7 @@ class AgentNode:
     """``devall.agent``: a model with a role, tools, memories, thinking and skills."""
 
     examples = ({"provider": "openai", "name": "a-model", "role": "Be brief."},)
-    kit_excuse = "its model is a service's; the tests of axil-devall give it another"
+    kit_excuse = "its model is an outside service; the tests of axil-devall use another model"
 
     Config = AgentConfig
 
@@ -167,7 +167,7 @@ class _Firing:
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, memories = self.parts.agent, self.parts.memories
         heard = (
-            [_told(m) for m in messages]
+            [_unmarked(m) for m in messages]
             if self.config.input_mode == "messages"
             else [message(_blocks(messages))]
         )
@@ -176,11 +176,11 @@ class _Firing:
             asked, {"message": asked}, {}, self.node, ctx.activation.path, messages=heard
         )
         report = self._reminded(heard, await memories.read("gen", asked, task.state, ctx))
-        manner = await agent.manner(Wiring(node=self.node), query, ctx, formatter=_Text())
+        options = await agent.chat_options(Wiring(node=self.node), query, ctx, formatter=_Text())
         thinking = (
             [] if self.config.thinking is None else [await self._looking_back(asked, ctx, task)]
         )
-        answer = await considered([*self._system(), *report], manner, ctx, thinking)
+        answer = await considered([*self._system(), *report], options, ctx, thinking)
         note = {"text": answer.text, "about": asked, "by": self.node}
         return Out([message(answer.text, "assistant")], await memories.tell(note, ctx))
 
@@ -216,7 +216,7 @@ class _Firing:
         return [*heard[:last], message(known), *heard[last:]]
 
 
-def _told(given: Message) -> Message:
+def _unmarked(given: Message) -> Message:
     """Return a message without axil's own marks."""
     return {
         name: given[name]

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from axil.plugin import Secret, refers_to
 
-UNUSED = "Without effect, in DevAll too."
+UNUSED = "Has no effect, as in DevAll."
 Stage = Literal["pre_gen_thinking", "gen", "post_gen_thinking", "finished"]
 
 
@@ -27,7 +27,10 @@ class Strict(BaseModel):
 class Named(Strict):
     """A function."""
 
-    name: str = Field(min_length=1, description="The function, or MODULE:All for all of a module.")
+    name: str = Field(
+        min_length=1,
+        description="The name of a function, or MODULE:All for all functions of a module.",
+    )
 
 
 class FunctionTools(Strict):
@@ -35,7 +38,7 @@ class FunctionTools(Strict):
 
     tools: list[Named] = Field(
         default_factory=list[Named],
-        description="Functions; {name: MODULE:All} stands for all of a module.",
+        description="The functions; {name: MODULE:All} means all functions of a module.",
     )
     timeout: float | None = Field(None, description=UNUSED)
     auto_load: bool = Field(True, description=UNUSED)
@@ -47,7 +50,7 @@ class RemoteServer(Strict):
     server: str = Field(min_length=1, description="Its address.")
     headers: dict[str, str] | None = Field(None, description="Sent with every request.")
     timeout: float | None = Field(
-        None, gt=0, description="Seconds to wait for an answer; without it, 10."
+        None, gt=0, description="Seconds to wait for an answer; the default is 10."
     )
     cache_ttl: float | None = Field(None, description=UNUSED)
     tool_sources: list[str] | None = Field(None, description=UNUSED)
@@ -59,9 +62,11 @@ class LocalServer(Strict):
     command: str = Field(min_length=1, description="The program.")
     args: list[str] = Field(default_factory=list[str], description="Its arguments.")
     cwd: str | None = Field(None, description="The folder it runs in.")
-    env: dict[str, str] | None = Field(None, description="Further environment variables.")
+    env: dict[str, str] | None = Field(None, description="Additional environment variables.")
     inherit_env: bool = Field(
-        True, description="Without effect: it sees what it needs to start, and env."
+        True,
+        description="Has no effect: the server gets only env and the variables that it needs to "
+        "start.",
     )
     startup_timeout: float | None = Field(None, description=UNUSED)
     wait_for_log: str | None = Field(None, description=UNUSED)
@@ -70,7 +75,7 @@ class LocalServer(Strict):
 
 class _Tooling(Strict):
     prefix: str | None = Field(
-        None, description="Put before the names of the tools, with an underscore."
+        None, description="A prefix of the tools' names, followed by an underscore."
     )
 
 
@@ -103,7 +108,9 @@ Tooling = Annotated[Functions | Remote | Local, Field(discriminator="type")]
 class ReflectionPrompt(Strict):
     """The question of a reflection."""
 
-    reflection_prompt: str = Field(min_length=1, description="What is to be done with the reply.")
+    reflection_prompt: str = Field(
+        min_length=1, description="The instruction by which the model revises its reply."
+    )
 
 
 class Thinking(Strict):
@@ -118,14 +125,16 @@ class Attachment(Strict):
 
     name: str = Field(min_length=1, description="The memory.")
     retrieve_stage: list[Stage] = Field(
-        default_factory=lambda: ["gen"], description="When it is read."
+        default_factory=lambda: ["gen"], description="The stages at which the memory is read."
     )
-    top_k: int = Field(3, ge=1, description="How many items are read.")
+    top_k: int = Field(3, ge=1, description="The largest number of items that are read.")
     similarity_threshold: float = Field(
-        -1.0, description="Less similar items are not read; negative: all are."
+        -1.0,
+        description="The lowest similarity of an item that is read; a negative number reads all "
+        "items.",
     )
-    read: bool = Field(True, description="Whether it is read.")
-    write: bool = Field(True, description="Whether replies are put into it.")
+    read: bool = Field(True, description="Whether the memory is read.")
+    write: bool = Field(True, description="Whether replies are written to the memory.")
 
     @field_validator("retrieve_stage", mode="before")
     @classmethod
@@ -136,30 +145,33 @@ class Attachment(Strict):
 class Skills(Strict):
     """The skills that the agent may use."""
 
-    enabled: bool = Field(False, description="Whether it has any.")
+    enabled: bool = Field(False, description="Whether the agent has skills.")
     allow: list[Named] = Field(
-        default_factory=list[Named], description="Which; none named: all that are found."
+        default_factory=list[Named],
+        description="The names of the skills; empty: all that are found.",
     )
 
 
 class Retry(Strict):
     """The rules for repeating a failed call to a model."""
 
-    enabled: bool = Field(True, description="Whether it is.")
-    max_attempts: int = Field(5, ge=1, description="Calls in all.")
+    enabled: bool = Field(True, description="Whether failed calls are repeated.")
+    max_attempts: int = Field(5, ge=1, description="The number of calls, the first one included.")
     min_wait_seconds: float = Field(1.0, ge=0, description="The shortest wait.")
     max_wait_seconds: float = Field(6.0, ge=0, description="The longest wait.")
     retry_on_status_codes: list[int] | None = Field(
-        None, description="After these HTTP statuses; empty: after failures that may pass."
+        None,
+        description="HTTP statuses after which a call is repeated; empty: after temporary "
+        "failures.",
     )
     retry_on_exception_types: list[str] | None = Field(
-        None, description="After errors of these classes."
+        None, description="Classes of errors after which a call is repeated."
     )
     non_retry_exception_types: list[str] | None = Field(
-        None, description="Never after errors of these classes."
+        None, description="Classes of errors after which a call is never repeated."
     )
     retry_on_error_substrings: list[str] | None = Field(
-        None, description="After errors with this text."
+        None, description="Texts of error messages after which a call is repeated."
     )
 
 
@@ -172,31 +184,33 @@ class AgentConfig(Strict):
         json_schema_extra=refers_to("models"),
     )
     name: str = Field(min_length=1, description="The model.")
-    role: str | None = Field(None, description="The system's message; braces in it are text.")
+    role: str | None = Field(None, description="The system message; braces in it are plain text.")
     base_url: str | None = Field(
-        None, description="Where the model is; empty: where the adapter thinks it is."
+        None, description="The URL of the model's service; empty: the adapter's default."
     )
     api_key: Secret | None = Field(
-        None, description="Its key, as ${NAME}.", json_schema_extra={"x-axil-usual": True}
+        None, description="The service's key, as ${NAME}.", json_schema_extra={"x-axil-usual": True}
     )
     params: dict[str, Any] = Field(
         default_factory=dict[str, Any],
         description="Passed to the model: temperature, max_tokens, …",
     )
     input_mode: Literal["messages", "prompt"] = Field(
-        "messages", description="prompt: all that comes in as one user message, in blocks."
+        "messages", description="prompt: all inputs are one user message, in blocks."
     )
     tooling: list[Tooling] = Field(default_factory=list[Tooling], description="Its tools.")
     thinking: Thinking | None = Field(
-        None, description="What it does with its reply before it is sent."
+        None, description="How the agent revises its reply before the reply is sent."
     )
     memories: list[Attachment] = Field(
-        default_factory=list[Attachment], description="The memories of the graph that it uses."
+        default_factory=list[Attachment],
+        description="The memories of the graph that the agent uses.",
     )
     skills: Skills | None = Field(None, description="Its skills.")
     retry: Retry | None = Field(
         None,
-        description="When a model that failed is asked again; without it: as the adapter does.",
+        description="When a failed call of the model is repeated; the default is the adapter's "
+        "rule.",
     )
 
 
@@ -210,10 +224,10 @@ class Embedding(Strict):
         min_length=1, description="The embedder: openai, or any that is installed."
     )
     model: str | None = Field(default=None, description="Its model.")
-    base_url: str | None = Field(default=None, description="Where it is.")
+    base_url: str | None = Field(default=None, description="The URL of the embedder's service.")
     api_key: Secret | None = Field(
         default=None,
-        description="Its key, as ${NAME}.",
+        description="The service's key, as ${NAME}.",
         json_schema_extra={"x-axil-usual": True},
     )
     params: dict[str, Any] = Field(default_factory=dict[str, Any], description="Without effect.")
@@ -223,33 +237,42 @@ class SimpleConfig(Strict):
     """``simple``: what agents said, found by likeness."""
 
     memory_path: str | None = Field(
-        None, description="The file it is kept in, for all runs; empty or auto: in the run's state."
+        None,
+        description="The file of the memory, shared by all runs; empty or auto: the run's state.",
     )
     embedding: Embedding | None = Field(
-        None, description="How texts are compared; without it: by their words."
+        None,
+        description="The embedder by which texts are compared; without it texts are compared by "
+        "their words.",
     )
 
 
 class Source(Strict):
     """Files that are searched."""
 
-    path: str = Field(min_length=1, description="A file or a folder, below the workflow's.")
-    file_types: list[str] | None = Field(
-        None, description="Suffixes: [.md, .txt]; without it, all files that are text."
+    path: str = Field(
+        min_length=1, description="A file or a folder, inside the workflow file's folder."
     )
-    recursive: bool = Field(True, description="Whether folders inside are searched.")
-    encoding: str = Field("utf-8", description="Of the files.")
+    file_types: list[str] | None = Field(
+        None, description="Suffixes of files: [.md, .txt]; without it all text files."
+    )
+    recursive: bool = Field(True, description="Whether subfolders are searched.")
+    encoding: str = Field("utf-8", description="The encoding of the files.")
 
 
 class FileConfig(Strict):
     """``file``: files, found by likeness; read only."""
 
-    file_sources: list[Source] = Field(min_length=1, description="What is searched.")
+    file_sources: list[Source] = Field(
+        min_length=1, description="The files and folders that are searched."
+    )
     index_path: str | None = Field(
-        None, description="Where vectors are kept, so that they are made once."
+        None, description="The file of the computed vectors, so that each is computed once."
     )
     embedding: Embedding | None = Field(
-        None, description="How texts are compared; without it: by their words."
+        None,
+        description="The embedder by which texts are compared; without it texts are compared by "
+        "their words.",
     )
 
 
@@ -257,16 +280,17 @@ class BlackboardConfig(Strict):
     """``blackboard``: what agents said, the newest."""
 
     memory_path: str | None = Field(
-        None, description="The file it is kept in, for all runs; empty or auto: in the run's state."
+        None,
+        description="The file of the memory, shared by all runs; empty or auto: the run's state.",
     )
-    max_items: int = Field(1000, ge=1, description="How many count, the newest.")
+    max_items: int = Field(1000, ge=1, description="The number of newest notes that are used.")
 
 
 class Mem0Config(Strict):
     """``mem0``: a memory that the service Mem0 keeps."""
 
-    api_key: Secret = Field(description="Its key, as ${NAME}.")
+    api_key: Secret = Field(description="The service's key, as ${NAME}.")
     org_id: str | None = Field(None, description="The organisation.")
     project_id: str | None = Field(None, description="The project.")
-    user_id: str | None = Field(None, description="Whose memories: a user's …")
-    agent_id: str | None = Field(None, description="… or an agent's.")
+    user_id: str | None = Field(None, description="The id of the user of the memories.")
+    agent_id: str | None = Field(None, description="The id of the agent of the memories.")

@@ -125,7 +125,7 @@ def expanded(names: Iterable[str], where: str = "") -> list[str]:
                 did_you_mean(module, MODULES)
                 or f"Known: {format_names([f'{known}:All' for known in MODULES], 20)}."
             )
-            raise SpecError(Problem("AX851", where, f'"{name}" is no group of functions.', hint))
+            raise SpecError(Problem("AX851", where, f'"{name}" is not a group of functions.', hint))
         else:
             found.update(dict.fromkeys(MODULES[module]))
     return list(found)
@@ -164,8 +164,9 @@ def _advice(component: str) -> str:
     if provider:
         return install_advice(provider)
     return (
-        "Write what is missing in a .py file and give its folder: --functions DIR --allow-code. "
-        "Or install a plugin that has such a tool."
+        "Write the missing functions in a .py file and pass its folder: --functions DIR "
+        "--allow-code. "
+        "Or install a plugin that provides such a tool."
     )
 
 

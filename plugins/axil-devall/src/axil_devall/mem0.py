@@ -61,7 +61,7 @@ class Mem0:
         except Exception as error:  # the SDK raises whatever its transport raises
             message = f"the service Mem0 failed ({type(error).__name__}: {error})."
             raise StoreError(
-                "AX854", message, "Check the key, and that the service can be reached."
+                "AX854", message, "Check the key and the connection to the service."
             ) from error
 
     def _made(self) -> Any:

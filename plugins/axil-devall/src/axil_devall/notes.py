@@ -161,8 +161,8 @@ class NotesFile:
     def _stranger(self) -> StoreError:
         return StoreError(
             "AX854",
-            f"{self.path} is no file of notes.",
-            "Give the memory another memory_path, or move the file away.",
+            f"{self.path} is not a file of notes.",
+            "Set another memory_path, or move the file.",
         )
 
     def _add(self, note: Note) -> None:
@@ -183,7 +183,7 @@ class NotesFile:
             raise StoreError(
                 "AX854",
                 f"the memory {self.path} cannot be written: {error.strerror}.",
-                "Check its folder.",
+                "Check that its folder exists and is writable.",
             ) from error
 
 

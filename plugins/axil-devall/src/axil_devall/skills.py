@@ -124,7 +124,7 @@ def found_skills(
         )
         raise SpecError(
             Problem(
-                "AX856", where, message, f"Put a folder with a SKILL.md of that name into {looked}."
+                "AX856", where, message, f"Put a folder of that name with a SKILL.md into {looked}."
             )
         )
     return SkillSet([_skill(name, there[name], registry, where) for name in wanted])

@@ -92,7 +92,7 @@ class Surroundings:
                     "AX855",
                     where,
                     f'"{given}" is outside the folder of the workflow.',
-                    "Put it there, or below.",
+                    "Move it into that folder or a subfolder.",
                 )
             )
         return Path(real)
@@ -179,14 +179,14 @@ class Files:
         missing = [source.path for source, path in self._sources if not path.exists()]
         if missing:
             message = (
-                f"the memory searches {format_names(missing)}, and there is no such file or folder."
+                f"the memory searches {format_names(missing)}, but no such file or folder exists."
             )
             raise SpecError(
                 Problem(
                     "AX855",
                     f"{where}.file_sources",
                     message,
-                    f"Paths begin at {os.path.realpath(around.root or '.')}.",
+                    f"Paths are relative to {os.path.realpath(around.root or '.')}.",
                 )
             )
         self._vectors = around.vectors(config.embedding, where)
@@ -243,7 +243,7 @@ class Files:
                 raise StoreError(
                     "AX854",
                     f"{file} is larger than {LARGEST} bytes.",
-                    "Leave it out with file_types, or split it.",
+                    "Exclude it with file_types, or split it.",
                 )
             text = file.read_text(encoding)
         except FileNotFoundError:  # it has gone since it was listed
@@ -252,7 +252,7 @@ class Files:
             raise StoreError(
                 "AX854",
                 f"{file} cannot be read: {error}.",
-                "Set its encoding, or leave it out with file_types.",
+                "Set its encoding, or exclude it with file_types.",
             ) from error
         pieces = [
             text[at : at + CHUNK] for at in range(0, max(len(text) - OVERLAP, 1), CHUNK - OVERLAP)
@@ -291,7 +291,7 @@ class Files:
         except OSError as error:
             message = f"the index {self._index} cannot be written: {error.strerror}."
             raise StoreError(
-                "AX854", message, "Check its folder, or leave out index_path."
+                "AX854", message, "Check that its folder is writable, or remove index_path."
             ) from error
 
 
@@ -323,9 +323,7 @@ class _Service:
 
     def __init__(self, config: Mem0Config, around: Surroundings, where: str) -> None:
         if importlib.util.find_spec("mem0") is None:
-            message = (
-                "the memory is kept by the service Mem0, and its package mem0ai is not installed."
-            )
+            message = "the memory uses the service Mem0, but the package mem0ai is not installed."
             raise SpecError(Problem("AX857", where, message, install_advice("axil-devall[mem0]")))
         self._service = Mem0(config)
 
@@ -356,7 +354,7 @@ def store_of(given: Mapping[str, Any], around: Surroundings, where: str) -> Stor
     """
     kind = str(given.get("type"))
     if kind not in KINDS:
-        hint = did_you_mean(kind, KINDS) or f"There are {format_names(list(KINDS))}."
+        hint = did_you_mean(kind, KINDS) or f"Available: {format_names(list(KINDS))}."
         raise SpecError(Problem("AX852", where, f'no memory has the type "{kind}".', hint))
     model, making = cast("Kind", KINDS[kind])
     return making(

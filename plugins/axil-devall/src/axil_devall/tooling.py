@@ -111,7 +111,8 @@ def _server(each: Remote | Local, where: str) -> dict[str, Any]:
         )
     if shutil.which(each.config.command) is None:
         message = (
-            f'the MCP server is started with "{each.config.command}", and there is no such program.'
+            f'the MCP server is started with "{each.config.command}", but this program is '
+            "not installed."
         )
         raise SpecError(
             Problem(

@@ -38,9 +38,9 @@ class Settings(BaseModel):
     )
     file: Path | None = Field(
         default=None,
-        description="A file that holds the keys, readable by its user alone; it goes before the "
-        "environment. Without it the file that the variable named like `variable`, with `_FILE` "
-        "behind it, names.",
+        description="A file that holds the keys, readable by its user alone; it has priority "
+        "over the environment. Without it: the file that the environment variable `variable` + "
+        "`_FILE` names.",
     )
 
 
@@ -83,17 +83,17 @@ class Aes:
                 f"this was encrypted with the key {sealed[1:_HEAD].hex()}, which is not among "
                 f"{self._place}: {', '.join(id.hex() for id in self._keys)}.",
                 id="AX514",
-                hint="Give the key with which the journal was written, behind the one that "
-                "encrypts from now on.",
+                hint="Add the key with which the journal was written after the first key, which "
+                "encrypts.",
             )
         nonce = sealed[_HEAD : _HEAD + _NONCE]
         try:
             opened: bytes = key.seals.decrypt(nonce, sealed[_HEAD + _NONCE :], about)
         except (InvalidTag, ValueError):
             raise JournalError(
-                "an encrypted text was changed, or belongs elsewhere.",
+                "an encrypted text was changed or belongs to another entry.",
                 id="AX514",
-                hint="Keep a copy of the journal; a backup may be needed.",
+                hint="Keep a copy of the journal, and restore a backup.",
             ) from None
         return opened
 
@@ -115,7 +115,7 @@ class Aes:
         place, text = self._given()
         found = [_key(word, place) for word in text.split()]
         if not found:
-            raise _unusable(f"{place} holds no key", f"Write the output of `{_MAKE}` there.")
+            raise _unusable(f"{place} contains no key", f"Write the output of `{_MAKE}` there.")
         return {key.id: key for key in found}
 
     @property
@@ -132,7 +132,8 @@ class Aes:
             return f"${variable}", text
         raise _unusable(
             f"neither ${variable} nor ${variable}_FILE is set",
-            f"Set one of them to a key, or to the file that holds it; `{_MAKE}` makes one.",
+            f"Set ${variable} to a key or ${variable}_FILE to a file that contains one; "
+            f"`{_MAKE}` makes a key.",
         )
 
     def __repr__(self) -> str:
@@ -149,7 +150,7 @@ def _key(word: str, place: str) -> _Key:
     if len(raw) != 32:  # what it is instead is not shown: it may be a key with a slip of the pen
         raise _unusable(
             f"a key in {place} is not 32 bytes in Base64",
-            f"`{_MAKE}` makes one.",
+            f"`{_MAKE}` makes a key.",
         )
 
     def derived(use: bytes, size: int) -> bytes:
@@ -166,7 +167,8 @@ def _private_text(path: Path) -> str:
             mode = os.fstat(file.fileno()).st_mode
             if os.name != "nt" and stat.S_IMODE(mode) & 0o077:
                 raise _unusable(
-                    f"the file {path} can be used by others (mode {stat.S_IMODE(mode):04o})",
+                    f"the file {path} can be read or changed by other users (mode "
+                    f"{stat.S_IMODE(mode):04o})",
                     f"chmod 600 {path}",
                 )
             return file.read(65_536)

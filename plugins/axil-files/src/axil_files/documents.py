@@ -103,7 +103,7 @@ def measure(document: Document, *, limits: tuple[int, int, int] = (DEEPEST, MOST
                 document,
                 keys[:8],
                 f"nested deeper than {deepest} levels.",
-                "Make it flatter.",
+                "Reduce the nesting.",
             )
         if isinstance(value, str):
             size += len(value)
@@ -165,7 +165,7 @@ def _too(id: str, document: Document, keys: Keys, message: str, hint: str = "") 
             id,
             str(document.place(*keys)),
             message,
-            hint or "Split the file; a subgraph can be a file of its own.",
+            hint or "Split the file: a subgraph can be a file of its own.",
         )
     )
 
@@ -175,7 +175,7 @@ def _too(id: str, document: Document, keys: Keys, message: str, hint: str = "") 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _JSON_TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],]')
 _ADVICE: Final = (
-    ("',' delimiter", "Put a comma between two parts, or close what was opened."),
+    ("',' delimiter", "Put a comma between two items, or close the bracket."),
     ("property name", 'Write "name": value, with a comma between two of them only.'),
     ("':' delimiter", 'Write "name": value.'),
 )
@@ -211,7 +211,7 @@ def parse_json(text: str, name: str) -> Document:
     except RecursionError:
         _json_lines(text, name)  # it says at which line the nesting becomes too deep
         message = f"nested deeper than {DEEPEST} levels."
-        raise refused("AX110", name, None, message, "Make it flatter.") from None
+        raise refused("AX110", name, None, message, "Reduce the nesting.") from None
     return Document(data=data, lines=_json_lines(text, name), name=name)
 
 
@@ -226,12 +226,12 @@ def _json_lines(text: str, name: str) -> dict[Keys, int]:
         line = bisect.bisect_left(breaks, at) + 1
         if len(path) > DEEPEST:
             message = f"nested deeper than {DEEPEST} levels."
-            raise refused("AX110", name, line, message, "Make it flatter.")
+            raise refused("AX110", name, line, message, "Reduce the nesting.")
         if len(lines) > MOST:
-            hint = "Split the file; a subgraph can be a file of its own."
+            hint = "Split the file: a subgraph can be a file of its own."
             raise refused("AX144", name, line, f"more than {MOST} values.", hint)
         if tuple(path) in lines:
-            message = f"the key {format_value(path[-1])} is there twice."
+            message = f"the key {format_value(path[-1])} occurs twice."
             raise refused("AX145", name, line, message, "Remove one.")
         lines[tuple(path)] = line
 
@@ -316,7 +316,7 @@ def _statements(text: str, name: str) -> Iterator[_Statement]:
             dots += 1
             if dots >= DEEPEST:
                 message = f"a key of more than {DEEPEST} parts."
-                raise refused("AX110", name, line, message, "Make it flatter.")
+                raise refused("AX110", name, line, message, "Reduce the nesting.")
             continue
         if mark[0] not in "\"'":
             dots = 0
@@ -324,7 +324,7 @@ def _statements(text: str, name: str) -> Iterator[_Statement]:
             depth += 1
             if depth > DEEPEST:
                 message = f"nested deeper than {DEEPEST} levels."
-                raise refused("AX110", name, line, message, "Make it flatter.")
+                raise refused("AX110", name, line, message, "Reduce the nesting.")
         elif mark in ("]", "}"):
             depth -= 1
         elif mark == "=" and not depth and is_open:
@@ -534,7 +534,7 @@ class _Resolver:
             problem = Problem(
                 "AX138",
                 str(self._document.place(*keys)),
-                f"the file would read the environment variable {name}.",
+                f"the workflow file tries to read the environment variable {name}.",
                 f"Allow it if you trust the workflow: --allow env:{name}; "
                 f"or give a value: --set {name}=…",
             )

@@ -46,7 +46,7 @@ def with_functions(
     named = os.fspath(folder)
     home = Path(named).resolve()
     if not home.is_dir():
-        message = f"{named} is no folder."
+        message = f"{named} is not a folder."
         raise ConfigError(
             Problem("AX700", "functions", message, "Give a folder with Python files.")
         )

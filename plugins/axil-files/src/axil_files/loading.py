@@ -63,8 +63,8 @@ from axil_files.writer import dump
 
 __all__ = [
     "Document",
+    "LoadOptions",
     "Loader",
-    "Reading",
     "dump",
     "include",
     "inline",
@@ -80,7 +80,7 @@ MOST_INCLUDED = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class LoadOptions:
     """With what a document is read."""
 
     vars: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -146,7 +146,7 @@ def load(
             "AX100", shown, None, "no file can have this name.", "Name a file."
         ) from error
     folder = os.path.dirname(real)
-    reading = Reading(
+    reading = LoadOptions(
         vars=vars or {},
         environment=environment,
         allow_code=given.allows("code"),
@@ -166,7 +166,7 @@ def include(
     *,
     where: str = "",
     registry: Registry | None = None,
-    reading: Reading | None = None,
+    reading: LoadOptions | None = None,
 ) -> GraphSpec:
     """Return the graph in a file that another file mentions.
 
@@ -180,7 +180,7 @@ def include(
     Raises: SpecError: AX117 a circle, more than 16 levels, or outside the folder; and what ``load``
     raises.
     """
-    base = reading or Reading()
+    base = reading or LoadOptions()
     if not outer.get("folder"):
         raise SpecError(
             Problem(
@@ -212,7 +212,7 @@ def include(
                 "AX117",
                 where,
                 f"{name} would be included at a depth of more than {MOST_INCLUDED}.",
-                "Make it flatter.",
+                "Reduce the nesting.",
             )
         )
     inner = replace(
@@ -233,13 +233,13 @@ def inline(
     outer: Mapping[str, Any],
     *,
     place: Place | None = None,
-    reading: Reading | None = None,
+    reading: LoadOptions | None = None,
 ) -> GraphSpec:
     """Read the graph that is written out in another one's config; ``data`` is as under ``graph``.
 
     ``outer`` as for ``include``. Raises: SpecError.
     """
-    base = reading or Reading()
+    base = reading or LoadOptions()
     lines = {(): place.line} if place is not None and place.line is not None else {}
     name = (
         f"{place.file} {place.path}".strip()
@@ -371,7 +371,7 @@ def _included(name: str, folder: str, root: str, at: tuple[str, Mapping[str, str
             return real
     message = (
         _near(os.path.join(folder, name))
-        or "Paths begin at the folder of the file that mentions them."
+        or "Paths are relative to the folder of the file that contains them."
     )
     raise SpecError(Problem("AX100", where, f"no file {name}.", message))
 
@@ -385,10 +385,10 @@ def parse(name: str, real: str, registry: Registry | None = None) -> Document:
 
     Raises: SpecError.
     """
-    return _parsed(name, real, Reading(registry=registry, root=os.path.dirname(real)))
+    return _parsed(name, real, LoadOptions(registry=registry, root=os.path.dirname(real)))
 
 
-def _parsed(name: str, real: str, reading: Reading) -> Document:
+def _parsed(name: str, real: str, reading: LoadOptions) -> Document:
     """Return the document in a file, within bounds.
 
     ``name`` is what messages call it, ``real`` its path without links.
@@ -449,7 +449,7 @@ def _text(name: str, real: str) -> str:
             name,
             None,
             f"larger than {LARGEST} bytes.",
-            "Split it; a subgraph can be a file of its own.",
+            "Split the file: a subgraph can be a file of its own.",
         )
     try:
         return data.decode("utf-8-sig")
@@ -469,13 +469,13 @@ def _near(path: str) -> str:
         return ""
 
 
-def spec_from(document: Document, reading: Reading | None = None) -> GraphSpec:
+def spec_from(document: Document, reading: LoadOptions | None = None) -> GraphSpec:
     """Return the graph that a document describes. Raises: SpecError with everything that was
     found.
     """
     from axil_files.models import File
 
-    using = reading or Reading()
+    using = reading or LoadOptions()
     measure(document)
     problems: list[Problem] = []
     data = document.data

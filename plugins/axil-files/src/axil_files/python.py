@@ -108,7 +108,7 @@ class PythonTarget:
         is_free = known is None or getattr(known, "__file__", None) == self.file
         return stem if stem.isidentifier() and is_free else "_axil_" + re.sub(r"\W", "_", stem)
 
-    def _unfit(self, told: str, module: ModuleType) -> ConfigError:
+    def _unfit(self, message: str, module: ModuleType) -> ConfigError:
         graphs = [name for name, value in vars(module).items() if isinstance(value, Workflow)]
         place = (self.file and os.path.relpath(self.file)) or self.module
         hint = (
@@ -116,7 +116,7 @@ class PythonTarget:
             or (f"It has {format_names(graphs)}: {place}:{graphs[0]}" if graphs else "")
             or "Name a RootGraph, or a function without parameters that returns one."
         )
-        return ConfigError(Problem("AX701", self.text, told, hint))
+        return ConfigError(Problem("AX701", self.text, message, hint))
 
 
 def python_target(text: str, *, folder: str = "") -> PythonTarget | None:

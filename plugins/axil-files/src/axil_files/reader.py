@@ -234,7 +234,7 @@ class Reader:
                 self._problem(
                     "AX101",
                     (*keys, i, "id"),
-                    f'the node "{name}" is there already{on}.',
+                    f'the node "{name}" exists already{on}.',
                     "Give one of them another id.",
                 )
             elif name.startswith("@"):
@@ -308,7 +308,7 @@ class Reader:
         for kind in lists:
             if kind not in there | {"*"}:
                 message = f"node_wrappers names {kind}, which fits none of its nodes."
-                hint = did_you_mean(kind, there) or f"There are {format_names(sorted(there))}."
+                hint = did_you_mean(kind, there) or f"Available: {format_names(sorted(there))}."
                 self._problem("AX170", (*keys, kind), message, hint)
         return {
             kind: [self._use(item, (*keys, kind, i), "type") for i, item in enumerate(items)]
@@ -441,7 +441,7 @@ class Reader:
                 self._problem(
                     "AX106",
                     here,
-                    f"the same edge is there already: edges[{seen[same]}].",
+                    f"the same edge exists already: edges[{seen[same]}].",
                     "Remove one.",
                     warning=True,
                 )
@@ -722,7 +722,7 @@ class Reader:
                 self._problem(
                     "AX143",
                     (*keys, i, "name"),
-                    f'the memory "{name}" is there already.',
+                    f'the memory "{name}" exists already.',
                     "Give one of them another name.",
                 )
             elif isinstance(name, str):

@@ -112,9 +112,11 @@ def _sign(edge: EdgeSpec) -> str:
     return "→" if edge.trigger else "⇢"
 
 
-def _edges(scope: Scope, told: str, head: str, edges: list[tuple[str, EdgeSpec]]) -> Iterator[str]:
+def _edges(
+    scope: Scope, indent: str, head: str, edges: list[tuple[str, EdgeSpec]]
+) -> Iterator[str]:
     """Yield a line with the first edge, and one for each further edge below it."""
-    first = head + told
+    first = head + indent
     if not edges:
         yield first
         return

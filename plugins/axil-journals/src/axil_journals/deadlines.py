@@ -24,7 +24,7 @@ from axil_journals.replay import ReplayIndex
 from axil_journals.values import encode_value
 
 LATE = "deadline"
-"""What an answer is marked with (``by``) that nobody gave."""
+"""The mark (``by``) of an answer that a deadline gave."""
 
 
 def wall_time(clock: Clock) -> float:

@@ -56,10 +56,10 @@ KINDS = (
     "answer",
     "ended",
 )
-"""What entries say: the run was begun (``run``), gone on with (``resumed``), came to something
-(``ended``); a body with effects outside was about to run (``began``), an activation came to
-something (``done``), a round of a cycle did (``round``), a body read the clock, slept, took a step,
-asked a person; a person gave an ``answer``."""
+"""The kinds of entries: the run began (``run``), was resumed (``resumed``), ended (``ended``); a
+body with effects outside was about to run (``began``), an activation ended (``done``), a round of a
+cycle ended (``round``), a body read the clock, slept, took a step, asked a person; a person gave an
+``answer``."""
 
 
 class Journal(Protocol):

@@ -341,11 +341,11 @@ class _Climb:
         if self.then > self.now:
             raise self._unled(f"and migrations lead forward only, not from {self.then}")
         return {
-            name: self._told(name, value, name in plain and value is given.get(name))
+            name: self._encoded(name, value, name in plain and value is given.get(name))
             for name, value in values.items()
         }
 
-    def _told(self, name: str, value: Any, as_it_was: bool) -> Any:
+    def _encoded(self, name: str, value: Any, as_it_was: bool) -> Any:
         data = encode_value(value)
         return (
             ["plain" if as_it_was else "typed", data]

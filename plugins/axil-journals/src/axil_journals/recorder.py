@@ -71,7 +71,7 @@ class JournalRecorder:
         self.kept = self._writer.kept
         self._progress: Progress
         # what was said to be used, as last written
-        self._told: dict[str, Any] = {}
+        self._reported: dict[str, Any] = {}
 
     # ------------------------------------------------------------------ what is known
 
@@ -119,7 +119,7 @@ class JournalRecorder:
         What supersedes others says all of it; the rest say what is new.
         """
         progress = self._progress
-        meter, cycles, report = progress.meter, progress.cycles, self._told
+        meter, cycles, report = progress.meter, progress.cycles, self._reported
         used: dict[str, Any] = {"firings": meter.usage.firings}
         if not report or cycles or meter.has_spent:
             everything = meter.as_data()

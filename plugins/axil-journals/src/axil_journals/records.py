@@ -206,8 +206,8 @@ def reopened(
                 hint=_WAYS.format(old="that version"),
             )
         if options.pins and (changed := version_changes(data.get("pins", {}), options.pins)):
-            told_of = f"the run was begun with other plugins: {'; '.join(changed)}."
-            raise JournalError(told_of, id="AX524", hint=_WAYS.format(old="those"))
+            mismatch = f"the run was begun with other plugins: {'; '.join(changed)}."
+            raise JournalError(mismatch, id="AX524", hint=_WAYS.format(old="those"))
     nothing_given = inputs is None and not values
     if not (options.resuming or nothing_given) and (data["inputs"], data["values"]) != (
         encode_value(inputs),
@@ -246,7 +246,7 @@ def encode_step(fact: RecordFiring) -> Entry:
     return Entry("done", task.frame, machine.plan.nodes[task.node].name, task.ordinal, data)
 
 
-def retold(machine: Machine, task: Task, entry: Entry) -> Transition:
+def repeated(machine: Machine, task: Task, entry: Entry) -> Transition:
     """Return the step that a journal recorded; edges that the plan no longer has are left out."""
     schema, edges = machine.root.schema, machine.plan.graph.edges
     machine.recorder = entry.data if machine.recorder is None else {}
@@ -277,7 +277,7 @@ class Recorded:
 
     def step(self, machine: Machine, task: Task, fact: Entry, /) -> Transition:
         """Return a recorded outcome as the step that it was."""
-        return retold(machine, task, fact)
+        return repeated(machine, task, fact)
 
     def took(self, activation: Activation, /) -> frozenset[str] | None:
         """Return the edges whose tokens a recorded firing took, where its join is early."""
@@ -288,7 +288,7 @@ class Recorded:
     def rounds(self, cycle: CycleBody, task: Task, activation: Activation, /) -> Sequence[Round]:
         """Return the recorded rounds of one entry of a cycle."""
         known = self._rounds.get(activation)
-        return rounds_retold(cycle, task.state.schema, known) if known else ()
+        return rounds_recorded_again(cycle, task.state.schema, known) if known else ()
 
 
 # --------------------------------------------------------------------------------------------------
@@ -319,8 +319,8 @@ def encode_round(fact: RecordRound) -> Entry:
     data: dict[str, Any] = {
         "round": ended.number,
         "changes": written,
-        "exits": _exits_told(visit, ended.exits, sent),
-        "returns": _exits_told(visit, ended.returns, sent),
+        "exits": _encoded_exits(visit, ended.exits, sent),
+        "returns": _encoded_exits(visit, ended.returns, sent),
         "end": ended.end,
     }
     if visit.recorder is None:
@@ -331,12 +331,14 @@ def encode_round(fact: RecordRound) -> Entry:
         total = encode_delta(visit.total.changes, schema)
         weights.kept, weights.since, weight = weights.kept + weights.since, 0, _weight(total)
         if weight <= weights.kept / 2:
-            data["total"], data["kept"] = total, _exits_told(visit, visit.data_exits, {})
+            data["total"], data["kept"] = total, _encoded_exits(visit, visit.data_exits, {})
             weights.kept = weight
     return Entry("round", visit.parent, visit.name, visit.ordinal, data)
 
 
-def rounds_retold(cycle: CycleBody, schema: Schema, entries: Sequence[Entry]) -> list[Round]:
+def rounds_recorded_again(
+    cycle: CycleBody, schema: Schema, entries: Sequence[Entry]
+) -> list[Round]:
     """Return the rounds of a cycle that a journal recorded."""
     edges = cycle.graph.edges
     ids = {edge.name: edge.id for edge in cycle.edges}
@@ -389,7 +391,7 @@ class _Weights:
 _TOTAL = 16_384
 
 
-def _exits_told(visit: CycleRun, exits: Sequence[Exit], sent: Mapping[str, Any]) -> list[Any]:
+def _encoded_exits(visit: CycleRun, exits: Sequence[Exit], sent: Mapping[str, Any]) -> list[Any]:
     """``exits`` as JSON data; ``sent``: payloads that were made so before, by edge."""
     if not exits:
         return []

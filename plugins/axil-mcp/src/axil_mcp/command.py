@@ -43,7 +43,7 @@ class Mcp:
             "--token-env",
             default=TOKEN,
             metavar="NAME",
-            help=f"http: the variable with the token ({TOKEN})",
+            help=f"http: the environment variable with the token ({TOKEN})",
         )
         serving.add_argument(
             "--allow-host",
@@ -57,7 +57,7 @@ class Mcp:
             action="append",
             default=[],
             metavar="ORIGIN",
-            help="http: a web page's origin that may ask",
+            help="http: an origin of web pages that may send requests",
         )
         serving.add_argument(
             "--concurrency", type=int, default=16, metavar="N", help="runs at the same time"
@@ -125,9 +125,9 @@ def _serve(options: argparse.Namespace, session: Any) -> int:
     if options.transport == "stdio":
         run_sync(server.stdio())
         return 0
-    from axil_mcp.guard import Door, serve
+    from axil_mcp.guard import HttpConfig, serve
 
-    door = Door(
+    door = HttpConfig(
         token=_token(options.token_env),
         host=options.host,
         port=options.port,

@@ -26,7 +26,7 @@ _SPARE: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
+class HttpConfig:
     """The address of a server, and the clients that it accepts."""
 
     token: SecretStr
@@ -121,31 +121,31 @@ def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str:
     return next((value.decode("latin-1") for each, value in headers if each.lower() == name), "")
 
 
-class Guard:
+class AuthMiddleware:
     """An ASGI application before another: a client that lacks the token, or uses a strange name,
     learns nothing of what is behind.
     """
 
-    def __init__(self, app: Any, door: Door) -> None:
+    def __init__(self, app: Any, config: HttpConfig) -> None:
         """Raises: ConfigError (AX934)."""
         from mcp.server.transport_security import (
             TransportSecurityMiddleware,
             TransportSecuritySettings,
         )
 
-        door.check()
-        own = f"[{door.host}]" if ":" in door.host else door.host
+        config.check()
+        own = f"[{config.host}]" if ":" in config.host else config.host
         names = [
             name
-            for known in dict.fromkeys((*_LOOPBACK, own, *door.hosts))
+            for known in dict.fromkeys((*_LOOPBACK, own, *config.hosts))
             for name in (known, f"{known}:*")
         ]
         settings = TransportSecuritySettings(
-            allowed_hosts=names, allowed_origins=list(door.origins)
+            allowed_hosts=names, allowed_origins=list(config.origins)
         )
         self._app, self._sessions = app, Sessions(app)
         self._from = TransportSecurityMiddleware(settings)
-        self._digest = _digest(door.token.get_secret_value())
+        self._digest = _digest(config.token.get_secret_value())
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Handle one request, or the application's start and end."""
@@ -179,7 +179,7 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-def app_of(server: WorkflowServer, door: Door) -> Guard:
+def app_of(server: WorkflowServer, config: HttpConfig) -> AuthMiddleware:
     """Return the ASGI application that serves the workflows, at ``/mcp``. Raises: ConfigError
     (AX934).
     """
@@ -190,34 +190,36 @@ def app_of(server: WorkflowServer, door: Door) -> Guard:
     inner = server.server.streamable_http_app(
         streamable_http_path=PATH, transport_security=open_inside, max_sessions=_SESSIONS + _SPARE
     )
-    return Guard(inner, door)
+    return AuthMiddleware(inner, config)
 
 
-async def serve(server: WorkflowServer, door: Door, listening: Callable[[str], None]) -> None:
+async def serve(
+    server: WorkflowServer, config: HttpConfig, listening: Callable[[str], None]
+) -> None:
     """Serve over HTTP until the process is asked to end. ``listening`` receives the address.
 
     Raises: ConfigError (AX934): the token, or the address is in use.
     """
     import uvicorn
 
-    app = app_of(server, door)
+    app = app_of(server, config)
     try:
-        family = socket.AF_INET6 if ":" in door.host else socket.AF_INET
-        listener = socket.create_server((door.host, door.port), family=family)
+        family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+        listener = socket.create_server((config.host, config.port), family=family)
     except OSError as error:
-        message = f"cannot listen at {door.host}:{door.port}: {error.strerror or error}."
+        message = f"cannot listen at {config.host}:{config.port}: {error.strerror or error}."
         raise ConfigError(
-            Problem("AX934", "host, port", message, "Choose another port; 0 is any.")
+            Problem("AX934", "host, port", message, "Choose another port; 0 uses any free port.")
         ) from error
     with listener:
         settings = uvicorn.Config(
             app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5
         )
         http = uvicorn.Server(settings)
-        host = f"[{door.host}]" if ":" in door.host else door.host
+        host = f"[{config.host}]" if ":" in config.host else config.host
         async with server.ready():
             listening(f"http://{host}:{listener.getsockname()[1]}{PATH}")
             await http.serve(sockets=[listener])
 
 
-__all__: Sequence[str] = ["Door", "Guard", "app_of", "serve"]
+__all__: Sequence[str] = ["AuthMiddleware", "HttpConfig", "app_of", "serve"]

@@ -15,7 +15,7 @@ from axil.plugin import ENTRY, EXIT, thaw
 from axil_mcp.errors import Unserved
 
 _REFUSED: Final = re.compile(r"[^A-Za-z0-9_-]+")
-_TOLD: Final = 4000
+_MOST_CHARS: Final = 4000
 """Characters of an error that are shown."""
 
 
@@ -50,7 +50,7 @@ def served(workflows: Mapping[str, Workflow]) -> dict[str, Served]:
             message = (
                 f'"{given}" cannot be the name of a tool.'
                 if not name
-                else f'two workflows would be called "{name}".'
+                else f'two workflows have the name "{name}".'
             )
             raise Unserved(
                 "AX935", message, "Name them by letters, digits, _ and -, each differently."
@@ -201,8 +201,8 @@ def failure(result: Result) -> str:
     if result.questions:
         asked = "\n\n".join(question_text(question) for question in result.questions)
         text = "The workflow asks, and this client cannot be asked (it has no elicitation)"
-        return f"{text}:\n\n{asked}"[:_TOLD]
-    return str(result.error or f"the run ended as {result.status}.")[:_TOLD]
+        return f"{text}:\n\n{asked}"[:_MOST_CHARS]
+    return str(result.error or f"the run ended as {result.status}.")[:_MOST_CHARS]
 
 
 def plain(value: Any) -> Any:

@@ -345,23 +345,23 @@ class _Progress:
     """Firings as progress notifications."""
 
     def __init__(self) -> None:
-        self._told: asyncio.Queue[str | None] = asyncio.Queue(_BACKLOG)
+        self._nodes: asyncio.Queue[str | None] = asyncio.Queue(_BACKLOG)
         self._count = 0
 
     def firing_finished(self, activation: Any, kind: str, output: Any) -> None:
         """React to a node, a cycle or a graph that has ended well."""
         with suppress(asyncio.QueueFull):
-            self._told.put_nowait(str(activation.path))
+            self._nodes.put_nowait(str(activation.path))
 
     def end(self) -> None:
         """No more will come."""
-        if self._told.full():
-            self._told.get_nowait()
-        self._told.put_nowait(None)
+        if self._nodes.full():
+            self._nodes.get_nowait()
+        self._nodes.put_nowait(None)
 
     async def send(self, session: Any) -> None:
         """Send what comes, to the end; a client that has gone misses nothing it would read."""
-        while (node := await self._told.get()) is not None:
+        while (node := await self._nodes.get()) is not None:
             self._count += 1
             try:
                 await session.report_progress(float(self._count), None, node)

@@ -15,12 +15,12 @@ def main() -> None:
             continue
         answer: dict[str, object] = {"error": {"code": -32601, "message": "no such method"}}
         if asked["method"] == "initialize":
-            told = {"name": "deaf", "version": "1"}
+            reported = {"name": "deaf", "version": "1"}
             answer = {
                 "result": {
                     "protocolVersion": asked["params"]["protocolVersion"],
                     "capabilities": {"tools": {}},
-                    "serverInfo": told,
+                    "serverInfo": reported,
                 }
             }
         elif asked["method"] == "tools/list":

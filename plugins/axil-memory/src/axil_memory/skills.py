@@ -73,7 +73,7 @@ class Skills:
     def skills(self) -> dict[str, Skill]:
         """Return the skills by name, sorted.
 
-        Raises: ContextError (AX896): a skill cannot be read, is missing, or is there twice.
+        Raises: ContextError (AX896): a skill cannot be read, is missing, or occurs twice.
         """
         found: dict[str, Skill] = {}
         for path in self.config.paths:
@@ -92,7 +92,7 @@ class Skills:
         if missing:
             hint = (
                 did_you_mean(missing[0], found)
-                or f"There are {format_names(sorted(found), 20) or 'none'}."
+                or f"Available: {format_names(sorted(found), 20) or 'none'}."
             )
             raise ContextError("AX896", f'there is no skill "{missing[0]}".', hint)
         return {name: found[name] for name in sorted(found) if not allow or name in allow}

@@ -194,7 +194,7 @@ class Service(Generic[C]):
         if (key := config.api_key) is not None and not self._is_usual(key.name):
             key.permit("api_key")
         self._note_own()
-        self._told, self._key = meaning, ""
+        self._meaning, self._key = meaning, ""
 
         def connect() -> C:
             self._key = self._resolved()
@@ -309,7 +309,7 @@ class Service(Generic[C]):
         """Return what an exception of a try means; None: it is none of the service's."""
         if isinstance(error, ModelError):
             return error
-        made = self._told(error)
+        made = self._meaning(error)
         if made is None:
             made = self._usual_meaning(error)
         if made is not None and not self._shows_key(error):

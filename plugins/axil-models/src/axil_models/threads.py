@@ -38,7 +38,7 @@ async def in_thread(call: Callable[[], Any], name: str = "axil-call") -> Any:
             fault = (
                 error
                 if isinstance(error, Exception) and not isinstance(error, StopIteration)
-                else _told(error)
+                else _raisable(error)
             )
         try:
             loop.call_soon_threadsafe(tell, value, fault)
@@ -49,7 +49,7 @@ async def in_thread(call: Callable[[], Any], name: str = "axil-call") -> Any:
     return await answer
 
 
-def _told(error: BaseException) -> RuntimeError:
+def _raisable(error: BaseException) -> RuntimeError:
     """Replace an error that means something else to an event loop: ``sys.exit()`` ends no run."""
     report = RuntimeError(
         f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

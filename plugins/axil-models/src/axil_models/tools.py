@@ -194,7 +194,7 @@ def with_approval(
     """
     for name in approve:
         if name != "*" and name not in tools:
-            hint = did_you_mean(name, tools) or f"There are {format_names(list(tools), 20)}."
+            hint = did_you_mean(name, tools) or f"Available: {format_names(list(tools), 20)}."
             raise ToolError(
                 "AX885", f'"{name}" is to be approved, and there is no such tool.', hint
             )

@@ -9,30 +9,26 @@ from typing import TYPE_CHECKING, Any, cast
 
 from axil_models import (
     BrokenOff,
-    Emit,
     Message,
     Part,
     Prices,
-    Remote,
     Reply,
     Request,
     Showing,
     ToolCall,
     ToolSpec,
     Usage,
-    check_modalities,
     content_text,
     parameters_of_sdk,
     parts_of,
     read_arguments,
     sdk_arguments,
-    service_config,
     unsendable,
     valid_text,
     with_instruction,
 )
-from axil_openai.connection import Connection
-from axil_openai.requests import ModelConfig, chosen_tool, held, tool_schema
+from axil_openai.requests import chosen_tool, held, tool_schema
+from axil_openai.streamed import StreamedModel
 from axil_openai.wire import data_url, file_name
 
 if TYPE_CHECKING:
@@ -51,58 +47,15 @@ _FINISH = {
 }
 
 
-class OpenAIModel(Remote):
+class OpenAIModel(StreamedModel):
     """``openai``: a model behind the Chat Completions API.
 
     >>> OpenAIModel("small", base_url="http://localhost:8080/v1")
     OpenAIModel('small', host='localhost')
     """
 
-    examples = ({"name": "a-model", "api_key": {"env": "OPENAI_API_KEY"}},)
     capabilities = ("speaks_chat",)
-
-    Config = ModelConfig
-    service: Connection
-
-    def __init__(
-        self,
-        name: ModelConfig | str | None = None,
-        api_key: Any = None,
-        base_url: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-        **more: Any,
-    ) -> None:
-        """Connects to nothing.
-
-        Args:
-            name: the model's name (``model_name`` and ``model`` will do).
-            api_key: ``{"env": NAME}``, ``"${NAME}"``, or the key; without it ``OPENAI_API_KEY``,
-                looked up by the first call.
-            base_url: without it ``OPENAI_BASE_URL``, else OpenAI.
-            settings: of every request; also as ``invoke_settings``.
-            more: what else ``ModelConfig`` has.
-        Raises: ConfigError: all that is wrong with them.
-        """
-        self.config: ModelConfig = service_config(
-            ModelConfig, name, api_key, base_url, {"settings": settings, **more}
-        )
-        self.modalities = frozenset(self.config.modalities or ("text", "image", "file", "audio"))
-        self.service = Connection(self.config)
-        self._known: frozenset[str] = frozenset()
-
-    async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        """Return the answer, streamed.
-
-        Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
-        AX806, AX808).
-        """
-        check_modalities(request.messages, self.modalities, repr(self))
-        asked = self._asked(request)
-
-        async def attempt(client: AsyncOpenAI, show: Showing) -> Reply:
-            return await self._attempt(client, asked, show)
-
-        return await self.service.call(attempt, emit)
+    carried = ("text", "image", "file", "audio")
 
     def _asked(self, request: Request) -> dict[str, Any]:
         """Return the request as the API takes it."""

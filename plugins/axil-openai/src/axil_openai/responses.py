@@ -13,30 +13,27 @@ from typing import TYPE_CHECKING, Any, cast
 
 from axil_models import (
     BrokenOff,
-    Emit,
     Message,
     Part,
     Prices,
-    Remote,
     Reply,
     Request,
     Showing,
     ToolCall,
     ToolSpec,
     Usage,
-    check_modalities,
     content_text,
     parameters_of_sdk,
     parts_of,
     read_arguments,
     sdk_arguments,
-    service_config,
     unsendable,
     valid_text,
     with_instruction,
 )
 from axil_openai.connection import Connection
-from axil_openai.requests import ModelConfig, chosen_tool, held, tool_schema
+from axil_openai.requests import chosen_tool, held, tool_schema
+from axil_openai.streamed import StreamedModel
 from axil_openai.wire import data_url, file_name
 
 if TYPE_CHECKING:
@@ -49,51 +46,15 @@ _REFUSED = dict.fromkeys(("messages", "input", "instructions", "tools", "stream"
 _EXTRA = "openai_responses"
 
 
-class OpenAIResponsesModel(Remote):
+class OpenAIResponsesModel(StreamedModel):
     """``openai_responses``: a model behind the Responses API.
 
     >>> OpenAIResponsesModel("small").modalities == {"text", "image", "file"}
     True
     """
 
-    examples = ({"name": "a-model", "api_key": {"env": "OPENAI_API_KEY"}},)
     capabilities = ("speaks_responses", "seals")
-
-    Config = ModelConfig
-    service: Connection
-
-    def __init__(
-        self,
-        name: ModelConfig | str | None = None,
-        api_key: Any = None,
-        base_url: str | None = None,
-        settings: Mapping[str, Any] | None = None,
-        **more: Any,
-    ) -> None:
-        """Connects to nothing; arguments as those of ``OpenAIModel``.
-
-        Raises: ConfigError: all that is wrong with them.
-        """
-        self.config: ModelConfig = service_config(
-            ModelConfig, name, api_key, base_url, {"settings": settings, **more}
-        )
-        self.modalities = frozenset(self.config.modalities or ("text", "image", "file"))
-        self.service = Connection(self.config)
-        self._known: frozenset[str] = frozenset()
-
-    async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        """Return the answer, streamed.
-
-        Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
-        AX806, AX808).
-        """
-        check_modalities(request.messages, self.modalities, repr(self))
-        asked = self._asked(request)
-
-        async def attempt(client: AsyncOpenAI, show: Showing) -> Reply:
-            return await self._attempt(client, asked, show)
-
-        return await self.service.call(attempt, emit)
+    carried = ("text", "image", "file")
 
     def _asked(self, request: Request) -> dict[str, Any]:
         """Return the request as the API takes it."""

@@ -250,7 +250,7 @@ def _granted(value: Any, grants: Grants, where: str) -> Any:
     """
     if isinstance(value, FromEnvironment):
         for name in _VARIABLE.findall(value.template):
-            message = f"the file would read the environment variable {name}."
+            message = f"the workflow file tries to read the environment variable {name}."
             grants.need(f"env:{name}", message, where)
     elif isinstance(value, Mapping):
         pairs = cast("Mapping[Any, Any]", value).items()

@@ -98,13 +98,13 @@ def scaffold(name: str, kind: str, into: Path) -> Made:
         else next((one for one, many in TEMPLATES.items() if many == kind), kind)
     )
     if kind not in TEMPLATES:
-        hint = did_you_mean(kind, TEMPLATES) or f"There are {format_names(list(TEMPLATES), 20)}."
+        hint = did_you_mean(kind, TEMPLATES) or f"Available: {format_names(list(TEMPLATES), 20)}."
         raise ConfigError(Problem("AX734", "--kind", f'no kind is called "{kind}".', hint))
     folder = into / name
     there = Problem(
         "AX735",
         "NAME",
-        f"{folder} is there already; nothing was written.",
+        f"{folder} exists already; nothing was written.",
         "Choose another name or --into.",
     )
     if folder.exists():

@@ -89,10 +89,10 @@ def rows(registry: Registry, kind: str | None = None) -> list[dict[str, str]]:
                     "summary": f"old name of {each.name}",
                 }
             )
-    return _told_apart(listing)
+    return _separated(listing)
 
 
-def _told_apart(listing: list[dict[str, str]]) -> list[dict[str, str]]:
+def _separated(listing: list[dict[str, str]]) -> list[dict[str, str]]:
     """Return the same by kind and name, old names that two components claim marked ``alias
     conflict``, and those that are a name, ``hidden``.
     """
@@ -164,7 +164,7 @@ def component(word: str, registry: Registry) -> dict[str, Any]:
     if kind not in COMPONENT_KINDS:
         raise UnknownComponent(
             f'no kind of component is called "{kind.removesuffix("s")}".',
-            hint=f"There are {format_names(sorted(COMPONENT_KINDS), 20)}.",
+            hint=f"Available: {format_names(sorted(COMPONENT_KINDS), 20)}.",
         )
     found = registry.find(kind, name)
     manifest = registry.manifest(found.distribution)

@@ -44,7 +44,7 @@ class Workers:
 
         Raises: WorkerDied, BodyRaised, ProcessError; JournalError: a value cannot be sent; Pause.
         """
-        given = {"job": job, "task": encode_task(task, schema), "ctx": _told(ctx)}
+        given = {"job": job, "task": encode_task(task, schema), "ctx": _context_data(ctx)}
         place = self._places.get()
         async with place.room:
             worker = await place.rested()
@@ -103,7 +103,7 @@ class _Place:
         return None
 
 
-def _told(ctx: Context) -> dict[str, Any]:
+def _context_data(ctx: Context) -> dict[str, Any]:
     return {
         "run_id": ctx.run_id,
         "thread": ctx.thread,

@@ -40,13 +40,20 @@ class HybridConfig(ProviderSettings):
         json_schema_extra=refers_to("context"),
     )
     weights: list[float] = Field(
-        default_factory=list[float], description="How much each counts; empty: all the same."
+        default_factory=list[float],
+        description="The weight of each provider; empty: equal weights.",
     )
     k: int = Field(
-        60, ge=0, description="The larger, the less a first place counts more than a tenth."
+        60,
+        ge=0,
+        description="A rank constant: a larger number makes the difference between the ranks "
+        "smaller.",
     )
     depth: int = Field(
-        30, ge=1, description="How many blocks each is asked for; never fewer than are wanted."
+        30,
+        ge=1,
+        description="The number of blocks requested of each provider; at least the number "
+        "requested of all.",
     )
 
     @model_validator(mode="after")
@@ -57,7 +64,7 @@ class HybridConfig(ProviderSettings):
                 f"found {len(self.weights)}"
             )
         if any(weight < 0 for weight in self.weights):
-            raise ValueError("a weight is not negative")
+            raise ValueError("expected weights of 0 or more, found a negative one")
         return self
 
 
@@ -130,8 +137,8 @@ class HybridRetriever:
             if call is None:
                 raise ContextError(
                     "AX898",
-                    f'"{label}" is no index: it cannot {act} blocks.',
-                    "Give indexes: keyword, vector, chroma.",
+                    f'"{label}" is not an index: it cannot {act} blocks.',
+                    "Use indexes as providers: keyword, vector, chroma.",
                 )
         for call in acts:
             # none is None, see above

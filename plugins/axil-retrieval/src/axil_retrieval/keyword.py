@@ -26,16 +26,19 @@ class KeywordConfig(Sources, ProviderSettings):
 
     path: str = Field(
         "",
-        description="A file that keeps the index; empty: it is made anew, in memory.",
+        description="The file of the index; empty: the index is kept in memory and rebuilt in "
+        "each process.",
         json_schema_extra=writes_path(),
     )
     refresh: Literal["once", "query"] = Field(
-        "once", description="When sources are looked at again: never, or at each query."
+        "once", description="When changes of the sources are read: never, or at each query."
     )
     stems: bool = Field(
-        True, description="English words are found by their stem: running finds run."
+        True, description="Compare English words by their stems: running finds run."
     )
-    min_score: float | None = Field(None, description="Blocks with a lower score are left out.")
+    min_score: float | None = Field(
+        None, description="The lowest score of a block that is returned."
+    )
 
 
 class KeywordRetriever:

@@ -30,7 +30,7 @@ class LexicalConfig(BaseModel):
         512,
         ge=16,
         le=65536,
-        description="The length of a vector; longer ones have fewer collisions.",
+        description="The length of a vector; longer vectors have fewer collisions.",
     )
 
 

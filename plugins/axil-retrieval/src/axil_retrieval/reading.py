@@ -46,7 +46,7 @@ def documents_of(data: bytes, where: str, encoding: str) -> list[Document]:
         texts = pages_of(data, where)
         if not any(text.strip() for text in texts):
             log.warning(
-                '"%s" holds no text (perhaps it was scanned): nothing of it will be found.', where
+                '"%s" contains no text (perhaps it was scanned), so searches never find it.', where
             )
         about = {"path": where, "pages": len(texts)}
         return [
@@ -62,7 +62,9 @@ def documents_of(data: bytes, where: str, encoding: str) -> list[Document]:
         text = data.decode(encoding)  # line ends stay as they are: offsets count them
     except (UnicodeDecodeError, LookupError) as error:
         raise ContextError(
-            "AX890", f'"{where}" is not {encoding}: {error}.', "Give its encoding, or leave it out."
+            "AX890",
+            f'"{where}" is not {encoding}: {error}.',
+            "Set its encoding, or exclude the file.",
         ) from error
     return [Document(text=text, uri=where, metadata={"path": where})]
 
@@ -86,9 +88,11 @@ def pages_of(data: bytes, where: str) -> Sequence[str]:
     try:
         import pypdf
     except ImportError as error:
-        hint = f"{install_advice('axil-retrieval[pdf]')}, or leave PDF files out."
+        hint = f"{install_advice('axil-retrieval[pdf]')}, or exclude PDF files."
         raise ContextError(
-            "AX940", f'"{where}" is a PDF, and pypdf, which reads it, is not installed.', hint
+            "AX940",
+            f'"{where}" is a PDF, but pypdf, the library that reads PDF files, is not installed.',
+            hint,
         ) from error
     try:
         return [page.extract_text() for page in pypdf.PdfReader(io.BytesIO(data)).pages]
@@ -97,5 +101,5 @@ def pages_of(data: bytes, where: str) -> Sequence[str]:
         raise ContextError(
             "AX890",
             f'"{where}" cannot be read as a PDF: {why}.',
-            "Look whether it opens, and without a password.",
+            "Check that it opens in a PDF viewer without a password.",
         ) from error

@@ -30,15 +30,15 @@ class Given(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str = Field(description="The text.")
-    uri: str = Field("", description="Its name; without one, a hash of the text.")
+    uri: str = Field("", description="The document's name; without it a hash of the text.")
     title: str | None = Field(None, description="Its title.")
     metadata: dict[str, Any] = Field(
-        default_factory=dict[str, Any], description="Plain data that filters can ask for."
+        default_factory=dict[str, Any], description="Plain data by which filters select documents."
     )
     part: dict[str, Any] | None = Field(
         None,
-        description="What goes with the text: {type: image, path: …}, "
-        "file, audio; or url, data, file_id.",
+        description="Media that belong to the text: {type: image, path: …}, file, audio; or url, "
+        "data, file_id.",
     )
 
     @field_validator("part")
@@ -59,26 +59,29 @@ class Sources(BaseModel):
     )
     paths: list[str] = Field(
         default_factory=list[str],
-        description="Files and folders; folders are searched to any depth.",
+        description="Files and folders; folders are read with all their subfolders.",
         json_schema_extra=reads_path(),
     )
     include: list[str] = Field(
         ["*.md", "*.txt", "*.rst"],
-        description="Names of the files of folders that are read: patterns.",
+        description="Patterns of names: the files of folders that are read.",
     )
     attach: list[str] = Field(
         default_factory=list[str],
-        description="Names of files that are shown to the model "
-        "with what is found in them: patterns.",
+        description="Patterns of names: files that are sent to the model together with the "
+        "blocks found in them.",
     )
-    encoding: str = Field("utf-8", description="Of the files.")
-    max_file_bytes: int = Field(5_000_000, ge=1, description="A larger file is an error.")
+    encoding: str = Field("utf-8", description="The encoding of the files.")
+    max_file_bytes: int = Field(5_000_000, ge=1, description="The largest allowed size of a file.")
     cut_at: Boundary = Field("heading", description="heading, paragraph or size.")
-    chunk_chars: int = Field(1200, ge=20, description="A chunk's length at most, in characters.")
+    chunk_chars: int = Field(
+        1200, ge=20, description="The largest length of a chunk, in characters."
+    )
     overlap_chars: int | None = Field(
         None,
         ge=0,
-        description="What a chunk repeats of the one before it; usual: an eighth of chunk_chars.",
+        description="The characters that a chunk repeats of the one before it; the default is an "
+        "eighth of chunk_chars.",
     )
 
     _grants: Grants | None = PrivateAttr(default_factory=current_grants)
@@ -91,7 +94,7 @@ class Sources(BaseModel):
     def _overlap_fits(self) -> Sources:
         if self.overlap_chars is not None and self.overlap_chars > self.chunk_chars // 2:
             raise ValueError(
-                f"overlap_chars is at most half of chunk_chars ({self.chunk_chars // 2}), "
+                f"expected overlap_chars of at most half of chunk_chars ({self.chunk_chars // 2}), "
                 f"found {self.overlap_chars}"
             )
         return self
@@ -111,9 +114,9 @@ class Sources(BaseModel):
         for document in [*(_given(each) for each in self.documents), *self._files()]:
             known = found.setdefault(document.uri, document)
             if known is not document and known != document:
-                message = f'two documents are called "{document.uri}".'
+                message = f'two documents have the uri "{document.uri}".'
                 raise ConfigError(
-                    Problem("AX891", "documents", message, "Give each a uri of its own.")
+                    Problem("AX891", "documents", message, "Give each document its own uri.")
                 )
         return list(found.values())
 
@@ -135,10 +138,9 @@ class Sources(BaseModel):
         path = Path(str(part["path"]))
         if not self._is_ours(path):
             message = (
-                f'what was found goes with the file "{path.as_posix()}", '
-                "which is none of the sources."
+                f'a block refers to the file "{path.as_posix()}", which is none of the sources.'
             )
-            raise ContextError("AX941", message, "Give the file or its folder in paths.")
+            raise ContextError("AX941", message, "Add the file or its folder to paths.")
         rest = {key: value for key, value in part.items() if key != "path"}
         return checked_part(
             {"name": path.name, **rest, "data": base64.b64encode(self._bytes(path)).decode()}
@@ -190,7 +192,7 @@ class Sources(BaseModel):
                 message = (
                     f'"{where}" has {size} bytes, more than max_file_bytes ({self.max_file_bytes}).'
                 )
-                raise ContextError("AX890", message, "Raise the limit, or leave the file out.")
+                raise ContextError("AX890", message, "Raise the limit, or exclude the file.")
             return file.read_bytes()
         except OSError as error:
             raise ContextError(

@@ -93,7 +93,7 @@ class Table:
                 raise ContextError(
                     "AX899",
                     message,
-                    "Check the free space on the disk, and which programs use the file.",
+                    "Check the free disk space, and close other programs that use the file.",
                 ) from error
             finally:
                 if database.in_transaction:  # it failed, and SQLite has not taken it back itself
@@ -118,7 +118,7 @@ class Table:
             if connection is not None:
                 connection.close()
             hint = (
-                "This SQLite has no FTS5: use a Python with one, or another index."
+                "This Python's SQLite lacks FTS5: use a Python that has it, or another index."
                 if "fts5" in str(error)
                 else "Check the path."
             )
@@ -150,15 +150,17 @@ class Table:
     def replace(self, uri: str, digest: str, blocks: Sequence[ContextBlock]) -> None:
         """Index a document anew, in one transaction."""
         with self._open(write=True) as database:
-            _forget(database, "uri = ?", _told(uri))
+            _forget(database, "uri = ?", _stored(uri))
             _insert(database, blocks)
-            database.execute("INSERT OR REPLACE INTO documents VALUES (?, ?)", (_told(uri), digest))
+            database.execute(
+                "INSERT OR REPLACE INTO documents VALUES (?, ?)", (_stored(uri), digest)
+            )
 
     def remove(self, uri: str) -> None:
         """Forget a document."""
         with self._open(write=True) as database:
-            _forget(database, "uri = ?", _told(uri))
-            database.execute("DELETE FROM documents WHERE uri = ?", (_told(uri),))
+            _forget(database, "uri = ?", _stored(uri))
+            database.execute("DELETE FROM documents WHERE uri = ?", (_stored(uri),))
 
     def put(self, blocks: Sequence[ContextBlock]) -> None:
         """Add or replace blocks."""
@@ -205,7 +207,7 @@ class Table:
                 self._connection = None
 
 
-def _told(name: str) -> str:
+def _stored(name: str) -> str:
     """Return a name as SQLite can hold it, whatever characters a file system or a model put into
     it.
     """
@@ -222,7 +224,7 @@ def _key(block: ContextBlock) -> str:
 
 def _insert(database: sqlite3.Connection, blocks: Sequence[ContextBlock]) -> None:
     for block in blocks:
-        row = (_key(block), _told(block.uri or ""), json.dumps(block_data(block), default=str))
+        row = (_key(block), _stored(block.uri or ""), json.dumps(block_data(block), default=str))
         _list(
             database,
             database.execute(

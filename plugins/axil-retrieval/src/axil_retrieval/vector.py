@@ -44,14 +44,17 @@ class VectorConfig(Sources, ProviderSettings):
 
     embedder: Any = Field(
         "lexical",
-        description="Makes vectors of texts: a name, {type: …}, or an object.",
+        description="The embedder, which turns texts into vectors: a name, {type: …}, or an "
+        "object.",
         json_schema_extra=refers_to("embedders", default=["lexical"]),
     )
     refresh: Literal["once", "query"] = Field(
-        "once", description="When sources are looked at again: never, or at each query."
+        "once", description="When changes of the sources are read: never, or at each query."
     )
-    min_score: float | None = Field(None, description="Blocks with a lower cosine are left out.")
-    batch: int = Field(64, ge=1, description="Texts that the embedder is given at once.")
+    min_score: float | None = Field(
+        None, description="The lowest cosine similarity of a block that is returned."
+    )
+    batch: int = Field(64, ge=1, description="The number of texts in one call of the embedder.")
 
 
 class VectorRetriever:

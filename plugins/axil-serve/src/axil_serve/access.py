@@ -36,7 +36,7 @@ class Caller:
         """Raises: NotAllowed (AX962): the token does not have the right."""
         if right not in self.rights:
             message = f'the token of "{self.name}" does not have the right "{right}".'
-            raise NotAllowed("AX962", message, "Use a token that has it.")
+            raise NotAllowed("AX962", message, "Use a token that has this right.")
 
     def sees(self, owner: str | None) -> bool:
         """Return whether the caller sees the runs of an owner; None: no server started them."""
@@ -59,11 +59,11 @@ class Access:
             except ValueError:
                 known = b""
             if len(known) != hashlib.sha256().digest_size:
-                message = f'the digest of the token of "{caller.name}" is no SHA-256 digest.'
-                raise Unserved("AX960", message, "Give 64 hexadecimal digits.")
+                message = f'the digest of the token of "{caller.name}" is not a SHA-256 digest.'
+                raise Unserved("AX960", message, "Write 64 hexadecimal digits.")
             if caller.name in names or any(known == each for each, _ in self._callers):
-                message = f'"{caller.name}" has the name or the token of another caller.'
-                raise Unserved("AX960", message, "Give each caller a name and a token of its own.")
+                message = f'"{caller.name}" has the same name or the same token as another caller.'
+                raise Unserved("AX960", message, "Give each caller its own name and its own token.")
             if not _NAME.fullmatch(caller.name):
                 message = f'"{caller.name}" cannot be the name of a caller.'
                 raise Unserved("AX960", message, "Use letters, digits, and any of . _ @ -")
@@ -88,7 +88,7 @@ class Access:
             found: Any = json.loads(Path(path).read_text("utf-8"))
         except (OSError, ValueError) as error:
             message = f"the file of tokens {path} cannot be read: {error}"
-            raise Unserved("AX960", message, "Give a JSON file of callers by name.") from error
+            raise Unserved("AX960", message, "Write a JSON file of callers by name.") from error
         if not isinstance(found, dict) or not found:
             message = f"the file of tokens {path} names no callers."
             raise Unserved("AX960", message, 'Write {"ada": {"env": "ADA_TOKEN"}}.')
@@ -129,8 +129,8 @@ def _stated(name: str, given: Any, environment: Mapping[str, str]) -> tuple[str,
         and look in ("own", "all")
         and ("env" in stated) != ("sha256" in stated)
     ):
-        message = f'the caller "{name}" is not stated as one.'
-        hint = "Give env or sha256; rights: of look, run, answer; look: own or all."
+        message = f'the entry of the caller "{name}" is not valid.'
+        hint = "Write env or sha256; rights: a list of look, run, answer; look: own or all."
         raise Unserved("AX960", message, hint)
     caller = Caller(
         name=name,

@@ -75,8 +75,10 @@ def app_of(
         for route in protocol.routes(service):
             path = getattr(route, "path", "")
             if taken.setdefault(path, name) != name:
-                message = f'the protocol "{name}" has a route {path}, as {taken[path]} has.'
-                raise Unserved("AX967", message, "Leave one of them out: --protocol.")
+                message = (
+                    f'the protocol "{name}" has the route {path}, which {taken[path]} has already.'
+                )
+                raise Unserved("AX967", message, "Select one of them with --protocol.")
             routes.append(route)
     inner = Starlette(
         routes=routes,
@@ -97,7 +99,7 @@ def _page_routes() -> Iterable[BaseRoute]:
     async def page(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
         if name not in PAGE:
-            return JSONResponse(_error("AX965", "there is no such file."), 404)
+            return JSONResponse(_error("AX965", "the file does not exist."), 404)
         content = (files("axil_serve") / "page" / name).read_bytes()
         return Response(content, media_type=PAGE[name], headers={"cache-control": "no-cache"})
 
@@ -218,7 +220,7 @@ class _Api:
         body = await body_of(request, {"answers"})
         answers = fields_in(body, "answers")
         if not answers:
-            raise BadRequest("AX966", "no answer was given.", 'Give {"answers": {"id": …}}.')
+            raise BadRequest("AX966", "the request has no answers.", 'Send {"answers": {"id": …}}.')
         await self.service.answer(caller_of(request), _run(request), answers)
         return JSONResponse({}, 202)
 
@@ -260,13 +262,13 @@ async def body_of(request: Request, names: set[str] | None = None) -> dict[str, 
     try:
         found: Any = json.loads(await request.body() or b"{}")
     except (ValueError, RecursionError) as error:
-        raise BadRequest("AX966", "the body is no JSON.", "Send an object.") from error
+        raise BadRequest("AX966", "the body is not valid JSON.", "Send a JSON object.") from error
     if not isinstance(found, dict):
-        raise BadRequest("AX966", "the body is no object.", 'Send {"name": value}.')
+        raise BadRequest("AX966", "the body is not a JSON object.", 'Send {"name": value}.')
     body = cast("dict[str, Any]", found)
     if names is not None and (strange := sorted(body.keys() - names)):
         message = f'the body has an unknown field "{strange[0]:.100}".'
-        raise BadRequest("AX966", message, f"There are {', '.join(sorted(names))}.")
+        raise BadRequest("AX966", message, f"Available: {', '.join(sorted(names))}.")
     return body
 
 
@@ -274,7 +276,7 @@ def text_in(body: Mapping[str, Any], name: str) -> str:
     """Return a text of a body; empty: it is not there. Raises: BadRequest (AX966)."""
     found = body.get(name, "")
     if not isinstance(found, str):
-        raise BadRequest("AX966", f"{name} is no text.", "Send a text.")
+        raise BadRequest("AX966", f"{name} is not a text.", "Send a text.")
     return found
 
 
@@ -282,7 +284,7 @@ def fields_in(body: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return an object of a body. Raises: BadRequest (AX966)."""
     found: Any = body.get(name) or {}
     if not isinstance(found, dict):
-        raise BadRequest("AX966", f"{name} is no object.", 'Send {"name": value}.')
+        raise BadRequest("AX966", f"{name} is not an object.", 'Send {"name": value}.')
     return cast("dict[str, Any]", found)
 
 
@@ -325,7 +327,7 @@ def status_of(error: AxilError) -> int:
 async def _failed(request: Request, error: Any) -> Response:
     status = status_of(error)
     # what went wrong inside is for the server's log alone
-    message = str(error) if status < 500 else "the server could not do this."
+    message = str(error) if status < 500 else "the server failed to handle the request."
     return JSONResponse(_error(error.id, message), status)
 
 

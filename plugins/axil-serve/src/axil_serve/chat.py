@@ -61,9 +61,9 @@ class _Chat:
             return await self._complete(caller_of(request), await body_of(request))
         except AxilError as error:
             status = status_of(error)
-            message = str(error) if status < 500 else "the server could not do this."
-            told = {"message": message, "type": "invalid_request_error", "code": error.id}
-            return JSONResponse({"error": {**told, "param": None}}, status)
+            message = str(error) if status < 500 else "the server failed to handle the request."
+            data = {"message": message, "type": "invalid_request_error", "code": error.id}
+            return JSONResponse({"error": {**data, "param": None}}, status)
 
     async def _complete(self, caller: Caller, body: dict[str, Any]) -> Response:
         service, name = self._service, text_in(body, "model")
@@ -99,7 +99,7 @@ class _Chat:
                 "model": name,
                 "choices": [choice],
                 "usage": _usage(run),
-                "axil": _told(run),
+                "axil": _summary(run),
             }
         )
 
@@ -109,8 +109,8 @@ class _Chat:
         """
         questions: Sequence[Mapping[str, Any]] = self._service.look(caller, run_id)["questions"]
         if not questions:
-            message = f'the run "{run_id}" asks nothing.'
-            raise BadRequest("AX966", message, "Leave metadata.run_id out to start a run.")
+            message = f'the run "{run_id}" has no open question.'
+            raise BadRequest("AX966", message, "Remove metadata.run_id to start a new run.")
         answer: Any = content_text(messages_in(body)[-1].get("content"))
         if questions[0]["kind"] == "approval":
             answer = answer.strip().lower() in ("yes", "y", "true", "approve", "approved", "ok")
@@ -158,14 +158,14 @@ class _Chat:
             return
         if rest := words.rest(said(run)):
             yield part({"content": rest})
-        yield part({}, "stop", axil=_told(run))
+        yield part({}, "stop", axil=_summary(run))
         if options.get("include_usage"):
-            told = {"id": run_id, "object": "chat.completion.chunk", "created": created}
-            yield frame("", {**told, "model": name, "choices": [], "usage": _usage(run)})
+            data = {"id": run_id, "object": "chat.completion.chunk", "created": created}
+            yield frame("", {**data, "model": name, "choices": [], "usage": _usage(run)})
         yield b"data: [DONE]\n\n"
 
 
-def _told(run: Mapping[str, Any]) -> dict[str, Any]:
+def _summary(run: Mapping[str, Any]) -> dict[str, Any]:
     return {name: run[name] for name in ("run_id", "status", "questions")}
 
 

@@ -37,7 +37,8 @@ class Serve:
             "targets",
             nargs="+",
             metavar="WORKFLOW",
-            help="a workflow file, a folder of them, or a graph in Python, as module:graph",
+            help="a workflow file, a folder of workflow files, or a graph in Python, as "
+            "module:graph",
         )
         _listening(parser, 8766)
         parser.add_argument(
@@ -48,20 +49,29 @@ class Serve:
             action="append",
             default=None,
             metavar="NAME",
-            help="a protocol to serve beside the API; all that are installed, or none with 'off'",
+            help="a protocol to serve in addition to the API; the default is all that are "
+            "installed; 'off' serves none",
         )
         parser.add_argument(
             "--set",
             action="append",
             default=[],
             metavar="NAME=VALUE",
-            help="a variable of the files has this value; may be repeated",
+            help="set a variable of the files to this value; may be repeated",
         )
         parser.add_argument(
-            "--concurrency", type=int, default=100, metavar="N", help="runs at the same time"
+            "--concurrency",
+            type=int,
+            default=100,
+            metavar="N",
+            help="the largest number of runs at the same time",
         )
         parser.add_argument(
-            "--body-bytes", type=int, default=1_000_000, metavar="N", help="largest request body"
+            "--body-bytes",
+            type=int,
+            default=1_000_000,
+            metavar="N",
+            help="the largest request body",
         )
         parser.add_argument(
             "--requests-per-minute", type=float, default=600.0, metavar="N", help="for each token"
@@ -84,7 +94,7 @@ class Serve:
             workflow: Workflow = session.workflow(target, **reading)
             name = _name(target, workflow.plan.graph.spec.id)
             if name in workflows:
-                message = f'two workflows would be called "{name}": one is {target}.'
+                message = f'two workflows have the name "{name}"; one of them is {target}.'
                 raise Unserved("AX960", message, "Rename one of them.")
             workflows[name], origins[name] = workflow, session.origin(target, workflow, reading)
         access, token = _access(options)
@@ -162,27 +172,31 @@ def _listening(parser: argparse.ArgumentParser, port: int) -> None:
     parser.add_argument(
         "--journal",
         metavar="DIR",
-        help="the folder that runs are kept in; without it $AXIL_JOURNAL, else .axil",
+        help="the folder of the journal; the default is $AXIL_JOURNAL, otherwise .axil",
     )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at")
     parser.add_argument(
-        "--port", type=int, default=port, help=f"the port; 0: any that is free ({port})"
+        "--port", type=int, default=port, help=f"the port; 0 uses any free port ({port})"
     )
     parser.add_argument(
         "--token-env",
         default=TOKEN,
         metavar="NAME",
-        help=f"the variable with the token ({TOKEN}); where it is not set, one is made",
+        help=f"the environment variable with the token ({TOKEN}); without it a token is made",
     )
     parser.add_argument(
-        "--allow-host", action="append", default=[], metavar="NAME", help="a name of this server"
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a host name of this server",
     )
     parser.add_argument(
         "--allow-origin",
         action="append",
         default=[],
         metavar="ORIGIN",
-        help="a web page's origin that may ask",
+        help="an origin of web pages that may send requests",
     )
 
 
@@ -192,7 +206,7 @@ def _reading(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="WHAT",
-        help="let the workflows do this, as of axil run: code, network, …",
+        help="a permission of the workflows, as for axil run: code, network, …",
     )
     parser.add_argument(
         "--allow-code",
@@ -270,7 +284,7 @@ def _serve(app: Any, options: argparse.Namespace, listening: Callable[[str], Non
         listener = socket.create_server((host, options.port), family=family)
     except OSError as error:
         message = f"cannot listen at {host}:{options.port}: {error.strerror or error}."
-        raise Unserved("AX960", message, "Choose another port; 0 is any.") from error
+        raise Unserved("AX960", message, "Choose another port; 0 uses any free port.") from error
 
     async def serving() -> None:
         settings = uvicorn.Config(

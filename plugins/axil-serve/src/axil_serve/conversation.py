@@ -89,7 +89,11 @@ def messages_in(body: Mapping[str, Any]) -> list[dict[str, Any]]:
         or not found
         or not all(isinstance(m, dict) and "role" in m for m in cast("list[Any]", found))
     ):
-        raise BadRequest("AX966", "there are no messages.", "Send messages with role and content.")
+        raise BadRequest(
+            "AX966",
+            "the request has no messages.",
+            "Send a list of messages, each with role and content.",
+        )
     return cast("list[dict[str, Any]]", found)
 
 

@@ -65,23 +65,23 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 def entry_key(entry: Entry) -> str:
     """Return a digest of an entry: it is found again where earlier entries were superseded."""
-    told = [entry.kind, list(entry.frame), entry.node, list(entry.ordinal), dict(entry.data)]
-    text = json.dumps(told, sort_keys=True, default=str)
+    result = [entry.kind, list(entry.frame), entry.node, list(entry.ordinal), dict(entry.data)]
+    text = json.dumps(result, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def step_data(entry: Entry, number: int) -> dict[str, Any]:
     """Return an entry as a step; ``id`` is that of its event in a stream."""
-    data, told = entry.data, dict[str, Any]()
+    data, result = entry.data, dict[str, Any]()
     if entry.kind in ("done", "round", "run", "step", "answer", "asked", "ended", "resumed"):
         [step] = steps([entry])
-        told = {"output": plain(thaw(step.output)), "wrote": plain(thaw(dict(step.delta)))}
+        result = {"output": plain(thaw(step.output)), "wrote": plain(thaw(dict(step.delta)))}
     if entry.kind == "step":
-        told["name"] = str(data.get("name", ""))
+        result["name"] = str(data.get("name", ""))
     if entry.kind == "asked":
-        told["question"] = plain(dict(data))
+        result["question"] = plain(dict(data))
     if entry.kind == "ended":
-        told |= {"status": str(data.get("status", "")), "error": str(data.get("error", ""))}
+        result |= {"status": str(data.get("status", "")), "error": str(data.get("error", ""))}
     return {
         "id": f"{number}-{entry_key(entry)}",
         "number": number,
@@ -92,7 +92,7 @@ def step_data(entry: Entry, number: int) -> dict[str, Any]:
         "activation": str(entry.activation) if entry.node else "",
         "at": float(data.get("at", 0.0)),
         "used": plain(data.get("used", {})),
-        **told,
+        **result,
     }
 
 
@@ -141,16 +141,16 @@ def question_data(question: Question) -> dict[str, Any]:
 
 def run_data(entries: Sequence[Entry], status: str) -> dict[str, Any]:
     """Return a recorded run: its outline and its open questions."""
-    told = outline(entries)
+    result = outline(entries)
     is_over = status in ("done", "failed", "cancelled", "limited")
     waiting = [] if is_over else [q for q in open_questions(entries) if q.kind != "timer"]
     return {
-        "input": plain(thaw(told.input)),
-        "output": plain(thaw(told.output)),
-        "error": told.error,
-        "seconds": told.seconds,
-        "used": plain(told.used),
-        "nodes": [plain(node) for node in told.nodes],
+        "input": plain(thaw(result.input)),
+        "output": plain(thaw(result.output)),
+        "error": result.error,
+        "seconds": result.seconds,
+        "used": plain(result.used),
+        "nodes": [plain(node) for node in result.nodes],
         "questions": [question_data(question) for question in waiting],
     }
 
@@ -226,7 +226,9 @@ def origin_of(entries: Sequence[Entry]) -> dict[str, Any]:
         if entry.kind == "run":
             found: Any = decode_value(entry.data.get("origin", {}))
             return dict(cast("Mapping[str, Any]", found)) if isinstance(found, Mapping) else {}
-    raise JournalError("the record has no beginning.", id="AX503", hint="Check the run's id.")
+    raise JournalError(
+        "the run's record has no first entry.", id="AX503", hint="Check the run's id."
+    )
 
 
 __all__ = [

@@ -88,13 +88,13 @@ class Feed:
 
     def _tell(self, run_id: str, kind: str, activation: Any, **data: Any) -> None:
         if run_id in self._followers:
-            told = {
+            summary = {
                 "frame": list(activation.frame),
                 "node": activation.node,
                 "activation": str(activation),
                 **data,
             }
-            self.say(run_id, Happened(kind=kind, data=told))
+            self.say(run_id, Happened(kind=kind, data=summary))
 
     @hookimpl
     def firing_started(self, run_id: str, activation: Any, kind: str) -> None:

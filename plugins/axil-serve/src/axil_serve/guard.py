@@ -81,10 +81,10 @@ class Guard:
         send = _with_headers(send)
         host, origin = _header(scope, b"host"), _header(scope, b"origin")
         if _name(host) not in self._hosts:
-            await _refuse(send, 421, "AX963", "this server does not have that name.")
+            await _refuse(send, 421, "AX963", "the request's host is not a name of this server.")
             return
         if origin and origin not in self._origins and origin != f"{scope['scheme']}://{host}":
-            await _refuse(send, 403, "AX963", "pages of that origin may not ask this server.")
+            await _refuse(send, 403, "AX963", "web pages of this origin may not use this server.")
             return
         client = (scope.get("client") or ("",))[0]
         if self._public(scope["path"]):
@@ -100,12 +100,12 @@ class Guard:
         if caller is None and not self._public(scope["path"]):
             more = [(b"www-authenticate", b"Bearer")]
             await _refuse(
-                send, 401, "AX961", "the request has no token, or one of no caller.", more
+                send, 401, "AX961", "the request has no token, or its token is unknown.", more
             )
             return
         body = _Body(receive, self._limits.body_bytes)
         if body.is_over(_header(scope, b"content-length")):
-            await _refuse(send, 413, "AX964", f"a body has at most {body.most} bytes.")
+            await _refuse(send, 413, "AX964", f"the body has more than {body.most} bytes.")
             return
         scope.setdefault("state", {})["caller"] = caller
         await self._app(scope, body.receive, send)

@@ -20,7 +20,7 @@ _ROUTES: Final[
     (
         "/v1/runs",
         "get",
-        "The runs that the caller sees, the last one that changed first.",
+        "The runs that the caller may see, the last changed first.",
         "look",
         {},
         (),
@@ -30,7 +30,8 @@ _ROUTES: Final[
     (
         "/v1/runs",
         "post",
-        "Start a run. The header Idempotency-Key makes it the same run when it is sent again.",
+        "Start a run. A repeated request with the same header Idempotency-Key returns the same "
+        "run.",
         "run",
         {"workflow": _TEXT, "input": _ANY, "attributes": _FIELDS, "session": _TEXT},
         ("workflow",),
@@ -43,7 +44,7 @@ _ROUTES: Final[
     (
         f"{_RUN}/state",
         "get",
-        "The state of a run after the step with the id `at`, and what was next.",
+        "The state of a run after the step with the id `at`, and the nodes that were next.",
         "look",
         {},
         (),
@@ -70,7 +71,7 @@ _ROUTES: Final[
         202,
         _NOTHING,
     ),
-    (f"{_RUN}/cancel", "post", "End a run.", "run", {}, (), 202, _NOTHING),
+    (f"{_RUN}/cancel", "post", "Cancel a run.", "run", {}, (), 202, _NOTHING),
     (
         f"{_RUN}/resume",
         "post",
@@ -84,7 +85,8 @@ _ROUTES: Final[
     (
         f"{_RUN}/fork",
         "post",
-        "Start a run with the record of this one up to the step with the id `at`, perhaps edited.",
+        "Start a run with the record of this one up to the step with the id `at`, optionally "
+        "edited.",
         "run",
         {"at": _TEXT, "input": _ANY, "state": _FIELDS, "output": _ANY},
         (),

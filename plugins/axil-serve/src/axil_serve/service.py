@@ -118,8 +118,10 @@ class RunService:
     def _find(self, header: Mapping[str, Any]) -> Workflow:
         origin = header.get("origin", {})
         if self._reopen is None or "serve" not in origin:  # runs of others are left to them
-            message = "the run is of no workflow that is served here."
-            raise NotFound("AX965", message, "Resume it where it was begun.")
+            message = "the run's workflow is not served here."
+            raise NotFound(
+                "AX965", message, "Resume it on the server or command line where it began."
+            )
         return self._heard(self._reopen(origin))
 
     # ------------------------------------------------------------------------------- looking
@@ -240,7 +242,10 @@ class RunService:
         self._check_doing(caller, "run")
         workflow = self.workflows.get(name)
         if workflow is None:
-            hint = did_you_mean(name, list(self.workflows)) or "See the workflows that are served."
+            hint = (
+                did_you_mean(name, list(self.workflows))
+                or "List the served workflows with GET /v1/workflows."
+            )
             raise NotFound("AX965", f'there is no workflow "{name:.100}".', hint)
         own = {"owner": caller.name, "workflow": name, "session": session}
         run_id = (
@@ -297,7 +302,7 @@ class RunService:
         workflow = self._workflow_of(run_id)
         if workflow is None:
             message = f'the workflow of the run "{run_id}" is not served here.'
-            raise NotFound("AX965", message, "Serve the workflow that it began with.")
+            raise NotFound("AX965", message, "Serve the workflow with which the run began.")
         kept = self._kept(run_id)
         own = {"owner": caller.name, "workflow": kept.get("workflow", info.graph), "session": ""}
         edit = Edit(
@@ -317,8 +322,8 @@ class RunService:
     def _check_doing(self, caller: Caller, right: Any) -> None:
         caller.check(right)
         if self.watch_only:
-            message = "this server only shows runs."
-            raise NotAllowed("AX962", message, "Serve the workflow: axil serve.")
+            message = "this server shows runs and cannot start or change them."
+            raise NotAllowed("AX962", message, "Serve the workflow with axil serve.")
 
     def _infos(self) -> Sequence[RunInfo]:
         return self.journal.runs() if self.watch_only else self.engine.list()
@@ -398,13 +403,13 @@ def _place(entries: Sequence[Entry], id: str) -> int:
     place = place_of(entries, id)
     if place is None:
         message = f'the run has no step "{id:.100}".'
-        raise BadRequest("AX966", message, "Give the id of a step of the run.")
+        raise BadRequest("AX966", message, "Use the id of a step of the run.")
     return place
 
 
 def _unknown(run_id: str) -> NotFound:
     message = f'there is no run "{run_id:.100}".'
-    return NotFound("AX965", message, "See the runs with GET /v1/runs.")
+    return NotFound("AX965", message, "List the runs with GET /v1/runs.")
 
 
 __all__ = ["OVER", "Reopen", "RunService", "StreamEvent"]

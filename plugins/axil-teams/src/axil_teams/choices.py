@@ -24,9 +24,9 @@ class Hub:
     class Config(Stopped, frozen=True):
         """The hub and the others."""
 
-        hub: Any = member("The one that hands over")
+        hub: Any = member("The member that hands over")
         spokes: dict[str, Any] = members("The others", min_length=1)
-        turns: int = Field(default=20, ge=1, description="Turns at most.")
+        turns: int = Field(default=20, ge=1, description="The largest number of turns.")
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -58,11 +58,14 @@ class Swarm:
         """The members and their handoffs."""
 
         members: dict[str, Any] = members("The members", min_length=1)
-        first: str = Field(default="", description="Who speaks first; empty: the first member.")
-        handoffs: dict[str, list[str]] | None = Field(
-            default=None, description="Whom each may hand over to; without it: all others."
+        first: str = Field(
+            default="", description="The member that speaks first; empty: the first of the members."
         )
-        turns: int = Field(default=20, ge=1, description="Turns at most.")
+        handoffs: dict[str, list[str]] | None = Field(
+            default=None,
+            description="The members that each member may hand over to; without it all others.",
+        )
+        turns: int = Field(default=20, ge=1, description="The largest number of turns.")
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -103,8 +106,10 @@ class GroupChat:
         """The members and the selector."""
 
         members: dict[str, Any] = members("The members", min_length=1)
-        selector: Any = member("The one that names the next speaker; its words are not heard")
-        turns: int = Field(default=10, ge=1, description="Turns of members at most.")
+        selector: Any = member(
+            "The member that chooses the next speaker; its own words are not sent to the others"
+        )
+        turns: int = Field(default=10, ge=1, description="The largest number of turns of members.")
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -133,9 +138,9 @@ class Supervisor:
     class Config(Talk, frozen=True):
         """The supervisor and the members."""
 
-        supervisor: Any = member("The one that gives work, and the answer at the end")
+        supervisor: Any = member("The member that assigns work and writes the answer at the end")
         members: dict[str, Any] = members("The members", min_length=1)
-        turns: int = Field(default=10, ge=1, description="Turns of members at most.")
+        turns: int = Field(default=10, ge=1, description="The largest number of turns of members.")
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -167,10 +172,12 @@ class PlanAndExecute:
     class Config(Talk, frozen=True):
         """The planner, the members and the writer."""
 
-        planner: Any = member("The one that writes the steps: lines, or JSON")
-        members: dict[str, Any] = members("Those that carry out steps", min_length=1)
-        writer: Any = member("The one that makes the answer; none: the last result", default=None)
-        steps: int = Field(default=10, ge=1, description="Steps at most.")
+        planner: Any = member("The member that writes the steps: lines, or JSON")
+        members: dict[str, Any] = members("The members that carry out steps", min_length=1)
+        writer: Any = member(
+            "The member that writes the answer; none: the answer is the last result", default=None
+        )
+        steps: int = Field(default=10, ge=1, description="The largest number of steps.")
 
     def __init__(self, config: Config) -> None:
         self.config = config

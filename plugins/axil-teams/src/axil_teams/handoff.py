@@ -19,7 +19,8 @@ class Handoff:
 
         to: str = Field(min_length=1, description="The name of the member.")
         description: str = Field(
-            default="", description="What the model is sent about it; empty: its name says it."
+            default="",
+            description="The description of the member for the model; empty: only the name.",
         )
 
     def __init__(self, config: Config) -> None:
@@ -29,7 +30,7 @@ class Handoff:
     async def tools(self) -> Sequence[Tool]:
         """Return the tool ``transfer_to_NAME``."""
         name = "transfer_to_" + "".join(c if c.isalnum() or c in "_-" else "_" for c in self.to)
-        reason = {"type": "string", "description": "Why, and what it should do."}
+        reason = {"type": "string", "description": "The reason, and the task of the next member."}
         return [
             Tool(
                 name=name,

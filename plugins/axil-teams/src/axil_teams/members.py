@@ -27,7 +27,7 @@ def nodes_of(
     Raises: TeamError (AX670): there is none; SpecError: one is no node.
     """
     if not members:
-        raise TeamError("AX670", f'the team "{team}" has no members.', "Name at least one.")
+        raise TeamError("AX670", f'the team "{team}" has no members.', "Add at least one member.")
     written: dict[str, Any] = {n: each for n, each in members.items() if isinstance(each, Mapping)}
     nodes = {node.id: node for node in _written(written, setting)} if written else {}
     made = Graph()
@@ -83,5 +83,5 @@ def one_of(given: str, members: Mapping[str, Any], what: str) -> str:
     """
     if given and given not in members:
         hint = f"The members are {format_names(list(members))}."
-        raise TeamError("AX670", f'{what} is "{given}", which is no member.', hint)
+        raise TeamError("AX670", f'{what} is "{given}", which is not a member.', hint)
     return given or next(iter(members), "")

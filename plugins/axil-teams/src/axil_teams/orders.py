@@ -185,7 +185,7 @@ class Handoffs:
                 or f"The members are {format_names(list(self.members))}."
             )
             raise RouteError(
-                f'"{speaking}" hands over to "{target}", which is no member.', hint=hint
+                f'"{speaking}" hands over to "{target}", which is not a member.', hint=hint
             )
         if not target:
             if self.home in ("", speaking):
@@ -364,11 +364,11 @@ def steps_of(text: str, members: Sequence[str], most: int) -> list[dict[str, Any
     if not 0 < len(steps) <= most:
         raise _unfit(
             f"the plan has {len(steps)} steps, expected 1 to {most}",
-            "Raise steps, or tell the planner how many there may be.",
+            "Raise steps, or state the largest number of steps in the planner's instructions.",
         )
     ids = [step["id"] for step in steps]
     if len(set(ids)) < len(ids):
-        raise _unfit("two steps have one id", "Give each step an id of its own.")
+        raise _unfit("two steps have the same id", "Give each step its own id.")
     for step in steps:
         if step["by"] not in members:
             raise _unfit(
@@ -377,14 +377,17 @@ def steps_of(text: str, members: Sequence[str], most: int) -> list[dict[str, Any
             )
         if strangers := [each for each in step["after"] if each not in ids]:
             raise _unfit(
-                f"step {step['id']} comes after {format_names(strangers)}",
+                f"step {step['id']} comes after {format_names(strangers)}, which are not steps "
+                "of the plan",
                 f"The steps are {format_names(ids)}.",
             )
     settled: set[str] = set()
     while len(settled) < len(steps):
         new = {s["id"] for s in steps if settled.issuperset(s["after"])} - settled
         if not new:
-            raise _unfit("its steps wait for each other", "Let one of them come first.")
+            raise _unfit(
+                "its steps depend on each other in a cycle", "Remove one of the dependencies."
+            )
         settled |= new
     return steps
 

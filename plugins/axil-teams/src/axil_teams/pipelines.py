@@ -92,8 +92,10 @@ class Vertical:
     class Config(Settings, frozen=True):
         """The members."""
 
-        members: dict[str, Any] = members("Those that work side by side", min_length=1)
-        aggregator: Any = member("The one that puts it together; none: all they say", default=None)
+        members: dict[str, Any] = members("The members that work in parallel", min_length=1)
+        aggregator: Any = member(
+            "The member that combines the answers; none: all answers are the output", default=None
+        )
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -125,8 +127,8 @@ class AdjacencyMatrix:
 
         members: dict[str, Any] = members("The members in the order of the table", min_length=1)
         matrix: list[list[int]] = Field(
-            description="A row and a column for the entry, for each member, and for the exit: "
-            "1 where an edge leads from the row to the column."
+            description="An adjacency matrix with a row and a column for the entry, each member "
+            "and the exit: 1 for an edge from the row to the column."
         )
 
         @field_validator("matrix")
@@ -146,7 +148,7 @@ class AdjacencyMatrix:
             raise TeamError(
                 "AX672",
                 f'the matrix of "{node}" has {len(rows)} rows, expected {len(ends)}.',
-                "Give one for the entry, one for each member, and one for the exit.",
+                "Write one row for the entry, one for each member, and one for the exit.",
             )
         edges = [
             (source, target)
@@ -167,8 +169,10 @@ class Brainstorming:
     class Config(Settings, frozen=True):
         """The members and the solver."""
 
-        members: dict[str, Any] = members("Those that give ideas, in their order", min_length=1)
-        solver: Any = member("The one that makes an answer of them")
+        members: dict[str, Any] = members(
+            "The members that give ideas, in their order", min_length=1
+        )
+        solver: Any = member("The member that makes one answer of the ideas")
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -199,12 +203,15 @@ class MapReduce:
     class Config(Settings, frozen=True):
         """The mapper, the reducer, and what a document is."""
 
-        mapper: Any = member("What runs for each document")
-        reducer: Any = member("What makes one answer of what the mapper said")
+        mapper: Any = member("The node that runs for each document")
+        reducer: Any = member("The node that makes one answer of the mapper's results")
         split: dict[str, Any] | None = Field(
-            default=None, description="What a document is, as for map: {type: regex, …}."
+            default=None,
+            description="How the input is split into documents, as in map: {type: regex, …}.",
         )
-        max_parallel: int = Field(default=10, ge=1, description="Documents at work at a time.")
+        max_parallel: int = Field(
+            default=10, ge=1, description="The largest number of documents at the same time."
+        )
 
     def __init__(self, config: Config) -> None:
         self.config = config

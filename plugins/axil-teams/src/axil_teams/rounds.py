@@ -21,10 +21,12 @@ class Mesh:
         """The members."""
 
         members: dict[str, Any] = members("The members in their order", min_length=1)
-        rounds: int = Field(default=5, ge=1, description="How often each speaks at most.")
+        rounds: int = Field(
+            default=5, ge=1, description="The largest number of turns of each member."
+        )
         stop: Any = Field(
             default="FINAL ANSWER",
-            description="The phrase that ends it; in Python also a function.",
+            description="The phrase that ends the conversation; in Python also a function.",
         )
 
     def __init__(self, config: Config) -> None:
@@ -50,9 +52,9 @@ class PingPong:
         """The two."""
 
         members: dict[str, Any] = members(
-            "The two, the first one first", min_length=2, max_length=2
+            "The two members, in the order of their turns", min_length=2, max_length=2
         )
-        turns: int = Field(default=20, ge=1, description="Turns at most.")
+        turns: int = Field(default=20, ge=1, description="The largest number of turns.")
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -83,9 +85,9 @@ class InstructorAssistant:
     class Config(Stopped, frozen=True):
         """The two."""
 
-        instructor: Any = member("The one that says what to do")
-        assistant: Any = member("The one that does it")
-        rounds: int = Field(default=5, ge=1, description="Instructions at most.")
+        instructor: Any = member("The member that gives instructions")
+        assistant: Any = member("The member that carries them out")
+        rounds: int = Field(default=5, ge=1, description="The largest number of instructions.")
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -111,12 +113,15 @@ class GeneratorVerifier:
     class Config(Stopped, frozen=True):
         """The two."""
 
-        generator: Any = member("The one that makes it")
-        verifier: Any = member("The one that checks it, and says the phrase where it is good")
-        rounds: int = Field(default=3, ge=1, description="Attempts at most.")
+        generator: Any = member("The member that writes the answer")
+        verifier: Any = member(
+            "The member that checks the answer, and says the phrase when it is good"
+        )
+        rounds: int = Field(default=3, ge=1, description="The largest number of attempts.")
         stop: Any = Field(
             default="ACCEPT",
-            description="The verifier's phrase that ends it; in Python also a function.",
+            description="The phrase by which the verifier accepts the answer; in Python also a "
+            "function.",
         )
 
     def __init__(self, config: Config) -> None:
@@ -148,10 +153,10 @@ class VerticalDecision:
     class Config(Stopped, frozen=True):
         """The critics and the solver."""
 
-        critics: dict[str, Any] = members("Those that speak side by side", min_length=1)
-        solver: Any = member("The one that answers them")
-        aggregator: Any = member("One between critics and solver", default=None)
-        rounds: int = Field(default=3, ge=1, description="Rounds at most.")
+        critics: dict[str, Any] = members("The members that speak in parallel", min_length=1)
+        solver: Any = member("The member that answers them")
+        aggregator: Any = member("A member between the critics and the solver", default=None)
+        rounds: int = Field(default=3, ge=1, description="The largest number of rounds.")
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -191,10 +196,11 @@ class Debate:
         """The debaters and the judge."""
 
         members: dict[str, Any] = members("The debaters in their order", min_length=2)
-        judge: Any = member("The one that hears all and decides")
-        rounds: int = Field(default=2, ge=1, description="How often each debater speaks.")
+        judge: Any = member("The member that reads all turns and decides")
+        rounds: int = Field(default=2, ge=1, description="The number of turns of each debater.")
         at_once: bool = Field(
-            default=False, description="Debaters of a round speak side by side, without hearing it."
+            default=False,
+            description="Debaters of a round speak in parallel and do not see that round's turns.",
         )
 
     def __init__(self, config: Config) -> None:

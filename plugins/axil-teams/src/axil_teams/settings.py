@@ -43,10 +43,10 @@ class Talk(Settings, frozen=True):
 
     hears: Hears = Field(
         default="all",
-        description="What a member is sent: all that was said; new: since its last turn; "
-        "last: the last turn.",
+        description="The messages that a member gets: all; new: those since its last turn; last: "
+        "the last turn.",
     )
-    gives: Gives = Field(default="answer", description="What leaves: the answer or the transcript.")
+    gives: Gives = Field(default="answer", description="The output: the answer or the transcript.")
 
 
 class Stopped(Talk, frozen=True):
@@ -54,6 +54,7 @@ class Stopped(Talk, frozen=True):
 
     stop: str | Callable[[str], bool] | None = Field(
         default=None,
-        description="A phrase that ends it; in Python also a function of what was said last.",
+        description="A phrase that ends the conversation; in Python also a function of the last "
+        "message.",
         json_schema_extra={"type": "string"},
     )

@@ -216,7 +216,7 @@ def _of_model(model: Any) -> list[_Declared]:
     validators: list[Any] = list(model.__pydantic_decorators__.field_validators.values())
     declared: list[_Declared] = []
     for name, info in model.model_fields.items():
-        strategies, rest = _told_apart(info.metadata)
+        strategies, rest = _separated(info.metadata)
         # Decorated validators come last, as in the model; the public names are made into what the
         # decorators mean.
         own = [
@@ -251,7 +251,7 @@ def _of_typed_dict(model: Any) -> list[_Declared]:
             else:
                 optional = optional or _marks(origin, "NotRequired")
                 hint = hint.__args__[0]
-        strategies, rest = _told_apart(metadata)
+        strategies, rest = _separated(metadata)
         default = problem = None
         for info in rest:
             if isinstance(info, FieldInfo):
@@ -297,7 +297,7 @@ def _unresolved(model: Any, error: NameError) -> Problem:
     )
 
 
-def _told_apart(metadata: Iterable[Any]) -> tuple[tuple[Any, ...], list[Any]]:
+def _separated(metadata: Iterable[Any]) -> tuple[tuple[Any, ...], list[Any]]:
     """Return the strategies among an annotation's metadata, and the rest."""
     strategies: list[Any] = []
     rest: list[Any] = []

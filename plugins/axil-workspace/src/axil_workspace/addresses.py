@@ -30,7 +30,9 @@ async def resolved(host: str, port: int) -> Sequence[str]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise FetchFault("AX878", f'there is no host "{host}".', "Look at the address.") from error
+        raise FetchFault(
+            "AX878", f'the DNS knows no host "{host}".', "Check the address."
+        ) from error
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
@@ -88,11 +90,11 @@ async def chosen(
     """
     found = [ipaddress.ip_address(each.partition("%")[0]) for each in await resolve(host, port)]
     if not found:
-        raise FetchFault("AX878", f'the host "{host}" has no address.', "Look at the address.")
+        raise FetchFault("AX878", f'the host "{host}" has no address.', "Check the address.")
     for each in found:
         if not is_public(each) and not any(each in network for network in allowed):
-            message = f'"{host}" is {each}, which is not in the public internet.'
+            message = f'"{host}" is {each}, which is not a public address.'
             raise AddressRefused(
-                "AX877", message, "The workflow's author can allow it: allow_networks."
+                "AX877", message, "The workflow's author can allow it with allow_networks."
             )
     return str(found[0])

@@ -19,7 +19,7 @@ class Basics(Tools):
         """The tools, and their time limit."""
 
         sleep_seconds: int | float = Field(
-            default=3600, ge=0, allow_inf_nan=False, description="How long sleep may wait at most."
+            default=3600, ge=0, allow_inf_nan=False, description="The longest wait of sleep."
         )
 
     provides: ClassVar = ("current_time", "sleep", "ask_user")
@@ -45,7 +45,7 @@ class Basics(Tools):
         return f"Waited {waits:g} seconds."
 
     async def ask_user(
-        self, ctx: Any, instruction: Annotated[str, "what the person is asked"]
+        self, ctx: Any, instruction: Annotated[str, "the question to the person"]
     ) -> str:
         """Ask the person for whom this is done, and give their answer."""
         return str(await ctx.ask(instruction))

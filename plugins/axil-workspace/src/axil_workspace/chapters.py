@@ -86,7 +86,9 @@ def chapter_at(lines: Sequence[str], path: str) -> Chapter:
             raise TextFault(
                 "AX882",
                 f'the report has no chapter "{path}".',
-                f"Its chapters are {titles}." if known else "It has no chapters yet; add one.",
+                f"The report's chapters are {titles}."
+                if known
+                else "The report has no chapters yet: add one.",
             )
         start, end = found.start, found.end
     assert found is not None  # a split text has a part
@@ -105,7 +107,7 @@ def with_chapter(lines: Sequence[str], path: str, level: int, content: str) -> l
     before, bar, title = leaf.rpartition("|")
     title = " ".join(title.split())
     if not title:
-        raise TextFault("AX888", f'"{path}" has no title.', "Give one: Introduction.")
+        raise TextFault("AX888", f'"{path}" has no title.', "Write a title, like Introduction.")
     around = chapter_at(lines, parent) if slash else None
     at = around.end if around else len(lines)
     if bar and before.strip():
@@ -151,8 +153,8 @@ def ordered(lines: Sequence[str], paths: Sequence[str]) -> list[str]:
         if one.end > other.start:
             raise TextFault(
                 "AX882",
-                f'"{one.title}" and "{other.title}" cannot change places: one is in the other.',
-                "Name each chapter once, and none that is inside another.",
+                f'"{one.title}" and "{other.title}" cannot be exchanged: one contains the other.',
+                "Name two chapters, neither of which contains the other.",
             )
     new: list[str] = []
     end = 0

@@ -39,25 +39,27 @@ class Programs(Tools):
         """The tools, and the limits of a program."""
 
         timeout_seconds: int | float = Field(
-            default=60, gt=0, allow_inf_nan=False, description="How long a program may run at most."
+            default=60, gt=0, allow_inf_nan=False, description="The longest time a program may run."
         )
         cpu_seconds: int = Field(default=60, ge=1, description="Processor time of each process.")
         memory_bytes: int = Field(
             default=Bounds().memory_bytes,
             ge=16 << 20,
-            description="Memory of all processes, address space of each.",
+            description="The memory of all processes together, and the address space of each.",
         )
         file_bytes: int = Field(
-            default=Bounds().file_bytes, ge=1, description="The size of a file that it writes."
+            default=Bounds().file_bytes,
+            ge=1,
+            description="The largest size of a file that the program writes.",
         )
         processes: int = Field(
-            default=64, ge=1, description="How many processes there are at once."
+            default=64, ge=1, description="The largest number of processes at the same time."
         )
         output_bytes: int = Field(
-            default=100_000, ge=1, description="Bytes of each output that are kept."
+            default=100_000, ge=1, description="The number of bytes kept of stdout and of stderr."
         )
         env: dict[str, str] = Field(
-            default_factory=dict[str, str], description="Further environment variables."
+            default_factory=dict[str, str], description="Additional environment variables."
         )
 
     wants: tuple[str, ...] = ("code",)
@@ -112,15 +114,15 @@ class Programs(Tools):
         """
         steering = [name for name in self.config.env if _STEERING.fullmatch(name)]
         if steering:
-            message = f"the variable {steering[0]} changes which program starts."
+            message = f"the variable {steering[0]} can start other programs than those allowed."
             hint = "Remove it, or allow all programs: --allow program."
             raise NotAllowed("AX876", message, hint)
         if os.path.isabs(command[0]):
             return command
         found = None if os.path.dirname(command[0]) else shutil.which(command[0], path=_path())
         if found is None:
-            message = f'"{shown(command[0])}" is no program of this machine.'
-            raise ProgramFault("AX879", message, "Give a program's name, without a folder.")
+            message = f'"{shown(command[0])}" is not the name of a program.'
+            raise ProgramFault("AX879", message, "Write the program's name without a folder.")
         return [found, *command[1:]]
 
 
@@ -131,7 +133,7 @@ class Code(Programs):
         """The programs, and their limits."""
 
         programs: tuple[str, ...] = Field(
-            default=(), description="Programs that run_command may start; empty: any."
+            default=(), description="The programs that run_command may start; empty: all."
         )
         sandbox: Wanted = Field(
             default="auto",
@@ -180,11 +182,11 @@ class Code(Programs):
             list[str],
             Field(
                 min_length=1,
-                description="the program and its arguments, each by itself; there is no shell",
+                description="the program and its arguments, as separate items; no shell is used",
             ),
         ],
         timeout_seconds: Seconds = 60,
-        stdin: Annotated[str, "what it reads"] = "",
+        stdin: Annotated[str, "the text on the program's standard input"] = "",
     ) -> Any:
         """Run a program in the workspace: give the program and its arguments as a list.
 
@@ -192,7 +194,7 @@ class Code(Programs):
             timeout_seconds: how long it may run
         """
         if self.config.programs and command[0] not in self.config.programs:
-            hint = f"There are {', '.join(self.config.programs)}."
+            hint = f"Available: {', '.join(self.config.programs)}."
             raise NotAllowed("AX876", f'"{command[0]}" may not be started here.', hint)
         bounds = self.bounds(timeout_seconds)
         word = f"program:{command[0]}"
@@ -203,7 +205,7 @@ def permitted(ctx: Any, what: str, to_do: str) -> None:
     """Raises: NotAllowed (AX876): the caller of the run did not allow ``what``."""
     if not ctx.allows(what):
         word = shown(what)
-        hint = f'To allow it: allow={{"{word}"}}, or axil run --allow {word}.'
+        hint = f'Allow it: allow={{"{word}"}}, or axil run --allow {word}.'
         raise NotAllowed("AX876", f"this run may not {to_do}.", hint)
 
 

@@ -193,19 +193,19 @@ def moved(old: Folder, name: str, new: Folder, other: str, *, overwrite: bool) -
 def missing(path: str | PurePath) -> NothingThere:
     """Nothing is there."""
     return NothingThere(
-        "AX875", f'there is nothing at "{path}".', "List the files to see what there is."
+        "AX875",
+        f'no file or folder exists at "{path}".',
+        "List the files to see the existing paths.",
     )
 
 
 def there(path: str | PurePath) -> FileFault:
     """Something is there."""
-    return FileFault(
-        "AX886", f'"{path}" is there already.', "Choose another name, or say overwrite."
-    )
+    return FileFault("AX886", f'"{path}" exists already.', "Choose another name, or set overwrite.")
 
 
 def _no_file(name: str) -> FileFault:
-    return FileFault("AX872", f'"{name}" is no plain file.', "Give the path of a file.")
+    return FileFault("AX872", f'"{name}" is not a regular file.', "Give the path of a file.")
 
 
 def file_fault(error: OSError, path: str | PurePath) -> FileFault:
@@ -215,8 +215,8 @@ def file_fault(error: OSError, path: str | PurePath) -> FileFault:
     if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EISDIR):
         return FileFault(
             "AX872",
-            f'"{path}" is not what was expected: {error.strerror}.',
-            "Look at what is there, and give another path.",
+            f'"{path}" is not of the expected type: {error.strerror}.',
+            "List the folder, and use another path.",
         )
     return FileFault(
         "AX875", f'"{path}" cannot be used: {error.strerror or error}.', "Choose another place."

@@ -20,8 +20,8 @@ from axil_workspace.text import Newline, decoded, encoded, exchanged, lines_of, 
 from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
 from axil_workspace.workspace import Limits, Workspace
 
-Path = Annotated[str, "a path below the workspace"]
-Everywhere = Annotated[bool, "replace it wherever it is; else it has to be there once"]
+Path = Annotated[str, "a path inside the workspace"]
+Everywhere = Annotated[bool, "replace every occurrence; otherwise the text must occur exactly once"]
 Count = Annotated[int, Field(ge=1, le=10_000)]
 _SEEN: Final = {
     **dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), "image"),
@@ -42,24 +42,26 @@ class Files(Tools):
         file_bytes: int = Field(
             default=Limits().file_bytes,
             ge=1,
-            description="The size of one file that is read or written.",
+            description="The largest size of one file that is read or written.",
         )
         total_bytes: int = Field(
-            default=Limits().total_bytes, ge=1, description="What all files have together."
+            default=Limits().total_bytes, ge=1, description="The largest total size of all files."
         )
         files: int = Field(
-            default=Limits().files, ge=1, description="How many files and folders there are."
+            default=Limits().files, ge=1, description="The largest number of files and folders."
         )
         shown_characters: int = Field(
-            default=200_000, ge=1, description="Characters of a file that load_file gives."
+            default=200_000,
+            ge=1,
+            description="The largest number of characters that load_file returns.",
         )
         seen_bytes: int = Field(
             default=5_000_000,
             ge=1,
-            description="The size of an image, a recording or a PDF that load_file shows.",
+            description="The largest size of an image, a recording or a PDF that load_file shows.",
         )
         search_seconds: int | float = Field(
-            default=5, gt=0, allow_inf_nan=False, description="How long a search may take."
+            default=5, gt=0, allow_inf_nan=False, description="The longest time a search may take."
         )
 
     provides: ClassVar = (
@@ -192,8 +194,8 @@ class Files(Tools):
         if start_line > max(1, len(lines)):
             raise TextFault(
                 "AX882",
-                f'"{path}" has {len(lines)} lines, and no line {start_line}.',
-                "Lines count from 1.",
+                f'"{path}" has {len(lines)} lines, so line {start_line} does not exist.',
+                "Lines are numbered from 1.",
             )
         chosen = lines[start_line - 1 : start_line - 1 + line_count]
         shown = (
@@ -213,7 +215,7 @@ class Files(Tools):
     def load_file(
         self,
         ctx: Any,
-        path_or_id: Annotated[str, "a path below the workspace, or the name of an attachment"],
+        path_or_id: Annotated[str, "a path inside the workspace, or the name of an attachment"],
     ) -> Any:
         """Read a whole text file, or an attachment.
 
@@ -259,7 +261,7 @@ class Files(Tools):
     def search_files(
         self,
         ctx: Any,
-        pattern: Annotated[str, "a regular expression, or a text"],
+        pattern: Annotated[str, "a regular expression, or a plain text"],
         globs: list[str] | None = None,
         exclude_globs: list[str] | None = None,
         use_regex: bool = True,
@@ -333,8 +335,8 @@ class Files(Tools):
         self,
         ctx: Any,
         path: Path,
-        old_text: Annotated[str, "the text that is to go, exactly as it is in the file"],
-        new_text: Annotated[str, "the text that comes in its place"],
+        old_text: Annotated[str, "the text to be replaced, exactly as it stands in the file"],
+        new_text: Annotated[str, "the new text"],
         everywhere: Everywhere = False,
     ) -> Any:
         """Replace a text in a file by another."""

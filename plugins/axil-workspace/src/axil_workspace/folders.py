@@ -53,7 +53,7 @@ def parts_of(root: Path, path: str | PurePath) -> tuple[str, ...]:
     try:
         raw = os.fsencode(text)
     except UnicodeEncodeError as error:
-        raise _refused(text, "has characters that no file name can have") from error
+        raise _refused(text, "has characters that are not allowed in file names") from error
     if any(unicodedata.category(sign) == "Cc" for sign in text) or (os.sep == "/" and "\\" in text):
         raise _refused(text, "has control characters or backslashes", "Separate names with /.")
     if len(raw) > _PATH_BYTES:
@@ -64,7 +64,7 @@ def parts_of(root: Path, path: str | PurePath) -> tuple[str, ...]:
             raise _refused(text, "is outside the workspace")
         given = given.relative_to(root)
     if ".." in given.parts:
-        raise _refused(text, "goes up with ..")
+        raise _refused(text, 'contains ".."')
     if len(given.parts) > _DEPTH or any(
         len(os.fsencode(part)) > _NAME_BYTES for part in given.parts
     ):
@@ -78,7 +78,7 @@ def _refused(text: str, why: str, hint: str = "") -> PathRefused:
     return PathRefused(
         "AX870",
         f'the path "{text}" {why}.',
-        hint or "Give a path below the workspace, like notes/today.txt.",
+        hint or "Use a path inside the workspace, like notes/today.txt.",
     )
 
 
@@ -191,8 +191,8 @@ def escaped(name: str) -> PathRefused:
     """Return a link leads out."""
     return PathRefused(
         "AX871",
-        f'"{name}" is a link that leads out of the workspace.',
-        "Work with a copy inside it.",
+        f'"{name}" is a symbolic link to a place outside the workspace.',
+        "Copy the file into the workspace and use the copy.",
     )
 
 
@@ -239,7 +239,7 @@ def reached(
                 hops += 1
                 if hops > _HOPS:
                     raise LimitExceeded(
-                        "AX873", f'"{"/".join(parts)}" goes through more than {_HOPS} links.'
+                        "AX873", f'"{"/".join(parts)}" has more than {_HOPS} symbolic links.'
                     )
                 _turn(root, link, way, todo, "/".join(parts))
             elif is_last:
@@ -278,13 +278,15 @@ def _go(name: str, way: list[Folder], make: Callable[[tuple[str, ...]], None] | 
         if make is None:
             raise
         make((*way[-1].names, name))
-        # somebody else made it; if it is no folder, entering says so
+        # somebody else made it; if it is not a folder, entering says so
         with suppress(FileExistsError):
             way[-1].mkdir(name)
         way.append(way[-1].enter(name))
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
             raise FileFault(
-                "AX872", f'"{"/".join((*way[-1].names, name))}" is no folder.', "Give another path."
+                "AX872",
+                f'"{"/".join((*way[-1].names, name))}" is not a folder.',
+                "Give another path.",
             ) from error
         raise

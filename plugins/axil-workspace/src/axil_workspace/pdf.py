@@ -65,7 +65,7 @@ def _registered(font: bytes) -> str:
         made: Any = TTFont(name, io.BytesIO(font))
     except (TTFError, ValueError, IndexError, KeyError) as error:
         raise TextFault(
-            "AX888", f"the font is no TrueType font: {error}.", "Give a .ttf file."
+            "AX888", f"the font is not a TrueType font: {error}.", "Use a .ttf file."
         ) from error
     metrics: Any = pdfmetrics
     metrics.registerFont(made)

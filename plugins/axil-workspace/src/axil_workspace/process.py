@@ -125,7 +125,7 @@ async def run(
     if os.name != "posix" or not sys.executable:
         raise ProgramFault(
             "AX879",
-            "programs are run only where their limits can be enforced, which is not here.",
+            "programs cannot run here: this system cannot enforce their limits.",
             "Use Linux or macOS.",
         )
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
@@ -156,7 +156,7 @@ async def run(
             # too many files are open, an argument is too long, or holds a zero byte
             why = getattr(error, "strerror", None) or error
             raise ProgramFault(
-                "AX879", f'"{command[0]}" cannot be started: {why}.', "Give long texts in a file."
+                "AX879", f'"{command[0]}" cannot be started: {why}.', "Pass long texts in a file."
             ) from error
         stopped, outputs = await _watched(launcher, bounds)
         return _ended(_said(status), command[0], stopped, outputs)
@@ -193,7 +193,7 @@ def _ended(report: Sequence[str], program: str, stopped: str, outputs: tuple[str
             raise ProgramFault(
                 "AX879",
                 f'"{program}" cannot be started: {stated["error"]}.',
-                "Look whether it is installed, and its name.",
+                "Check the program's name, and that it is installed.",
             )
         last = stated
     if not last:  # the launcher itself was killed

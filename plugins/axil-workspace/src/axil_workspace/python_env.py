@@ -31,16 +31,16 @@ class PythonEnv(Programs):
         """The time limit of a program, and its other limits."""
 
         timeout_seconds: int | float = Field(
-            default=600, gt=0, allow_inf_nan=False, description="How long a step may take at most."
+            default=600, gt=0, allow_inf_nan=False, description="The longest time a step may take."
         )
         cpu_seconds: int = Field(default=600, ge=1, description="Processor time of each process.")
         memory_bytes: int = Field(
             default=8 << 30,
             ge=16 << 20,
-            description="Memory of all processes, address space of each.",
+            description="The memory of all processes together, and the address space of each.",
         )
         processes: int = Field(
-            default=128, ge=1, description="How many processes there are at once."
+            default=128, ge=1, description="The largest number of processes at the same time."
         )
 
     provides: ClassVar = ("init_python_env", "install_python_packages", "uv_run")
@@ -54,12 +54,12 @@ class PythonEnv(Programs):
     async def init_python_env(
         self,
         ctx: Any,
-        python_version: Annotated[str | None, "like 3.12; without it, the usual one"] = None,
+        python_version: Annotated[str | None, "like 3.12; without it the default version"] = None,
     ) -> Any:
         """Make a Python project with its own environment in the workspace, if there is none."""
         if python_version is not None and not _VERSION.fullmatch(python_version.strip()):
             raise TextFault(
-                "AX888", f'"{python_version}" is no version of Python.', "Give one like 3.12."
+                "AX888", f'"{python_version}" is not a version of Python.', "Write one like 3.12."
             )
         steps: list[tuple[str, ...]] = (
             [] if _has(ctx, "pyproject.toml") else [("init", "--bare", "--no-workspace")]
@@ -85,8 +85,8 @@ class PythonEnv(Programs):
         if wrong:
             raise TextFault(
                 "AX888",
-                f'"{wrong[0]}" is no name of a package.',
-                "Give names, with versions if need be: pandas>=2.",
+                f'"{wrong[0]}" is not the name of a package.',
+                "Write names, with a version where one is needed: pandas>=2.",
             )
         permitted(ctx, "network", "install packages")
         steps = [] if _has(ctx, "pyproject.toml") else [("init", "--bare", "--no-workspace")]
@@ -102,10 +102,10 @@ class PythonEnv(Programs):
     async def uv_run(
         self,
         ctx: Any,
-        module: Annotated[str | None, "a module, or a script: one of the two"] = None,
-        script: Annotated[str | None, "a path below the workspace"] = None,
+        module: Annotated[str | None, "a module; give either a module or a script"] = None,
+        script: Annotated[str | None, "a path inside the workspace"] = None,
         args: list[str] | None = None,
-        env: Annotated[dict[str, str] | None, "further environment variables"] = None,
+        env: Annotated[dict[str, str] | None, "additional environment variables"] = None,
         timeout_seconds: Seconds | None = None,
     ) -> Any:
         """Run a module or a script with the workspace's Python environment.
@@ -117,8 +117,8 @@ class PythonEnv(Programs):
         if (module is None) == (script is None):
             raise TextFault(
                 "AX888",
-                "expected a module or a script, one of the two.",
-                "Give script, like main.py.",
+                "expected either a module or a script.",
+                "Set script, like main.py.",
             )
         if script is not None:
             what = ["python", str(Workspace.of(ctx).resolve(script))]

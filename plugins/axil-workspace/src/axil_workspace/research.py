@@ -28,9 +28,10 @@ from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
 from axil_workspace.workspace import Workspace
 
 _FIELDS: Final = ("title", "abs", "detail")
-Address = Annotated[str, Field(min_length=1, description="the address of the source")]
+Address = Annotated[str, Field(min_length=1, description="the URL of the source")]
 ChapterPath = Annotated[
-    str, Field(min_length=1, description="a chapter's title; Parent/Title for one inside another")
+    str,
+    Field(min_length=1, description="a chapter's title; Parent/Title for a chapter inside another"),
 ]
 
 
@@ -43,12 +44,12 @@ class Research(Tools):
         folder: str = Field(
             default="deep_research",
             min_length=1,
-            description="The folder of sources and report, below the workspace.",
+            description="The folder of the sources and the report, inside the workspace.",
         )
         font: str = Field(
             default="",
-            description="A TrueType font for the PDF, below the workspace; empty: one with the "
-            "letters of Western Europe.",
+            description="A TrueType font for the PDF, inside the workspace; empty: a font with "
+            "Western European letters.",
         )
 
     provides: ClassVar = (
@@ -64,8 +65,8 @@ class Research(Tools):
         ctx: Any,
         url: Address,
         title: Annotated[str, "its title"],
-        abs: Annotated[str, "what it says, in short"],
-        detail: Annotated[str, "what it says"],
+        abs: Annotated[str, "a summary of the source"],
+        detail: Annotated[str, "the content of the source"],
     ) -> str:
         """Keep a source, or write a newer text for one that is kept."""
 
@@ -80,7 +81,7 @@ class Research(Tools):
         """List all sources that are kept: addresses, titles and what they say in short."""
         sources = self._sources(ctx)
         if not sources:
-            return "No source is kept yet."
+            return "No source is saved yet."
         return "\n\n".join(_shown(url, each, ("title", "abs")) for url, each in sources.items())
 
     def read_source(self, ctx: Any, url: Address) -> str:
@@ -91,7 +92,9 @@ class Research(Tools):
         self,
         ctx: Any,
         url: Address,
-        keys: Annotated[list[str], Field(min_length=1, description="words that matter in it")],
+        keys: Annotated[
+            list[str], Field(min_length=1, description="important words of the source")
+        ],
     ) -> str:
         """Mark a source as important, with the words for which it is."""
         marked: list[str] = []
@@ -128,18 +131,20 @@ class Research(Tools):
         ctx: Any,
         title: Annotated[
             str,
-            "Title; Parent/Title puts it inside a chapter, Before|Title after one, "
-            "|Title before all others",
+            "Title; Parent/Title puts the chapter inside a chapter, Before|Title after the "
+            "chapter Before, |Title first",
         ],
-        level: Annotated[int, Field(ge=1, le=6, description="of its heading: 1 is the highest")],
-        content: Annotated[str, "its text, without the heading"],
+        level: Annotated[
+            int, Field(ge=1, le=6, description="the level of its heading: 1 is the highest")
+        ],
+        content: Annotated[str, "the chapter's text, without the heading"],
     ) -> str:
         """Add a chapter to the report: at the end, unless the title says where."""
         self._change_report(ctx, lambda lines: with_chapter(lines, title, level, content))
         return f'Added "{title}".'
 
     def rewrite_chapter(
-        self, ctx: Any, title: ChapterPath, content: Annotated[str, "its new text"]
+        self, ctx: Any, title: ChapterPath, content: Annotated[str, "the chapter's new text"]
     ) -> str:
         """Write another text under a chapter's heading; chapters inside it are replaced, too."""
         self._change_report(ctx, lambda lines: rewritten(lines, title, content))
@@ -147,7 +152,7 @@ class Research(Tools):
 
     @again("external")
     def extend_chapter(
-        self, ctx: Any, title: ChapterPath, content: Annotated[str, "the text that is added"]
+        self, ctx: Any, title: ChapterPath, content: Annotated[str, "the text to append"]
     ) -> str:
         """Add a text at the end of a chapter."""
         self._change_report(ctx, lambda lines: extended(lines, title, content))
@@ -157,12 +162,13 @@ class Research(Tools):
         self,
         ctx: Any,
         new_order: Annotated[
-            list[str], Field(min_length=1, description="chapters, in the order they should have")
+            list[str],
+            Field(min_length=1, description="the titles of the chapters, in their new order"),
         ],
     ) -> str:
         """Let chapters change places; none of them may be inside another."""
         self._change_report(ctx, lambda lines: ordered(lines, new_order))
-        return "The chapters are in that order."
+        return "The chapters have the new order."
 
     @again("external")  # a second time another chapter of that title would go
     def delete_chapter(self, ctx: Any, title: ChapterPath) -> str:
@@ -248,14 +254,16 @@ def _parsed(data: bytes, path: str) -> dict[str, dict[str, Any]]:
         sources = cast("dict[str, Any]", found)
         if all(isinstance(each, dict) for each in sources.values()):
             return sources
-    raise TextFault("AX883", f'"{path}" holds no sources, as JSON.', "Move it away, or correct it.")
+    raise TextFault(
+        "AX883", f'"{path}" is not a JSON file of sources.', "Correct the file, or move it."
+    )
 
 
 def _known(sources: Mapping[str, dict[str, Any]], url: str) -> dict[str, Any]:
     """Return a source. Raises: NothingThere (AX875)."""
     if url not in sources:
         raise NothingThere(
-            "AX875", f"no source {url} is kept.", "List the sources, or save it first."
+            "AX875", f"the source {url} is not saved.", "List the sources, or save this one first."
         )
     return sources[url]
 

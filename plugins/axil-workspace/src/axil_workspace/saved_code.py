@@ -45,14 +45,15 @@ class SaveAndRun:
 
         edges: tuple[str, ...] | None = Field(
             default=None,
-            description="Nodes whose messages hold programs. Without it: all messages.",
+            description="The nodes whose messages contain programs; without it all messages are "
+            "searched.",
         )
         timeout_seconds: int | float = Field(
             default=3,
             gt=0,
             allow_inf_nan=False,
-            description="How long it runs; one that is still at work then has run well, unless it "
-            "told of errors.",
+            description="How long a program runs; a program that is still running then has "
+            "succeeded, unless it reported errors.",
         )
         sandbox: Wanted = Field(
             default="auto",

@@ -77,8 +77,8 @@ def compiled(pattern: str, *, is_regex: bool = True, case_sensitive: bool = True
     if len(pattern) > _PATTERN:
         raise TextFault(
             "AX880",
-            f"the pattern has {len(pattern)} characters; {_PATTERN} are the most.",
-            "Make it shorter.",
+            f"the pattern has {len(pattern)} characters; {_PATTERN} are allowed.",
+            "Use a shorter pattern.",
         )
     try:
         return compile_pattern(

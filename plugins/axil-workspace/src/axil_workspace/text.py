@@ -36,8 +36,8 @@ def decoded(data: bytes, encoding: str, path: str) -> tuple[str, str]:
     if b"\0" in data:
         raise TextFault(
             "AX883",
-            f'"{path}" is not a text.',
-            "describe_file says what it is; let a program work on it.",
+            f'"{path}" is not a text file.',
+            "Call describe_file for its type, and process it with a program.",
         )
     try:
         return data.decode("utf-8"), "utf-8"
@@ -52,7 +52,7 @@ def _strict(data: bytes, encoding: str, path: str) -> str:
         raise _unknown(encoding) from error
     except UnicodeError as error:
         raise TextFault(
-            "AX883", f'"{path}" is not a text in {encoding}: {error}.', "Try the encoding auto."
+            "AX883", f'"{path}" is not text in {encoding}: {error}.', "Use the encoding auto."
         ) from error
 
 
@@ -97,8 +97,8 @@ def exchanged(text: str, old: str, new: str, everywhere: bool, path: str) -> tup
     if not old:
         raise TextFault(
             "AX882",
-            "there is nothing to replace: old_text is empty.",
-            "Give the text that is to go.",
+            "old_text is empty, so nothing can be replaced.",
+            "Set old_text to the text to be replaced.",
         )
     count = text.count(old)
     if not count and break_of(text) == "\r\n" and "\n" in old:  # models write line feeds
@@ -107,12 +107,14 @@ def exchanged(text: str, old: str, new: str, everywhere: bool, path: str) -> tup
     if not count:
         raise TextFault(
             "AX882",
-            f'"{path}" does not hold old_text.{_near(text, old)}',
-            "Copy it exactly, with its spaces and line breaks.",
+            f'"{path}" does not contain old_text.{_near(text, old)}',
+            "Copy old_text exactly, with its spaces and line breaks.",
         )
     if count > 1 and not everywhere:
-        message = f'"{path}" holds old_text {count} times.'
-        raise TextFault("AX882", message, "Give more of the text around it, or say everywhere.")
+        message = f'"{path}" contains old_text {count} times.'
+        raise TextFault(
+            "AX882", message, "Add more of the surrounding text to old_text, or set everywhere."
+        )
     return text.replace(old, new), count
 
 
@@ -121,7 +123,7 @@ def _near(text: str, old: str) -> str:
     wanted = "".join(old.strip().partition("\n")[0].split())
     for number, line in enumerate(lines_of(text), 1):
         if wanted and wanted in "".join(line.split()):
-            return f" Line {number} is like its first: {line.strip()!r:.120}."
+            return f" Line {number} resembles its first line: {line.strip()!r:.120}."
     return ""
 
 
@@ -151,7 +153,8 @@ def with_lines(
         raise TextFault(
             "AX882",
             message,
-            "Lines count from 1; end_line is start_line - 1 to insert before start_line.",
+            "Lines are numbered from 1; to insert before start_line, set end_line to start_line "
+            "- 1.",
         )
     kept = break_of(text) if newline == "preserve" else _BREAKS[newline]
     ended = bool(lines) and lines[-1].endswith(("\r", "\n")) if ends is None else ends

@@ -18,14 +18,14 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 class ToolsConfig(BaseModel, extra="forbid", frozen=True):
     """The settings that every set of tools accepts."""
 
-    only: tuple[str, ...] = Field(default=(), description="The tools that are wanted; empty: all.")
+    only: tuple[str, ...] = Field(default=(), description="The tools to provide; empty: all.")
     names: dict[str, str] = Field(
         default_factory=dict[str, str],
-        description="Other names for tools, as a model is shown them.",
+        description="Other names under which models see the tools.",
     )
     effects: dict[str, Effects] = Field(
         default_factory=dict[str, "Effects"],
-        description="What calling a tool again does: none, idempotent, external.",
+        description="What a repeated call of a tool does: none, idempotent, external.",
     )
 
 
@@ -47,7 +47,7 @@ class Tools:
                 if name not in self.provides:
                     hint = (
                         did_you_mean(name, self.provides)
-                        or f"There are {format_names(self.provides, 20)}."
+                        or f"Available: {format_names(self.provides, 20)}."
                     )
                     raise ConfigError(
                         Problem("AX887", key, f'there is no tool "{name}" here.', hint)

@@ -23,16 +23,16 @@ class Video(Programs):
         """The time limit of a program, and its other limits."""
 
         timeout_seconds: int | float = Field(
-            default=900, gt=0, allow_inf_nan=False, description="How long it may take at most."
+            default=900, gt=0, allow_inf_nan=False, description="The longest time it may take."
         )
         cpu_seconds: int = Field(default=3600, ge=1, description="Processor time of each process.")
         memory_bytes: int = Field(
             default=8 << 30,
             ge=16 << 20,
-            description="Memory of all processes, address space of each.",
+            description="The memory of all processes together, and the address space of each.",
         )
         file_bytes: int = Field(
-            default=4 << 30, ge=1, description="The size of a file that it writes."
+            default=4 << 30, ge=1, description="The largest size of a file that the program writes."
         )
 
     provides: ClassVar = ("render_manim", "concat_videos")
@@ -46,8 +46,8 @@ class Video(Programs):
     async def render_manim(
         self,
         ctx: Any,
-        script_path: Annotated[str, "a Python file below the workspace"],
-        quality: Annotated[Literal["l", "m", "h", "p", "k"], "from l, low, to k, 4K"] = "h",
+        script_path: Annotated[str, "a Python file inside the workspace"],
+        quality: Annotated[Literal["l", "m", "h", "p", "k"], "from l (low) to k (4K)"] = "h",
     ) -> Any:
         """Render the first scene of a Manim script to a video beside it."""
         permitted(ctx, "program:manim", "run programs")
@@ -80,7 +80,7 @@ class Video(Programs):
             made = [each for each in place.entries(folder, depth=10) if each.name == f"{scene}.mp4"]
             if not made:
                 raise ProgramFault(
-                    "AX889", f"manim made no video of {scene}.", "Look at what the script does."
+                    "AX889", f"manim produced no video of {scene}.", "Correct the script."
                 )
             beside = found.path.rpartition("/")[0]
             return {
@@ -121,8 +121,8 @@ class Video(Programs):
         if ended.exit_code != 0:
             raise ProgramFault(
                 "AX889",
-                f"the videos were not put together: {ended.stderr or ended.stopped}.",
-                "Look at the videos.",
+                f"the videos were not joined: {ended.stderr or ended.stopped}.",
+                "Check that each video plays.",
             )
         return {"path": target}
 
@@ -133,12 +133,10 @@ def _first_class(source: str, path: str) -> str:
         names = [node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
     except SyntaxError as error:
         raise TextFault(
-            "AX888", f"{path}:{error.lineno} is no Python: {error.msg}.", "Correct it."
+            "AX888", f"{path}:{error.lineno} is not valid Python: {error.msg}.", "Correct it."
         ) from error
     if not names:
-        raise TextFault(
-            "AX888", f"{path} defines no scene.", "Define a class that is a manim.Scene."
-        )
+        raise TextFault("AX888", f"{path} defines no scene.", "Define a subclass of manim.Scene.")
     return names[0]
 
 

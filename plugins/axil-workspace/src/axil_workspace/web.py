@@ -57,22 +57,25 @@ class Web(Tools):
 
         allow_networks: tuple[str, ...] = Field(
             default=(),
-            description="Networks and addresses that may be reached though they are not public: "
+            description="Networks and addresses that are allowed although they are not public: "
             "127.0.0.0/8.",
         )
         hosts: tuple[str, ...] = Field(
-            default=(), description="Hosts that may be read, and their subdomains; empty: all."
+            default=(), description="The hosts that may be read, with their subdomains; empty: all."
         )
         timeout_seconds: int | float = Field(
-            default=30, gt=0, allow_inf_nan=False, description="How long a page may take."
+            default=30,
+            gt=0,
+            allow_inf_nan=False,
+            description="The longest time to wait for a page.",
         )
-        page_bytes: int = Field(default=2_000_000, ge=1, description="The size of a page.")
+        page_bytes: int = Field(default=2_000_000, ge=1, description="The largest size of a page.")
         shown_characters: int = Field(
             default=50_000,
             ge=1,
-            description="Characters that are given; the result says what is left out.",
+            description="The number of characters returned; the result says when text was cut.",
         )
-        redirects: int = Field(default=5, ge=0, description="How often a page may lead to another.")
+        redirects: int = Field(default=5, ge=0, description="The largest number of redirects.")
 
         @field_validator("allow_networks")
         @classmethod
@@ -119,7 +122,11 @@ class Web(Tools):
 
     def _shown(self, page: Page, source: str, text: str) -> str:
         if page.status >= 400:
-            raise FetchFault("AX878", f"{page.url} answers {page.status}.", "Try another address.")
+            raise FetchFault(
+                "AX878",
+                f"{page.url} answered with the status {page.status}.",
+                "Use another address.",
+            )
         text, most = text or source, self.config.shown_characters
         return (
             text if len(text) <= most else f"{text[:most]}\n[characters 0 to {most} of {len(text)}]"
@@ -131,7 +138,7 @@ class Web(Tools):
             async with asyncio.timeout(self.config.timeout_seconds):
                 page = await self._followed(ctx, url)
                 # a page may be large: other runs go on while it is read
-                return await asyncio.to_thread(self._told, page, is_read, over)
+                return await asyncio.to_thread(self._page_text, page, is_read, over)
         except TimeoutError as error:
             message = f"{url} took longer than {self.config.timeout_seconds:g} seconds."
             raise LimitExceeded("AX878", message, "Try again later, or another address.") from error
@@ -140,12 +147,12 @@ class Web(Tools):
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             why = str(error) or type(error).__name__
             raise FetchFault(
-                "AX878", f"{url} cannot be had: {why}.", "Look at the address."
+                "AX878", f"{url} cannot be read: {why}.", "Check the address."
             ) from error
         finally:
             over.set()
 
-    def _told(self, page: Page, is_read: bool, over: threading.Event) -> str:
+    def _page_text(self, page: Page, is_read: bool, over: threading.Event) -> str:
         text = _decoded(page)
         is_html = is_read and "html" in page.media_type
         return self._shown(page, text, text_of_page(text, over.is_set) if is_html else "")
@@ -177,8 +184,8 @@ class Web(Tools):
                 here = self._judged(ctx, str(here.join(target)))
         raise LimitExceeded(
             "AX878",
-            f"{url} leads to another address more than {self.config.redirects} times.",
-            "Give the last address.",
+            f"{url} redirects more than {self.config.redirects} times.",
+            "Use the final address.",
         )
 
     def _judged(self, ctx: Any, url: str) -> httpx.URL:
@@ -190,14 +197,14 @@ class Web(Tools):
             unicodedata.category(sign) in ("Cc", "Zs", "Zl", "Zp") or sign == "\\" for sign in url
         ):
             raise AddressRefused(
-                "AX877", f"{url[:80]!r} is no address.", "Give one like https://example.org/page."
+                "AX877", f"{url[:80]!r} is not a URL.", "Use a URL like https://example.org/page."
             )
         parsed = httpx.URL(url)
         if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo:
             raise AddressRefused(
                 "AX877",
-                f'"{url}" may not be asked.',
-                "Give http:// or https://, a host, and no user.",
+                f'"{url}" is not an allowed URL.',
+                "Use http:// or https:// with a host and without a user.",
             )
         host = parsed.host.lower().rstrip(".")
         if self.config.hosts and not any(
@@ -205,8 +212,8 @@ class Web(Tools):
         ):
             raise AddressRefused(
                 "AX877",
-                f'"{host}" may not be read here.',
-                f"There are {', '.join(self.config.hosts)}.",
+                f'"{host}" is not among the allowed hosts.',
+                f"Available: {', '.join(self.config.hosts)}.",
             )
         asked = parsed.raw_host.decode("ascii").lower().strip("[]")
         permitted(ctx, f"net:{asked}", "ask this host")
@@ -218,9 +225,9 @@ class Web(Tools):
             # one compression in another one, or one that cannot be counted while it is unpacked
             raise FetchFault(
                 "AX878",
-                f"{url} is compressed as {encoding[:40]!r}; gzip and deflate are known, one at a "
-                "time.",
-                "Ask for another address.",
+                f"{url} is compressed as {encoding[:40]!r}; only gzip or deflate alone can be "
+                "read.",
+                "Use another address.",
             )
         unpack, data = _UNPACKED[encoding](), bytearray()
         async for chunk in response.aiter_raw(1 << 14):
@@ -229,15 +236,15 @@ class Web(Tools):
                 raise LimitExceeded(
                     "AX878",
                     f"{url} has more than {self.config.page_bytes} bytes.",
-                    "Ask for something smaller.",
+                    "Use a smaller page.",
                 )
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         charset = response.charset_encoding or ""
         if b"\0" in data[:4096] and not charset.lower().startswith("utf-16"):
             raise FetchFault(
                 "AX878",
-                f"{url} is no text but {media_type or 'something else'}.",
-                "Ask for a text.",
+                f"{url} is not text: its type is {media_type or 'unknown'}.",
+                "Use the address of a text.",
             )
         status = response.status_code
         return Page(url=url, status=status, media_type=media_type, charset=charset, data=data)

@@ -35,13 +35,16 @@ class WebSearch(Tools):
 
         api_key: Secret | None = Field(
             default=None,
-            description=f"The key: {{env: NAME}} or ${{NAME}}; without it ${{{KEY}}}.",
+            description=f"The service's key: {{env: NAME}} or ${{NAME}}; without it ${{{KEY}}}.",
         )
-        url: str = Field(default=_ADDRESS, description="Where the service is.")
+        url: str = Field(default=_ADDRESS, description="The URL of the service.")
         timeout_seconds: int | float = Field(
-            default=30, gt=0, allow_inf_nan=False, description="How long an answer may take."
+            default=30,
+            gt=0,
+            allow_inf_nan=False,
+            description="The longest time to wait for an answer.",
         )
-        results: int = Field(default=10, ge=1, description="How many results are shown.")
+        results: int = Field(default=10, ge=1, description="The number of results shown.")
 
         @field_validator("url")
         @classmethod
@@ -80,10 +83,10 @@ class WebSearch(Tools):
     async def web_search(
         self,
         ctx: Any,
-        query: Annotated[str, Field(min_length=1, description="what is searched for")],
-        page: Annotated[int, Field(ge=1, description="which page of results")] = 1,
-        language: Annotated[str, "of the results, like en or zh-cn"] = "en",
-        country: Annotated[str, "from which it is searched, like us"] = "us",
+        query: Annotated[str, Field(min_length=1, description="the query")],
+        page: Annotated[int, Field(ge=1, description="the number of the page of results")] = 1,
+        language: Annotated[str, "the language of the results, like en or zh-cn"] = "en",
+        country: Annotated[str, "the country of the search, like us"] = "us",
     ) -> str:
         """Search the web: titles, addresses and excerpts of the pages that are found."""
         host = self._host
@@ -107,14 +110,14 @@ class WebSearch(Tools):
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             why = type(error).__name__
             raise FetchFault(
-                "AX878", f"{host} cannot be asked: {why}.", "Try again later."
+                "AX878", f"{host} cannot be reached: {why}.", "Try again later."
             ) from error
         if response.status_code >= 400:
             refused = response.status_code in (401, 403)
             raise FetchFault(
                 "AX878",
-                f"{host} answers {response.status_code}.",
-                "Look at the key." if refused else "Try again later.",
+                f"{host} answered with the status {response.status_code}.",
+                "Check the key." if refused else "Try again later.",
             )
         return _shown(_answer(bytes(data), host), self.config.results) or "Nothing was found."
 
@@ -132,9 +135,9 @@ class WebSearch(Tools):
         if not found:
             raise FetchFault(
                 "AX800",
-                "web_search asks a search service, and there is no key for it.",
-                f"Set {KEY}, or give the tool api_key: {{env: NAME}}; "
-                "or go on without a search of the web.",
+                "web_search has no key for its search service.",
+                f"Set {KEY}, or set the tool's api_key: {{env: NAME}}; or continue without web "
+                "searches.",
             )
         return found
 
@@ -146,7 +149,9 @@ def _answer(data: bytes, host: str) -> Mapping[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise FetchFault("AX878", f"{host} sent what is no JSON object.", "Try again later.")
+        raise FetchFault(
+            "AX878", f"{host} sent a reply that is not a JSON object.", "Try again later."
+        )
     return cast("dict[str, Any]", found)
 
 

@@ -90,7 +90,7 @@ class Workspace:
             raise WorkspaceError(
                 "AX874",
                 "this run has no workspace.",
-                "Run it with workspace=…, or with axil run --workspace DIR.",
+                "Pass workspace=… to the run, or use axil run --workspace DIR.",
             )
         return cls(root, limits)
 
@@ -208,7 +208,7 @@ class Workspace:
                 return True
             if not stat.S_ISDIR(found.st_mode):
                 raise FileFault(
-                    "AX872", f'"{path}" is there already, and is no folder.', "Choose another name."
+                    "AX872", f'"{path}" exists already and is not a folder.', "Choose another name."
                 )
             if not exist_ok:
                 raise there(path)
@@ -233,7 +233,7 @@ class Workspace:
                     raise FileFault(
                         "AX872",
                         f'"{path}" is a folder.',
-                        "Say recursive to delete it with all that is in it.",
+                        "Set recursive to delete it with its content.",
                     )
                 return kind
         except NothingThere:
@@ -325,7 +325,7 @@ class Workspace:
 
         def may(names: tuple[str, ...]) -> None:
             if names[0] in self.kept:
-                text = f'"{path}" cannot be changed: what is in "{names[0]}" stays as it came.'
+                text = f'"{path}" cannot be changed: "{names[0]}" is read-only.'
                 raise PathRefused("AX881", text, "Copy it to another place, and change the copy.")
 
         def may_make(names: tuple[str, ...]) -> None:
@@ -335,14 +335,14 @@ class Workspace:
         parts = parts_of(self.root, path)
         if not parts:
             raise PathRefused(
-                "AX870", f'"{path}" is the workspace itself.', "Give a path below it."
+                "AX870", f'"{path}" is the workspace itself.', "Use a path inside it."
             )
         may(parts)
         self.root.mkdir(parents=True, exist_ok=True)
         with self._reached(path, make=may_make if make else None, follow=follow) as (folder, name):
             if not name:
                 raise PathRefused(
-                    "AX870", f'"{path}" is the workspace itself.', "Give a path below it."
+                    "AX870", f'"{path}" is the workspace itself.', "Use a path inside it."
                 )
             may((*folder.names, name))
             yield folder, name
@@ -364,9 +364,9 @@ class Workspace:
             data = change(old)
             if len(data) > self.limits.file_bytes:
                 text = (
-                    f'"{path}" would have {len(data)} bytes; {self.limits.file_bytes} are the most.'
+                    f'"{path}" would have {len(data)} bytes; {self.limits.file_bytes} are allowed.'
                 )
-                raise LimitExceeded("AX873", text, "Write less, or several files.")
+                raise LimitExceeded("AX873", text, "Write less, or write several files.")
             self._admit(str(path), len(data) - (found.st_size if found else 0), 0 if found else 1)
             return entry(
                 (*folder.names, name),
@@ -379,7 +379,7 @@ class Workspace:
             raise LimitExceeded(
                 "AX873",
                 f'"{path}" is larger than {self.limits.file_bytes} bytes.',
-                "Let a program work on it.",
+                "Process it with a program.",
             )
         return data
 
@@ -397,7 +397,7 @@ class Workspace:
                 f'there is no room for "{path}": the workspace holds at most {limits.files} '
                 f"files and {limits.total_bytes} bytes."
             )
-            raise LimitExceeded("AX873", text, "Delete what is not needed.")
+            raise LimitExceeded("AX873", text, "Delete files that are not needed.")
 
 
 def _apart(before: tuple[str, ...], after: tuple[str, ...], source: str | PurePath) -> None:
@@ -405,6 +405,7 @@ def _apart(before: tuple[str, ...], after: tuple[str, ...], source: str | PurePa
     if before[:shared] == after[:shared]:  # into itself, or in the place of what holds it
         raise FileFault(
             "AX872",
-            f'"{source}" cannot be put onto or into itself, or onto what it is in.',
+            f'"{source}" cannot be moved or copied to itself, into itself or onto a folder that '
+            "contains it.",
             "Choose another place.",
         )

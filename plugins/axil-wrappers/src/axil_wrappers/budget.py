@@ -18,7 +18,7 @@ class BudgetConfig(Settings):
     """The resources that a node may use in a run."""
 
     tokens: int | None = Field(None, ge=1, description="Model tokens, input and output.")
-    cost: float | None = Field(None, gt=0, description="Money, in the unit of the prices.")
+    cost: float | None = Field(None, gt=0, description="Cost, in the currency of the prices.")
     on_limit: Literal["stop_run", "fail_node"] = Field(
         "stop_run",
         description="stop_run: the run ends with the status limited; fail_node: the node fails.",
@@ -44,14 +44,14 @@ class BudgetConfig(Settings):
 
 def _pricing(given: dict[str, Any]) -> Pricing:
     if set(given) - {"models", "unknown"}:
-        raise ValueError("pricing has the keys models and unknown")
+        raise ValueError("expected the keys models and unknown in pricing")
     if isinstance(given.get("unknown"), str) and given["unknown"] not in ("refuse", "ignore"):
-        raise ValueError("unknown is refuse, ignore or a price")
+        raise ValueError("expected refuse, ignore or a price for unknown")
     try:
         return Pricing.read(given)
     except (SpecError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"a price is {{input, output, cached}}, money for a million tokens: {error}"
+            f"expected a price as {{input, output, cached}}, for a million tokens: {error}"
         ) from error
 
 
@@ -85,8 +85,10 @@ class _Bounded(Around):
     async def run(self, task: Task, ctx: Context) -> Out:
         ledger: Any = ctx.ledger
         if not isinstance(ledger, Ledger):
-            message = "the wrapper budget needs the meter of axil-budget, and the run has another."
-            hint = "Run it without the option meter, or take the wrapper away."
+            message = (
+                "the wrapper budget needs the meter of axil-budget, but the run has another meter."
+            )
+            hint = "Remove the option meter, or remove the wrapper."
             raise SpecError(Problem("AX128", f'node "{ctx.activation.path}"', message, hint))
         account = ledger.open(ctx.activation.path, self._bound)
         (await ctx.reserve()).release()  # nothing begins where more than all is used

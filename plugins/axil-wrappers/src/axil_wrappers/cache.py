@@ -57,26 +57,28 @@ class CacheConfig(Settings):
 
     directory: str | None = Field(
         None,
-        description="A folder to keep outcomes in; without it, they are kept in this process.",
+        description="The folder of the stored outcomes; without it they are kept in this process.",
         json_schema_extra=writes_path(),
     )
     ttl_seconds: float | None = Field(
-        None, gt=0, description="How long an outcome may be used; by the clock on the wall."
+        None, gt=0, description="The longest age of a stored outcome, in real time."
     )
     inputs: tuple[str, ...] | None = Field(
-        None, description="Fields that count; without it all that comes in."
+        None, description="The input fields that are part of the key; without it all inputs."
     )
     attributes: tuple[str, ...] | None = Field(
-        None, description="Fields of the state that count; without it all that the node sees."
+        None,
+        description="The fields of the state that are part of the key; without it all that the "
+        "node sees.",
     )
     local: Literal["refuse", "key", "ignore"] = Field(
         "refuse",
-        description="A node that keeps something for itself is not cached; or what it keeps "
-        "counts for the key; or it does not.",
+        description="What happens with a node that has attributes of its own: it is not cached, "
+        "or they are part of the key, or they are ignored.",
     )
-    people: bool = Field(False, description="Cache what people answer, too.")
+    people: bool = Field(False, description="Also cache answers of people.")
     version: str = Field(
-        "", description="Counts for the key: change it when what the node does has changed."
+        "", description="A part of the key: change it when the node's behaviour changes."
     )
 
 
@@ -94,23 +96,23 @@ class Cache(Wrapper[CacheConfig]):
         """
         config = self.config
         if not config.people and _asks_people(body, node):
-            message = "the node asks people, and would answer for them."
+            message = "the node asks people, and the cache would answer instead of them."
             raise SpecError(
-                Problem("AX832", node.where, message, "Take the cache away, or say people: true.")
+                Problem("AX832", node.where, message, "Remove the cache, or set people: true.")
             )
         if config.directory is None:
             return _Kept(body, node, config, self.memory)
         if not config.version and node.spec.use is None:
             message = (
-                "a body made in Python looks the same in every version of its code, so what is "
-                "kept in a folder may be out of date."
+                "the cache cannot see changes of a body written in Python, so stored "
+                "outcomes may be out of date."
             )
             raise SpecError(
                 Problem(
                     "AX833",
                     node.where,
                     message,
-                    "Give the cache a version, and change it with the code.",
+                    "Set the cache's version, and change it when the code changes.",
                 )
             )
         return _Kept(body, node, config, FolderStore(_folder(config.directory, node)))
@@ -127,8 +129,8 @@ def _folder(given: str, node: NodeInfo) -> Path:
             Problem(
                 "AX117",
                 node.where,
-                f"the cache's folder \"{given}\" is outside the file's.",
-                "Name one below it.",
+                f"the cache's folder \"{given}\" is outside the workflow file's folder.",
+                "Use a folder inside it.",
             )
         )
     return Path(folder)
@@ -181,7 +183,7 @@ class _Kept(Around):
             node.rules,
             (local_field(node.name), kept_field(node.name)),
         )
-        self._told = False
+        self._is_reported = False
         edges = [
             EdgeSpec(source=ENTRY, target=node.name),
             *(EdgeSpec(source=node.name, target=EXIT, keys=e.keys) for e in node.edges),
@@ -197,7 +199,7 @@ class _Kept(Around):
         except AxilError as error:
             return await self._uncached(task, ctx, f"the input cannot be compared: {error}")
         if digest is None:
-            return await self._uncached(task, ctx, "the node keeps something for itself")
+            return await self._uncached(task, ctx, "the node has attributes of its own")
         flights = _flights.get()
         while True:
             text = self._store.get(digest, self._config.ttl_seconds)
@@ -236,8 +238,8 @@ class _Kept(Around):
 
     def _say(self, ctx: Context, why: str) -> None:
         ctx.note({"kind": "cache", "hit": False, "refused": why})
-        if not self._told:
-            self._told = True
+        if not self._is_reported:
+            self._is_reported = True
             log.warning('node "%s" is not cached: %s', self.node, why)
 
     # -- the key
@@ -281,7 +283,7 @@ class _Kept(Around):
         delta: Mapping[str, Any] = out.delta
         if any(delta.get(name) for name in self._own) and self._config.local != "key":
             if self._config.local == "refuse":
-                self._say(ctx, "the node keeps something for itself")
+                self._say(ctx, "the node has attributes of its own")
                 return None
             delta = {name: value for name, value in delta.items() if name not in self._own}
         try:

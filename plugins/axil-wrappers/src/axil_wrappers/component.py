@@ -20,7 +20,7 @@ from axil.plugin import (
 )
 
 
-class Stead:
+class ReplacementNode:
     """A replacement for a node: a component of its own, bound to the node's edges and to its view
     of the state.
     """

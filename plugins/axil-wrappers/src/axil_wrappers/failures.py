@@ -159,18 +159,18 @@ def _named(given: Any) -> Any:
 def _name(item: Any) -> str:
     if isinstance(item, type) and issubclass(item, BaseException):
         if not issubclass(item, Exception) or issubclass(item, NEVER):
-            raise ValueError(f"{item.__name__} is the run's own business, and is never caught")
+            raise ValueError(f"{item.__name__} belongs to the run itself and is never caught")
         return item.__name__ if _is_bare(item) else f"{item.__module__}.{item.__qualname__}"
     if not isinstance(item, str) or not item:
         raise ValueError(f"expected the name of an error class, found {item!r}")
     if item in {kind.__name__ for kind in NEVER} | {"CancelledError", "Pause", "BaseException"}:
-        raise ValueError(f"{item} is the run's own business, and is never caught")
+        raise ValueError(f"{item} belongs to the run itself and is never caught")
     if "." not in item and item not in _known():
         hint = (
             did_you_mean(item, _known())
             or f'For a class of another module write "module.{item}", or "*.{item}" for any.'
         )
-        raise ValueError(f'"{item}" is no built-in error and none of axil\'s. {hint}')
+        raise ValueError(f'"{item}" is neither a built-in error nor one of axil\'s. {hint}')
     return item
 
 
@@ -212,14 +212,15 @@ class Failures(Settings):
 
     on: Names = Field(
         (),
-        description="Error classes: built-in, axil's, module.Class, or *.Class; derived ones too.",
+        description="Error classes: built-in, axil's, module.Class, or *.Class; subclasses are "
+        "included.",
     )
-    on_status: tuple[int, ...] = Field((), description="HTTP statuses that an error tells of.")
+    on_status: tuple[int, ...] = Field((), description="HTTP statuses of errors.")
     on_text: tuple[str, ...] = Field(
-        (), description="Texts that an error's message contains, in any case."
+        (), description="Texts that an error's message contains; upper and lower case are equal."
     )
     not_on: Names = Field(
-        (), description="Error classes that are not meant, whatever else is said."
+        (), description="Error classes that are excluded, even where another rule matches."
     )
 
     def meant(self, error: BaseException, usual: bool | None = None) -> bool:

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from axil import Context, Out, Use
 from axil.plugin import Body, NodeInfo, Task
-from axil_wrappers.component import Stead
+from axil_wrappers.component import ReplacementNode
 from axil_wrappers.failures import Failures, describe_failure
 from axil_wrappers.inside import Around, Wrapper
 from axil_wrappers.value import Value
@@ -19,8 +19,8 @@ from axil_wrappers.value import Value
 class FallbackConfig(Failures):
     """The outcome of a node in place of a failure; by default, of any failure."""
 
-    value: Any = Field(None, description="Fields, messages or a text.")
-    use: Any = Field(None, description="Another node: its type, or {type, config}.")
+    value: Any = Field(None, description="The value: fields, messages or a text.")
+    use: Any = Field(None, description="The node: its type, or {type, config}.")
 
     @model_validator(mode="after")
     def _one(self) -> FallbackConfig:
@@ -56,7 +56,7 @@ class Fallback(Wrapper[FallbackConfig]):
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         if "value" in self.config.model_fields_set:
             return _Backed(body, node, self.config, Value(self.config.value, node))
-        stead = Stead(Use.of(self.config.use), node)
+        stead = ReplacementNode(Use.of(self.config.use), node)
         self._components += stead.components
         return _Backed(body, node, self.config, stead)
 
@@ -78,7 +78,7 @@ class _Backed(Around):
     """A body with something behind it."""
 
     def __init__(
-        self, body: Body, node: NodeInfo, config: FallbackConfig, behind: Value | Stead
+        self, body: Body, node: NodeInfo, config: FallbackConfig, behind: Value | ReplacementNode
     ) -> None:
         super().__init__(body, node)
         self._config, self._behind = config, behind

@@ -15,16 +15,21 @@ class LimitConfig(Settings):
 
     name: str = Field(
         "",
-        description="Nodes and runs of this process that say the same name "
-        "share one limiter; empty: this node's own.",
+        description="The limiter's name: nodes and runs of this process with the same name share "
+        "one limiter; empty: a limiter of this node alone.",
     )
-    concurrency: int | None = Field(None, ge=1, description="Firings at work at the same time.")
-    calls: int | None = Field(None, ge=1, description="Firings that begin in period_seconds.")
-    period_seconds: float = Field(1.0, gt=0, description="How long that while is.")
+    concurrency: int | None = Field(
+        None, ge=1, description="The largest number of firings at the same time."
+    )
+    calls: int | None = Field(
+        None, ge=1, description="The largest number of firings that begin in period_seconds."
+    )
+    period_seconds: float = Field(1.0, gt=0, description="The length of the period of calls.")
     burst: int | None = Field(
         None,
         ge=1,
-        description="Firings that may begin at once after a while of quiet; without it: calls.",
+        description="The largest number of firings that may begin at once after an idle time; "
+        "the default is calls.",
     )
 
     @model_validator(mode="after")

@@ -169,8 +169,8 @@ def limiter(name: str, pace: Pace) -> Limiter:
         if known is None:
             known = _named[name] = Limiter(pace)
         if known.pace != pace:
-            message = f'the limiter "{name}" is {known.pace} elsewhere, and {pace} here.'
+            message = f'the limiter "{name}" has the limits {known.pace} elsewhere and {pace} here.'
             raise LimiterConflict(
-                "AX834", message, "Say the same in both places, or name two limiters."
+                "AX834", message, "Set the same limits in both places, or use two names."
             )
         return known

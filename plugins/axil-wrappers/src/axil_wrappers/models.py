@@ -19,7 +19,8 @@ class FallbackModelConfig(Failures):
     """
 
     models: tuple[Any, ...] = Field(
-        min_length=1, description="Models in order: names of installed adapters, or {type, …} each."
+        min_length=1,
+        description="The models in order: each the name of an installed adapter, or {type, …}.",
     )
 
 
@@ -95,7 +96,10 @@ class FallbackModel:
             message = f"a {type(given).__name__} is not a model."
             raise SpecError(
                 Problem(
-                    "AX835", where, message, "A model has `async reply(request, emit) -> Reply`."
+                    "AX835",
+                    where,
+                    message,
+                    "Give it the method `async reply(request, emit) -> Reply`.",
                 )
             )
         return given
@@ -126,7 +130,7 @@ class FallbackModel:
                 if shown.count:
                     emit({"kind": "reset", "chunks": shown.count})
                 emit({"kind": "fallback", "error": describe_failure(error), "model": number + 1})
-        raise AssertionError("there is at least one model")
+        raise AssertionError("expected at least one model")
 
     async def close(self) -> None:
         """Close the models that were made from names.

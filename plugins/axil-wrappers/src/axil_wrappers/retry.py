@@ -25,30 +25,36 @@ from axil_wrappers.inside import Around, Wrapper
 class RetryConfig(Failures):
     """The failures to try again, the number of tries, and the waits."""
 
-    tries: int = Field(3, ge=1, description="Tries in all, the first one included.")
+    tries: int = Field(3, ge=1, description="The number of attempts, the first one included.")
     wait_seconds: float = Field(
         1.0, ge=0, description="The wait after the first failure, before jitter."
     )
     factor: float = Field(
-        2.0, ge=1, description="By how much each wait is longer than the one before."
+        2.0, ge=1, description="The factor by which each wait is longer than the one before."
     )
-    min_wait_seconds: float = Field(0.0, ge=0, description="No wait is shorter.")
+    min_wait_seconds: float = Field(0.0, ge=0, description="The shortest wait.")
     max_wait_seconds: float = Field(
-        60.0, ge=0, description="No wait is longer, unless a server asks for it."
+        60.0, ge=0, description="The longest wait, unless a server asks for a longer one."
     )
     jitter: Literal["full", "none"] = Field(
         "full",
-        description="full: any wait between the shortest and the computed one; none: that one.",
+        description="full: a random wait between the shortest and the computed one; none: the "
+        "computed one.",
     )
     max_retry_after_seconds: float = Field(
         300.0,
         ge=0,
-        description="A server that asks for a longer wait than this is not asked again.",
+        description="The longest wait that a server may ask for; after a longer one the node "
+        "fails.",
     )
     deadline_seconds: float | None = Field(
-        None, gt=0, description="No try begins later than this after the first one."
+        None,
+        gt=0,
+        description="The time after the first attempt at which no further attempt begins.",
     )
-    seed: int | None = Field(None, description="Makes the jitter the same in every run; for tests.")
+    seed: int | None = Field(
+        None, description="A seed that makes the jitter the same in every run; for tests."
+    )
 
     @model_validator(mode="after")
     def _in_order(self) -> RetryConfig:
@@ -161,12 +167,12 @@ class _Tried(Around):
             reason = f"tried {number} time{'s' if number > 1 else ''}"
         elif asked is not None and asked > config.max_retry_after_seconds:
             reason = (
-                f"tried {number}×; it asks to wait {asked:g} seconds, "
-                "which is more than max_retry_after_seconds"
+                f"tried {number}×; the server asks to wait {asked:g} seconds, "
+                "more than max_retry_after_seconds"
             )
         elif config.deadline_seconds is not None and spent + wait > config.deadline_seconds:
             reason = (
-                f"tried {number}×; another try would begin after the deadline of "
+                f"tried {number}×; another attempt would begin after the deadline of "
                 f"{config.deadline_seconds:g} seconds"
             )
         if reason:

@@ -105,7 +105,7 @@ class FolderStore:
             or not isinstance(text, str)
             or type(at) not in (int, float)
         ):
-            log.warning("%s is not an outcome of this version and is not used", file)
+            log.warning("%s was written by another version and is not used", file)
             return None
         return (
             None

@@ -16,7 +16,7 @@ from axil_wrappers.value import Value
 _WHAT: Final[dict[Mode, str]] = {
     "async": "its body was cancelled",
     "scope": "the graph inside was cancelled",
-    "thread": "its thread cannot be stopped, and what it gives is thrown away",
+    "thread": "its thread cannot be stopped; its result is ignored",
     "inline": "its body was cancelled",
 }
 
@@ -24,14 +24,14 @@ _WHAT: Final[dict[Mode, str]] = {
 class TimeoutConfig(Settings):
     """The time that a node may take."""
 
-    seconds: float = Field(gt=0, description="By the run's clock.")
+    seconds: float = Field(gt=0, description="The longest time, by the run's clock.")
     value: Any = Field(
-        None, description="What the node gives instead of failing: fields, messages or a text."
+        None, description="The output of the node instead of a failure: fields, messages or a text."
     )
     grace_seconds: float = Field(
         5.0,
         ge=0,
-        description="How long a cancelled body may take to clean up before it is left alone.",
+        description="The longest time to wait for a cancelled body to end.",
     )
 
 
@@ -70,7 +70,7 @@ class _Timed(Around):
             raise
         job.add_done_callback(_heard)
         what = (
-            _WHAT[self.inside.mode] if is_gone else "its body was cancelled, and has not ended yet"
+            _WHAT[self.inside.mode] if is_gone else "its body was cancelled but has not ended yet"
         )
         if self._value is not None:
             self.take_back(part, ctx)
@@ -80,7 +80,7 @@ class _Timed(Around):
             raise TimeoutReached(
                 self._config.seconds,
                 message,
-                "Give it more time, or a value to go on with.",
+                "Raise seconds, or set a value to be used instead.",
                 self._where,
             )
         return self._value(task)

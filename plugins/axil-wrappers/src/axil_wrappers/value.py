@@ -30,7 +30,9 @@ class Value:
             )
             raise SpecError(
                 Problem(
-                    "AX830", node.where, f"a node cannot give {value!r:.60}; expected {expected}."
+                    "AX830",
+                    node.where,
+                    f"{value!r:.60} cannot be a node's output; expected {expected}.",
                 )
             )
         self._value: Any = value

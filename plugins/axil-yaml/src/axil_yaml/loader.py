@@ -68,7 +68,7 @@ def parse_yaml(text: str, name: str) -> Document:
             name,
             None,
             f"larger than {MAX_SIZE} characters.",
-            "Split it; a subgraph can be a file of its own.",
+            "Split the file: a subgraph can be a file of its own.",
         )
     builder: _Builder | None = None
     try:
@@ -103,11 +103,12 @@ def parse_yaml(text: str, name: str) -> Document:
 _ADVICE: Final = (
     (
         "mapping values are not allowed",
-        'A text with ": " in it goes into quotes; keys of one mapping begin in the same column.',
+        'Put a text that contains ": " into quotes, and begin the keys of one mapping in the '
+        "same column.",
     ),
-    ("',' or '", "Put a comma between two parts, or close what was opened."),
+    ("',' or '", "Put a comma between two items, or close the bracket."),
     ("end of stream", "Close the quotes."),
-    ("expected", "Check the indentation: what belongs together begins in the same column."),
+    ("expected", "Check the indentation: items of one collection begin in the same column."),
 )
 
 
@@ -120,11 +121,7 @@ def _advice(text: str, error: yaml.MarkedYAMLError) -> str:
     line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
     if "cannot start any token" in message:
         is_tab = mark is not None and line[: mark.column + 1].strip(" ").startswith("\t")
-        hint = (
-            "Indent with spaces; tabs are no indentation."
-            if is_tab
-            else "Put the text into quotes."
-        )
+        hint = "Indent with spaces instead of tabs." if is_tab else "Put the text into quotes."
     opened = error.context_mark
     begun = (
         f" It began in line {opened.line + 1}."
@@ -163,7 +160,9 @@ class _Builder:
         self._next()
         after = self._next()
         if not isinstance(after, yaml.StreamEndEvent):
-            self._fail(after, "AX145", "a second document begins.", "One file, one workflow.")
+            self._fail(
+                after, "AX145", "the file has a second document.", "Write one workflow in one file."
+            )
         return made.value
 
     def _next(self) -> Any:
@@ -184,7 +183,7 @@ class _Builder:
                 event,
                 "AX144",
                 f"holds more than {most} values{counted}.",
-                "Split the file; a subgraph can be a file of its own.",
+                "Split the file: a subgraph can be a file of its own.",
             )
 
     def _node(self, event: Any, keys: KeyPath) -> _Made:
@@ -192,7 +191,7 @@ class _Builder:
             return self._alias(event)
         if len(keys) > MAX_DEPTH:
             self._fail(
-                event, "AX110", f"nested deeper than {MAX_DEPTH} levels.", "Make it flatter."
+                event, "AX110", f"nested deeper than {MAX_DEPTH} levels.", "Reduce the nesting."
             )
         if event.tag is not None:
             self._fail(
@@ -222,12 +221,17 @@ class _Builder:
             self._fail(
                 event,
                 "AX145",
-                f"nothing is called &{event.anchor} before this.",
+                f"the anchor &{event.anchor} is not defined before this line.",
                 "Correct the name.",
             )
         made = self._anchors[event.anchor]
         if made is None:
-            self._fail(event, "AX145", f"&{event.anchor} would contain itself.", "Write it out.")
+            self._fail(
+                event,
+                "AX145",
+                f"&{event.anchor} would contain itself.",
+                "Write the value instead of the alias.",
+            )
         self._aliased = True
         self._spend(event, made.weight)
         return made
@@ -254,7 +258,7 @@ class _Builder:
             here = (*keys, key)
             is_merge = key == _MERGE and event.implicit[0]
             if key in members or (is_merge and merged):
-                self._fail(event, "AX145", f'the key "{key[:60]}" is there twice.', "Remove one.")
+                self._fail(event, "AX145", f'the key "{key[:60]}" occurs twice.', "Remove one.")
             if not is_merge:
                 self.lines[here] = self._line(event)
             follows = self._next()
@@ -271,9 +275,14 @@ class _Builder:
 
     def _key(self, event: Any) -> str:
         if isinstance(event, yaml.AliasEvent) or not isinstance(event, yaml.ScalarEvent):
-            self._fail(event, "AX145", "a key is text.", "Put it into quotes.")
+            self._fail(event, "AX145", "expected a text as the key.", "Put it into quotes.")
         if event.tag is not None or event.anchor is not None:
-            self._fail(event, "AX145", "a key has neither tag nor anchor.", "Remove it.")
+            self._fail(
+                event,
+                "AX145",
+                "the key has a tag or an anchor, which keys cannot have.",
+                "Remove it.",
+            )
         if not event.value and event.implicit[0]:
             self._fail(event, "AX145", "a key is missing.", 'Write "" for the empty text.')
         return event.value
@@ -281,7 +290,12 @@ class _Builder:
     def _merged(self, event: Any, value: Any) -> Iterator[dict[str, Any]]:
         for source in cast("list[Any]", value) if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
-                self._fail(event, "AX145", "<< merges mappings.", "Refer to a mapping: <<: *name.")
+                self._fail(
+                    event,
+                    "AX145",
+                    "<< is followed by a value that is not a mapping.",
+                    "Refer to a mapping: <<: *name.",
+                )
             yield cast("dict[str, Any]", source)
 
     def _scalar(self, event: Any) -> Any:

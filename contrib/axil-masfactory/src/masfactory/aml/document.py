@@ -78,28 +78,29 @@ class _Compiling:
         self.agents = {each.get("id"): each for each in root.findall("./definitions/agents/agent")}
         self.graphs = {each.get("id"): each for each in root.findall("./definitions/graphs/graph")}
 
-    def fill(self, graph: BaseGraph, told: Element) -> None:
+    def fill(self, graph: BaseGraph, reported: Element) -> None:
         """Make what an element of a graph says."""
-        edges = told.findall("./edges/edge")
-        for node in told.findall("./nodes/*"):
+        edges = reported.findall("./edges/edge")
+        for node in reported.findall("./nodes/*"):
             self.node(graph, node, [each for each in edges if each.get("from") == node.get("id")])
         for edge in edges:
             graph.create_edge(edge.get("from", ""), edge.get("to", ""), _keys(edge.find("keys")))
 
-    def node(self, graph: BaseGraph, told: Element, out: list[Element]) -> None:
+    def node(self, graph: BaseGraph, reported: Element, out: list[Element]) -> None:
         """Make one node."""
-        name, where = told.get("id", ""), f'AML, node "{told.get("id")}"'
-        own: dict[str, Any] = {"name": name, "attributes": _attributes(told)}
+        name, where = reported.get("id", ""), f'AML, node "{reported.get("id")}"'
+        own: dict[str, Any] = {"name": name, "attributes": _attributes(reported)}
         for keys in ("pull_keys", "push_keys"):
-            if (said := told.find(keys)) is not None:
+            if (said := reported.find(keys)) is not None:
                 own[keys] = None if said.get("mode") == "all" else _keys(said)
-        match told.tag:
+        match reported.tag:
             case "agent":
-                graph.create_node(Agent, **own, **self.agent(told, where))
+                graph.create_node(Agent, **own, **self.agent(reported, where))
             case "custom_node":
-                if told.get("forward"):
+                if reported.get("forward"):
                     raise AmlError(
-                        f"{where}: found forward={told.get('forward')!r}, expected none: code is "
+                        f"{where}: found forward={reported.get('forward')!r}, expected none: "
+                        "code is "
                         "not imported from a document. Make the node in Python."
                     )
                 graph.create_node(CustomNode, **own)
@@ -114,10 +115,10 @@ class _Compiling:
                 asked = {each.get("to", ""): each.get("match", "") for each in out}
                 graph.create_node(AgentSwitch, **own, model=self.model, routes=asked)
             case "loop":
-                made = graph.create_node(Loop, **own, **self.ending(told, where))
-                self.fill(made, told)
+                made = graph.create_node(Loop, **own, **self.ending(reported, where))
+                self.fill(made, reported)
             case "graph":
-                inner = self.graphs.get(told.get("ref", "").removeprefix("#"), told)
+                inner = self.graphs.get(reported.get("ref", "").removeprefix("#"), reported)
                 self.fill(graph.create_node(Graph, **own), inner)
             case other:
                 raise AmlError(
@@ -125,10 +126,10 @@ class _Compiling:
                     "agent_switch, loop or graph. Use one of them."
                 )
 
-    def agent(self, told: Element, where: str) -> dict[str, Any]:
+    def agent(self, reported: Element, where: str) -> dict[str, Any]:
         """Return the settings of an agent."""
-        ref = told.get("ref", "").removeprefix("#")
-        meant = self.agents.get(ref) if ref else told
+        ref = reported.get("ref", "").removeprefix("#")
+        meant = self.agents.get(ref) if ref else reported
         if meant is None:
             raise AmlError(
                 f"{where}: there is no agent {ref!r}; there are "
@@ -138,15 +139,15 @@ class _Compiling:
             "model": self.model,
             "instructions": (meant.findtext("instructions") or "").strip(),
             "prompt_template": (meant.findtext("prompt_template") or "").strip() or None,
-            "role_name": meant.findtext("role_name") or told.get("label"),
+            "role_name": meant.findtext("role_name") or reported.get("label"),
             "formatters": [ParagraphMessageFormatter(), TwinsFieldTextFormatter()],
             "tools": self.tools,
         }
 
-    def ending(self, told: Element, where: str) -> dict[str, Any]:
+    def ending(self, reported: Element, where: str) -> dict[str, Any]:
         """Return the end of a loop."""
-        ends: dict[str, Any] = {"max_iterations": int(told.get("max_iterations") or 10)}
-        said = told.find("terminate")
+        ends: dict[str, Any] = {"max_iterations": int(reported.get("max_iterations") or 10)}
+        said = reported.find("terminate")
         if said is not None and said.get("if"):
             ends["terminate_condition_function"] = condition_of(said.get("if", ""), where)
         if said is not None and said.get("match"):
@@ -160,15 +161,15 @@ def _complete(routes: dict[str, Any], out: list[Element], where: str) -> dict[st
     return routes
 
 
-def _keys(told: Element | None) -> dict[str, str] | None:
-    if told is None:
+def _keys(reported: Element | None) -> dict[str, str] | None:
+    if reported is None:
         return None
-    return {each.get("name", ""): each.get("description", "") for each in told.findall("field")}
+    return {each.get("name", ""): each.get("description", "") for each in reported.findall("field")}
 
 
-def _attributes(told: Element) -> dict[str, Any] | None:
+def _attributes(reported: Element) -> dict[str, Any] | None:
     found: dict[str, Any] = {}
-    for each in told.findall("./attributes/*"):
+    for each in reported.findall("./attributes/*"):
         text = each.get("value") or (each.text or "").strip()
         try:
             found[each.get("name", "")] = json.loads(text)

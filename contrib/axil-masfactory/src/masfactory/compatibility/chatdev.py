@@ -36,8 +36,8 @@ class ChatDevRootGraph:
             }
             stands_in = self.options.use_stub_llm or self.options.model_factory is not None
             usual = {"API_KEY": "-", "BASE_URL": "http://localhost/v1"} if stands_in else {}
-            told = usual | {name: value for name, value in given.items() if value}
-            self._made = axil.load(self.path, vars=told)
+            reported = usual | {name: value for name, value in given.items() if value}
+            self._made = axil.load(self.path, vars=reported)
         return self._made
 
     def build(self) -> None:
@@ -51,7 +51,7 @@ class ChatDevRootGraph:
         attributes: Mapping[str, Any] | None = None,
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Run once: the last text as ``message``, and the attributes."""
-        text = input if isinstance(input, str) else _told(input)
+        text = input if isinstance(input, str) else _reported(input)
 
         def run() -> tuple[Any, dict[str, Any]]:
             with self._models():
@@ -84,7 +84,7 @@ class _Asked:
         return reply_of(self._model.invoke([dict(m) for m in request.messages], None))
 
 
-def _told(fields: Mapping[str, Any]) -> str:
+def _reported(fields: Mapping[str, Any]) -> str:
     found = [fields[name] for name in _TELLING if fields.get(name) is not None]
     return str(found[0] if found else next(iter(fields.values()), ""))
 

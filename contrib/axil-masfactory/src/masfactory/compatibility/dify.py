@@ -192,10 +192,10 @@ def _filled(given: Any, values: Values) -> Any:
     if isinstance(given, str):
         return _text(given, values)
     if isinstance(given, Mapping):
-        told = cast("Mapping[str, Any]", given)
-        if told.get("type") == "variable" and isinstance(told.get("value"), list):
-            return _at(values, [str(part) for part in told["value"]])
-        return {key: _filled(value, values) for key, value in told.items()}
+        reported = cast("Mapping[str, Any]", given)
+        if reported.get("type") == "variable" and isinstance(reported.get("value"), list):
+            return _at(values, [str(part) for part in reported["value"]])
+        return {key: _filled(value, values) for key, value in reported.items()}
     if isinstance(given, list):
         return [_filled(value, values) for value in cast("list[Any]", given)]
     return given if given is not None else {}

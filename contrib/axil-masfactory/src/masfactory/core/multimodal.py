@@ -40,7 +40,7 @@ class FieldSpec:
 
 def field_specs(keys: Mapping[str, Any] | None) -> dict[str, FieldSpec]:
     """Read keys: ``{"photo": "IMAGE:the receipt"}`` or ``{"photo": {"description": …}}``."""
-    return {name: _spec(name, told) for name, told in (keys or {}).items()}
+    return {name: _spec(name, reported) for name, reported in (keys or {}).items()}
 
 
 def descriptions(keys: Mapping[str, Any] | None) -> dict[str, str] | None:
@@ -48,11 +48,11 @@ def descriptions(keys: Mapping[str, Any] | None) -> dict[str, str] | None:
     return None if keys is None else {n: s.description for n, s in field_specs(keys).items()}
 
 
-def _spec(name: str, told: Any) -> FieldSpec:
-    if isinstance(told, FieldSpec):
-        return told
-    if isinstance(told, Mapping):
-        given = cast("Mapping[str, Any]", told)
+def _spec(name: str, reported: Any) -> FieldSpec:
+    if isinstance(reported, FieldSpec):
+        return reported
+    if isinstance(reported, Mapping):
+        given = cast("Mapping[str, Any]", reported)
         return FieldSpec(
             name,
             str(given.get("description") or ""),
@@ -60,7 +60,7 @@ def _spec(name: str, told: Any) -> FieldSpec:
             bool(given.get("many", False)),
             bool(given.get("required", False)),
         )
-    text = "" if told is None else str(told)
+    text = "" if reported is None else str(reported)
     head, colon, rest = text.partition(":")
     if colon and head in FieldModality.__members__:
         return FieldSpec(name, rest.strip(), FieldModality(head))

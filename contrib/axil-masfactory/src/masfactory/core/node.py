@@ -93,12 +93,12 @@ class Node:
     @property
     def input_keys(self) -> dict[str, Any]:
         """Fields that its in-edges carry."""
-        return {name: told for edge in self.in_edges for name, told in edge.keys.items()}
+        return {name: reported for edge in self.in_edges for name, reported in edge.keys.items()}
 
     @property
     def output_keys(self) -> dict[str, Any]:
         """Fields that its out-edges carry."""
-        return {name: told for edge in self.out_edges for name, told in edge.keys.items()}
+        return {name: reported for edge in self.out_edges for name, reported in edge.keys.items()}
 
     @property
     def input_field_specs(self) -> dict[str, FieldSpec]:

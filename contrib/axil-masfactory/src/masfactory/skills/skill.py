@@ -112,5 +112,5 @@ def instructions_of(instructions: str | list[str], skills: Sequence[Skill]) -> s
     own = instructions if isinstance(instructions, str) else "\n".join(instructions)
     if not skills:
         return own
-    told = _PLACE.sub(r"{{\1}}", "\n\n".join(skill.rendered for skill in skills))
-    return f"{own}\n\n[Loaded Skills]\n\n{told}"
+    reported = _PLACE.sub(r"{{\1}}", "\n\n".join(skill.rendered for skill in skills))
+    return f"{own}\n\n[Loaded Skills]\n\n{reported}"

@@ -417,7 +417,7 @@ class ContextKit(Kit):
         self.using(law)
 
     @claimed("persists")
-    def test_what_it_was_told_is_there_when_it_is_made_again(self) -> None:
+    def test_what_was_written_is_there_when_it_is_made_again(self) -> None:
         """Closed and opened, it answers as before."""
 
         async def law(provider: Any) -> list[tuple[str, Any, Any]]:
@@ -434,7 +434,7 @@ class ContextKit(Kit):
         require(self.wait(again()) == before, "made again, it answers otherwise.")
 
     @claimed("idempotent")
-    def test_a_turn_told_twice_is_remembered_once(self) -> None:
+    def test_a_turn_given_twice_is_remembered_once(self) -> None:
         """A body that is run again tells again."""
 
         async def law(provider: Any) -> None:
@@ -466,9 +466,9 @@ class ContextKit(Kit):
             for owner, blocks in zip(("ann", "bob") * 3, found, strict=True):
                 lines = [block.text for block in blocks if "parrot" in block.text]
                 require(len(lines) == 1 and owner in lines[0], f"{owner} is given {lines}.")
-            nobody = replace(self.query("parrot sings"), inputs={})
+            without_user = replace(self.query("parrot sings"), inputs={})
             try:
-                blocks = await blocks_of(provider, nobody, 50)
+                blocks = await blocks_of(provider, without_user, 50)
             except AxilError:
                 return
             require(not blocks, f"who does not say who they are, is given {blocks!r:.200}.")

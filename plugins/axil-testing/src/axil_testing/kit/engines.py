@@ -245,7 +245,7 @@ class EngineKit(Kit):
 
         self.wait(law())
 
-    def test_a_run_that_is_not_there_is_told(self) -> None:
+    def test_a_missing_run_is_reported(self) -> None:
         """AX503, whatever is asked of it."""
 
         async def law() -> None:

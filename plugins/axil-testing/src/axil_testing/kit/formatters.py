@@ -138,12 +138,14 @@ class FormatterKit(Kit):
     def test_it_remembers_nothing(self) -> None:
         """One formatter serves any number of runs at the same time."""
         made = self.make()
-        alone = [self._told(self.make(), fields) for fields in self.fields()]
+        alone = [self._formatted(self.make(), fields) for fields in self.fields()]
         with ThreadPoolExecutor(4) as pool:
-            together = list(pool.map(lambda fields: self._told(made, fields), self.fields() * 4))
+            together = list(
+                pool.map(lambda fields: self._formatted(made, fields), self.fields() * 4)
+            )
         require(together == alone * 4, "used in several threads it gives something else than alone")
 
-    def _told(self, made: Any, fields: Mapping[str, Any]) -> str:
+    def _formatted(self, made: Any, fields: Mapping[str, Any]) -> str:
         text = made.dump(fields)
         return f"{text!r} {made.parse(text, list(fields))!r}"
 

@@ -98,7 +98,7 @@ class HookKit(Kit):
             raise AssertionError(f"it does not fit the hooks: {error}") from error
         require(self.implemented(), "it implements no hook. Mark functions with axil.hookimpl.")
 
-    def test_a_run_comes_to_the_same_with_it(self) -> None:
+    def test_a_run_has_the_same_result_with_it(self) -> None:
         """Status, output, state and what was counted; done, failed, resumed and limited."""
         for fails in (False, True):
             bare = self.comparable(self.wait(self._run(None, deps={"fails": fails})))
@@ -132,7 +132,7 @@ class HookKit(Kit):
             self.wait(self._run(hooks, deps={}))
         require(not seen.blocked, f"it blocks the event loop: {', '.join(seen.blocked)}")
 
-    def test_runs_at_once_are_told_apart(self) -> None:
+    def test_runs_at_once_are_distinguished(self) -> None:
         """One plugin is there for all runs of the process."""
         hooks = hook_manager([self.made()])
 

@@ -295,7 +295,7 @@ class JournalKit(Kit):
 
         self.wait(law())
 
-    def test_a_run_that_was_forgotten_is_not_gone_on_with(self) -> None:
+    def test_a_forgotten_run_is_not_resumed(self) -> None:
         """Refuse an earlier writer of a forgotten run (AX506), also if a run of its name, of as
         many entries, has begun since.
         """
@@ -386,8 +386,8 @@ class JournalKit(Kit):
                     f"after {cut} entries it does again what was done: {finished & set(repeated)}",
                 )
                 require(
-                    _told(again) == _told(whole),
-                    f"after {cut} of {len(entries)} entries ({done} done): {shown(_told(again))}",
+                    _facts(again) == _facts(whole),
+                    f"after {cut} of {len(entries)} entries ({done} done): {shown(_facts(again))}",
                 )
                 await self._closed(journal)
             fired: list[str] = []
@@ -509,7 +509,7 @@ def _plain(entry: Entry) -> tuple[Any, ...]:
     return entry.kind, tuple(entry.frame), entry.node, tuple(entry.ordinal), repr(dict(entry.data))
 
 
-def _told(result: Result) -> Any:
+def _facts(result: Result) -> Any:
     return result.status, thaw(result.output), thaw(result.attributes)
 
 

@@ -281,7 +281,7 @@ class ModelKit(Kit):
                 f"expected 11, 7, 3, 2 (input, output, cached, reasoning), found {found}",
             )
 
-    def test_why_a_reply_ended_is_told(self) -> None:
+    def test_why_a_reply_ended_is_reported(self) -> None:
         """At its limit, or by a filter."""
         for finish in ("length", "filter"):
             with self.served(Act(text="so f", finish=finish)) as (_, model):
@@ -292,7 +292,7 @@ class ModelKit(Kit):
                 )
 
     @claimed("refuses")
-    def test_a_refusal_is_told_with_its_words(self) -> None:
+    def test_a_refusal_is_reported_with_its_text(self) -> None:
         """It is an answer, not a failure."""
         with self.served(Act(refusal="I would rather not.")) as (server, model):
             answer = self.hear(model).answer
@@ -456,7 +456,7 @@ class ModelKit(Kit):
                     heard.answer.text == _LONG and not heard.of("reset"), f"{how}: found {heard}"
                 )
 
-    def test_nobody_there_is_a_failure_that_may_pass(self) -> None:
+    def test_a_missing_server_is_a_temporary_failure(self) -> None:
         """Not a raw error of a library."""
         failure = self.hear(self.make()).failure
         require(failure.transient and failure.status is None, f"found {failure!r}")
@@ -573,7 +573,7 @@ class ModelKit(Kit):
                         repr(model),
                         str(heard.chunks),
                         repr(heard),
-                        *_told(heard.error),
+                        *_messages(heard.error),
                         *stated.lines,
                         json.dumps(heard.reply and heard.reply.plain()),
                     ]
@@ -612,7 +612,7 @@ class _Listening(logging.Handler):
         self.lines.append(record.getMessage())
 
 
-def _told(error: BaseException | None) -> list[str]:
+def _messages(error: BaseException | None) -> list[str]:
     """Return all that an error and its causes say."""
     lines: list[str] = []
     while error is not None and len(lines) < 50:

@@ -64,7 +64,7 @@ class MovingClock:
         await asyncio.sleep(0)
 
 
-class Nobody:
+class Unanswered:
     """A channel without a person."""
 
     async def ask(self, question: Any) -> Any:
@@ -197,7 +197,7 @@ class NodeKit(Kit):
     def begin(self, workflow: Workflow, given: Any, **options: Any) -> Any:
         """Return a run, not yet begun."""
         ways = {
-            "channel": Nobody(),
+            "channel": Unanswered(),
             "clock": MovingClock(),
             "allow": frozenset({"code"} if self.runs_code else ()),
             **options,
@@ -370,7 +370,7 @@ class NodeKit(Kit):
                 seen.blocked += watch.blocked
         require(not seen.blocked, f"it blocks the event loop: {', '.join(seen.blocked)}")
 
-    def test_a_secret_is_not_told(self) -> None:
+    def test_a_secret_is_not_shown(self) -> None:
         """Neither in outputs and chunks, nor in the journal, in errors or in logs."""
         component = self.subject
         names = secrets_of(getattr(component, "Config", None))

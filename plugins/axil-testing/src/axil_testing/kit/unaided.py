@@ -17,7 +17,7 @@ from axil_testing.kit.base import Kit
 SPEAKS: Final = "speaks_"
 _REACHED_BY: Final = ("base_url", "api_key")
 _KEPT_IN: Final = ("path", "folder")
-_TOLD_BY: Final = ("put", "learn", "insert", "notes")
+_WRITTEN_BY: Final = ("put", "learn", "insert", "notes")
 
 
 def model_kit(component: Any, config: Mapping[str, Any]) -> tuple[type[Kit], dict[str, Any], str]:
@@ -74,10 +74,10 @@ def provider_lines(component: Any, config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _known_texts(component: Any, config: Mapping[str, Any]) -> dict[str, Any]:
     texts = tuple(_texts(config))
-    is_told = any(hasattr(component, way) for way in _TOLD_BY) or "not_searches" in getattr(
+    is_reported = any(hasattr(component, way) for way in _WRITTEN_BY) or "not_searches" in getattr(
         component, "capabilities", ()
     )
-    return {"texts": texts} if texts and not is_told else {}
+    return {"texts": texts} if texts and not is_reported else {}
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -38,9 +38,9 @@ def messages_of(messages: Sequence[Any]) -> list[dict[str, Any]]:
 def _message(given: Any) -> dict[str, Any]:
     if not isinstance(given, StateBaseMessage):
         return dict(given)
-    told: dict[str, Any] = {"role": getattr(given, "role", "user"), "content": given.content}
+    reported: dict[str, Any] = {"role": getattr(given, "role", "user"), "content": given.content}
     if isinstance(given, AssistantMessage) and given.tool_calls:
-        told["tool_calls"] = [
+        reported["tool_calls"] = [
             {
                 "id": call.id,
                 "name": call.function.name,
@@ -49,8 +49,8 @@ def _message(given: Any) -> dict[str, Any]:
             for call in given.tool_calls
         ]
     if isinstance(given, ToolMessage):
-        told["tool_call_id"] = given.tool_call_id
-    return told
+        reported["tool_call_id"] = given.tool_call_id
+    return reported
 
 
 def response_of(reply: axil_agent.Reply) -> LLMChatResponse:
@@ -76,12 +76,12 @@ def response_of(reply: axil_agent.Reply) -> LLMChatResponse:
 
 def specs_of(tools: Sequence[Any] | None) -> tuple[axil_agent.ToolSpec, ...]:
     """Read tools as OpenAI's API has them."""
-    told = [tool.get("function", tool) for tool in tools or ()]
+    reported = [tool.get("function", tool) for tool in tools or ()]
     return tuple(
         axil_agent.ToolSpec(
             name=each["name"],
             description=each.get("description") or "",
             parameters=each.get("parameters") or {"type": "object", "properties": {}},
         )
-        for each in told
+        for each in reported
     )

@@ -124,10 +124,14 @@ class GraphBuilder:
             self._known(self._entry)
         limits = Limits(firings=max(max_turn - 2, 0) if max_turn else None, seconds=timeout)
         graph = RootGraph("graph", state=self.state_schema, cycles="allow", limits=limits)
-        for name, told in self._nodes.items():
-            node = told["node"].as_node() if isinstance(told["node"], GraphEngine) else told["node"]
+        for name, reported in self._nodes.items():
+            node = (
+                reported["node"].as_node()
+                if isinstance(reported["node"], GraphEngine)
+                else reported["node"]
+            )
             graph.create_node(
-                body_of(name, node), name=name, join=told["join"], merge=told["merge"]
+                body_of(name, node), name=name, join=reported["join"], merge=reported["merge"]
             )
         if self._entry:
             graph.edge_from_entry(self._entry)

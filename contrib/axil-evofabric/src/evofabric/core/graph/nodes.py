@@ -118,13 +118,13 @@ def stamped(delta: Any, name: str) -> Any:
         delta = {field: getattr(delta, field) for field in delta.model_fields_set}
     if not isinstance(delta, Mapping):
         return delta
-    told = dict(cast("Mapping[str, Any]", delta))
-    for field, value in told.items():
+    reported = dict(cast("Mapping[str, Any]", delta))
+    for field, value in reported.items():
         if isinstance(value, list):
-            told[field] = [
+            reported[field] = [
                 each.model_copy(update={"node_name": name})
                 if isinstance(each, StateBaseMessage)
                 else each
                 for each in cast("list[Any]", value)
             ]
-    return told
+    return reported

@@ -81,9 +81,11 @@ class StreamWriter:
 
     def put(self, payload: Any) -> None:
         """Show something."""
-        told = {name: value for name, value in asdict(current_ctx()).items() if value is not None}
+        reported = {
+            name: value for name, value in asdict(current_ctx()).items() if value is not None
+        }
         for handler in _handlers:
-            handler({**told, "payload": payload})
+            handler({**reported, "payload": payload})
         emit = _emit.get()
         if emit is not None:
             dump = getattr(payload, "model_dump", None)

@@ -73,6 +73,6 @@ class ToolManager:
                 call = asyncio.to_thread(function, **given)
             content = await asyncio.wait_for(call, self.timeout)
         except Exception as error:  # noqa: BLE001  # a tool is anybody's code: the model is told
-            told = str(error) or type(error).__name__
-            return ToolCallResult(tool_call_id=task.id, success=False, content=told)
+            reported = str(error) or type(error).__name__
+            return ToolCallResult(tool_call_id=task.id, success=False, content=reported)
         return ToolCallResult(tool_call_id=task.id, success=True, content=content)

@@ -156,8 +156,8 @@ class ToolMessage(StateBaseMessage):
 
 
 def _role(given: Any) -> Any:
-    told = cast("Mapping[str, Any]", given)
-    return told.get("role") if isinstance(given, Mapping) else getattr(given, "role", None)
+    reported = cast("Mapping[str, Any]", given)
+    return reported.get("role") if isinstance(given, Mapping) else getattr(given, "role", None)
 
 
 StateMessage = Annotated[

@@ -111,13 +111,13 @@ class Provided(Model):
         **kwargs: Any,
     ) -> None:
         """Connect to nothing; ``kwargs`` are settings of axil's adapter."""
-        told = dict(capability_overrides or {})
+        reported = dict(capability_overrides or {})
         super().__init__(
             model_name,
             invoke_settings,
             capabilities=ModelCapabilities(
-                image_input=bool(told.get("image_input", True)),
-                pdf_input=bool(told.get("pdf_input", True)),
+                image_input=bool(reported.get("image_input", True)),
+                pdf_input=bool(reported.get("pdf_input", True)),
             ),
         )
         self.base_url = base_url or None

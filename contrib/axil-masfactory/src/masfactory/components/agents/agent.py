@@ -14,7 +14,7 @@ from masfactory.adapters.context.provider import ContextProvider
 from masfactory.adapters.model.base import ModelResponseType, answer_of, unheard
 from masfactory.adapters.model.chosen import askable
 from masfactory.adapters.tool_adapter import ToolAdapter
-from masfactory.components.agents.told import Told
+from masfactory.components.agents.observed import ObservedModel
 from masfactory.core.message import JsonMessageFormatter, ParagraphMessageFormatter
 from masfactory.core.multimodal import descriptions
 from masfactory.core.node import Keys, Node
@@ -183,12 +183,12 @@ class Agent(Node):
         self, messages: list[dict[str, Any]], *, settings: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         """Ask the model once: ``{"type": ModelResponseType, "content": …}``."""
-        told: dict[str, Any] = {**(self._settings["model_settings"] or {}), **(settings or {})}
+        reported: dict[str, Any] = {**(self._settings["model_settings"] or {}), **(settings or {})}
         details = ToolAdapter(self.tools).details
         model = askable(self._model)
         if callable(getattr(model, "reply", None)):
             specs = tuple(axil_agent.ToolSpec(**detail) for detail in details)
-            request = axil_agent.Request(messages=messages, tools=specs, settings=told)
+            request = axil_agent.Request(messages=messages, tools=specs, settings=reported)
 
             async def once() -> axil_agent.Reply:
                 return await model.reply(request, unheard)
@@ -197,7 +197,7 @@ class Agent(Node):
                 cast("axil_agent.Reply", apart(lambda: axil.run_sync(_closing(model, once()))))
             )
         else:
-            response = dict(model.invoke(messages, details or None, settings=told or None))
+            response = dict(model.invoke(messages, details or None, settings=reported or None))
         self._hooks.dispatch(self.Hook.THINK_COMPLETED, self, response, messages)
         return response
 
@@ -269,8 +269,8 @@ class Agent(Node):
                 memory.insert("user", user)
                 memory.insert("assistant", text)
             elif hasattr(memory, "insert"):
-                told = {"input": input_dict, "role_name": self.role_name}
-                memory.insert(json.dumps(told, ensure_ascii=False, default=str), text)
+                reported = {"input": input_dict, "role_name": self.role_name}
+                memory.insert(json.dumps(reported, ensure_ascii=False, default=str), text)
 
     def _forward(self, input: dict[str, Any]) -> Any:  # MASFactory's name
         return self.step(input)
@@ -311,7 +311,7 @@ class Agent(Node):
             return CustomNode(forward=self.body(self._forward))
         hooks, model = self._hooks, askable(self._model)
         if hooks.has_any(self.Hook.THINK_COMPLETED, self.Hook.ACT_COMPLETED):
-            model = Told(self, model)
+            model = ObservedModel(self, model)
         return self.core_class(model, **self.core_settings(), **self._more_settings())
 
 

@@ -89,8 +89,8 @@ class GeneratorVerifierGraph(Loop):
 
     def _made(self, given: Any, name: str) -> Node:
         if isinstance(given, Mapping):
-            told: dict[str, Any] = {"name": name, **cast("Mapping[str, Any]", given)}
-            return self.create_node(told.pop("cls"), **told)
+            reported: dict[str, Any] = {"name": name, **cast("Mapping[str, Any]", given)}
+            return self.create_node(reported.pop("cls"), **reported)
         return self.create_node(given, name=name)
 
     def _is_refused(self, message: dict[str, Any], attributes: dict[str, Any]) -> bool:

@@ -26,10 +26,10 @@ def member(
     """Make an agent of a group: its own settings, and those of the group."""
     own = template.settings
     said = own.get("instructions", "")
-    told = said if isinstance(said, str) else "\n".join(said)
+    reported = said if isinstance(said, str) else "\n".join(said)
     settings: dict[str, Any] = {
         "model": own.get("model", Shared(model)),
-        "instructions": "\n".join(each for each in (instructions, told) if each),
+        "instructions": "\n".join(each for each in (instructions, reported) if each),
         "memories": [*(own.get("memories") or ()), Shared(memory)],
         "tools": [*(own.get("tools") or ()), *tools],
     }

@@ -1,4 +1,4 @@
-"""The model of an agent with hooks: it tells them of replies and of tools' results."""
+"""The model of an agent with hooks: it calls them with replies and results of tools."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import axil_agent
 from masfactory.adapters.model.base import answer_of, reply_of
 
-__all__ = ["Told"]
+__all__ = ["ObservedModel"]
 
 
-class Told:
+class ObservedModel:
     """A model around another one; calls ``THINK_COMPLETED`` and ``ACT_COMPLETED``."""
 
     def __init__(self, agent: Any, model: Any) -> None:

@@ -1,0 +1,83 @@
+"""The shared part of the models of both APIs: settings, the connection, one streamed call."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from axil_models import (
+    Emit,
+    Modality,
+    Remote,
+    Reply,
+    Request,
+    Showing,
+    check_modalities,
+    service_config,
+)
+from axil_openai.connection import Connection
+from axil_openai.requests import ModelConfig
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+
+class StreamedModel(Remote, ABC):
+    """The base of models of the service: a subclass writes the request and reads the stream."""
+
+    examples = ({"name": "a-model", "api_key": {"env": "OPENAI_API_KEY"}},)
+
+    Config = ModelConfig
+    service: Connection
+
+    carried: ClassVar[tuple[Modality, ...]]
+    """The modalities that the API can carry."""
+
+    def __init__(
+        self,
+        name: ModelConfig | str | None = None,
+        api_key: Any = None,
+        base_url: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        """Connects to nothing.
+
+        Args:
+            name: the model's name (``model_name`` and ``model`` will do).
+            api_key: ``{"env": NAME}``, ``"${NAME}"``, or the key; without it ``OPENAI_API_KEY``,
+                looked up by the first call.
+            base_url: without it ``OPENAI_BASE_URL``, else OpenAI.
+            settings: of every request; also as ``invoke_settings``.
+            more: what else ``ModelConfig`` has.
+        Raises: ConfigError: all that is wrong with them.
+        """
+        self.config: ModelConfig = service_config(
+            ModelConfig, name, api_key, base_url, {"settings": settings, **more}
+        )
+        self.modalities = frozenset(self.config.modalities or self.carried)
+        self.service = Connection(self.config)
+        self._known: frozenset[str] = frozenset()
+
+    async def reply(self, request: Request, emit: Emit, /) -> Reply:
+        """Return the answer, streamed.
+
+        Raises: ModelError (AX660); PartError (AX801): it cannot take a part; ConfigError (AX800,
+        AX806, AX808).
+        """
+        check_modalities(request.messages, self.modalities, repr(self))
+        asked = self._asked(request)
+
+        async def attempt(client: AsyncOpenAI, show: Showing) -> Reply:
+            return await self._attempt(client, asked, show)
+
+        return await self.service.call(attempt, emit)
+
+    @abstractmethod
+    def _asked(self, request: Request) -> dict[str, Any]:
+        """Return the request as the API takes it."""
+
+    @abstractmethod
+    async def _attempt(self, client: AsyncOpenAI, asked: Mapping[str, Any], show: Showing) -> Reply:
+        """Send a request, and return the reply that was read from its stream."""
