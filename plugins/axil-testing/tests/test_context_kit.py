@@ -326,8 +326,8 @@ MUTANTS = {
     IgnoresFilters: "filters are kept to",
     AddsInsteadOfReplacing: "blocks can be put replaced and deleted",
     NeverForgets: "blocks can be put replaced and deleted",
-    Forgets: "what it was told is there when it is made again",
-    RemembersTwice: "a turn told twice is remembered once",
+    Forgets: "what was written is there when it is made again",
+    RemembersTwice: "a turn given twice is remembered once",
     CallsHome: "it connects to nothing",
     OpensWhenMade: "making it has no effects",
 }

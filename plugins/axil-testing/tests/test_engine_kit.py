@@ -274,7 +274,7 @@ BROKEN = [
     (LosesAttributes, "a run comes to what it comes to without an engine"),
     (LosesThreads, "a thread goes on where its last run ended"),
     (ListsOldestFirst, "runs have names of their own"),
-    (KnowsEverything, "a run that is not there is told"),
+    (KnowsEverything, "a missing run is reported"),
     (LosesAnswers, "a question is shown and its answer goes on with the run"),
     (AnswersLater, "what was accepted answered or cancelled stays so"),
     (TakesEveryAnswer, "an answer counts once"),

@@ -174,7 +174,7 @@ def test_a_sound_node_passes():
         (Blocks, "it does not block the event loop"),
         (BlocksInline, "it does not block the event loop"),
         (LeavesATask, "it runs on its examples"),
-        (TellsItsKey, "a secret is not told"),
+        (TellsItsKey, "a secret is not shown"),
         (Fails, "it runs on its examples"),
     ],
 )
@@ -695,7 +695,7 @@ def test_a_sound_hook_plugin_passes():
         (UnknownHook, "it implements hooks that there are"),
         (UnknownArgument, "it implements hooks that there are"),
         (NoHook, "it implements hooks that there are"),
-        (around(answers_itself), "a run comes to the same with it"),
+        (around(answers_itself), "a run has the same result with it"),
         (around(swallows), "a run with it can be cancelled"),
         (around(adds_objects), "a run with it can be resumed"),
     ],
@@ -782,7 +782,7 @@ def test_sound_deciders_pass():
         (deciding("limit_reached", lambda of: 5), "what it decides are answers"),
         (deciding("admit_firing", lambda f: 1.0), "a run with it ends"),
         (deciding("admit_firing", lambda f: Skip()), "it changes only when firings start"),
-        (deciding("admit_firing", lambda f: Skip()), "a run comes to the same with it"),
+        (deciding("admit_firing", lambda f: Skip()), "a run has the same result with it"),
     ],
 )
 def test_a_decider_that_breaks_a_law_is_caught(plugin, law):
@@ -935,7 +935,7 @@ def test_a_sound_journal_passes():
         (ForgetsNothing, "runs are listed and forgotten"),
         (LastOnly, "runs are listed and forgotten"),
         (OneThread, "threads keep their order"),
-        (GoesOnWithWhatIsForgotten, "a run that was forgotten is not gone on with"),
+        (GoesOnWithWhatIsForgotten, "a forgotten run is not resumed"),
         (KeepsWhatItRefuses, "what is refused leaves what was before"),
     ],
 )

@@ -263,7 +263,7 @@ class HookKit(Kit):
 
     @claimed("changes_timing_only")
     def test_it_changes_only_when_firings_start(self) -> None:
-        """A random graph comes to the same with it, also where few may be at work at once."""
+        """A random graph has the same result with it, also where few may be at work at once."""
         for seed in _SEEDS:
             for most in (None, 1, 3):
                 bare = _whole(self.wait(self._random(seed, most, None)))
