@@ -47,7 +47,8 @@ def test_a_misspelt_field_in_a_condition_on_declared_fields_is_a_warning(axil, f
         ),
     )
     assert "AX158" in done.out
-    assert 'message.catgory is read, and there are category. Did you mean "category"?' in done.out
+    read = "message.catgory is read, but the known fields are category."
+    assert f'{read} Did you mean "category"?' in done.out
     assert "1 warning" in done.out
 
 

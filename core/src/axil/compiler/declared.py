@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from axil.errors import Problem, did_you_mean, format_names
 from axil.spec.graph import EdgeSpec, GraphSpec
 
-_OF_MESSAGES = {"message", "role", "content", "name", "source", "extra"}
+_OF_MESSAGES = frozenset({"message", "role", "content", "name", "source", "extra"})
 
 
 def misread(
@@ -20,41 +21,45 @@ def misread(
     """Yield a warning (AX158) for each field that a condition reads and nothing declares.
 
     What reads has ``reads``, pairs of ``message`` or ``state`` and a name; a node that declares its
-    output has ``gives``, the names. ``fields``: those of the state; None: there may be any.
+    output has ``gives``, the names. ``fields``: those of the state; None: there may be any. Cost:
+    O(nodes + edges).
     """
-    said = {node.id: getattr(components(node.id), "gives", None) for node in spec.nodes}
-
-    def unknown(
-        reads: Iterable[tuple[str, str]], where: Any, otherwise: str, given: set[str] | None
-    ) -> Iterator[Problem]:
-        known = {"message": given, "state": None if fields is None else set(fields)}
-        for root, name in sorted(reads):
-            there = known.get(root)
-            if there is not None and name not in there | (
-                _OF_MESSAGES if root == "message" else set()
-            ):
-                message = f"{root}.{name} is read, and there are {format_names(sorted(there))}."
-                hint = did_you_mean(name, there)
-                yield Problem("AX158", str(where or otherwise), message, hint, severity="warning")
-
+    gives = {node.id: getattr(components(node.id), "gives", None) for node in spec.nodes}
+    of_state = None if fields is None else frozenset(fields)
+    incoming: defaultdict[str, list[EdgeSpec]] = defaultdict(list)
     for edge, condition in conditions:
-        given = said.get(edge.source)
-        where = f"edge {edge.source}->{edge.target}"
-        yield from unknown(
-            getattr(condition, "reads", ()),
-            edge.place,
-            where,
-            None if given is None else set(given),
-        )
+        incoming[edge.target].append(edge)
+        if reads := getattr(condition, "reads", ()):
+            where = str(edge.place or f"edge {edge.source}->{edge.target}")
+            yield from _unknown(reads, where, _names(gives.get(edge.source)), of_state)
     for node in spec.nodes:
-        come = [_carried(edge, said) for edge in spec.edges if edge.target == node.id]
-        given = None if None in come else set[str]().union(*(each or () for each in come))
-        reads = getattr(components(node.id), "reads", ())
-        yield from unknown(reads, node.place, f'node "{node.id}"', given)
+        if reads := getattr(components(node.id), "reads", ()):
+            carried = [_carried(edge, gives) for edge in incoming[node.id]]
+            known = None if None in carried else _names(n for each in carried for n in each or ())
+            yield from _unknown(reads, node.where, known, of_state)
 
 
-def _carried(edge: EdgeSpec, said: Mapping[str, Any]) -> Iterable[str] | None:
+def _unknown(
+    reads: Iterable[tuple[str, str]],
+    where: str,
+    of_message: frozenset[str] | None,
+    of_state: frozenset[str] | None,
+) -> Iterator[Problem]:
+    fields = {"message": of_message, "state": of_state}
+    for root, name in sorted(reads):
+        known = fields.get(root)
+        if known is None or name in known or (root == "message" and name in _OF_MESSAGES):
+            continue
+        message = f"{root}.{name} is read, but the known fields are {format_names(sorted(known))}."
+        yield Problem("AX158", where, message, did_you_mean(name, known), severity="warning")
+
+
+def _names(given: Iterable[str] | None) -> frozenset[str] | None:
+    return None if given is None else frozenset(given)
+
+
+def _carried(edge: EdgeSpec, gives: Mapping[str, Any]) -> Iterable[str] | None:
     """Return the fields that an edge is known to bring; None: it is not known."""
     if edge.process is not None:
         return None
-    return said.get(edge.source) if edge.keys is None else edge.keys
+    return gives.get(edge.source) if edge.keys is None else edge.keys
