@@ -74,7 +74,7 @@ class AnthropicModel(Remote):
         settings: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> None:
-        """Connects to nothing.
+        """Store the settings; the first call connects.
 
         Args:
             name: the model's name (``model_name`` and ``model`` will do).

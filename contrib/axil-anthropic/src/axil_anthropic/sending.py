@@ -17,7 +17,7 @@ from axil_models import (
 )
 
 EXTRA = "anthropic"
-"""What a reply's own blocks are kept under."""
+"""The key that a reply's own blocks are kept under."""
 
 
 def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:

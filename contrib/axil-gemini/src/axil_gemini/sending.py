@@ -8,9 +8,9 @@ from typing import Any, Final, cast
 from axil_models import Message, Part, ToolSpec, content_text, parts_of, unsendable, valid_text
 
 EXTRA: Final = "gemini"
-"""What a reply's own parts are kept under."""
+"""The key that a reply's own parts are kept under."""
 OURS: Final = "axil_call_"
-"""What the ids of calls begin with that the service gave none; they are not sent to it."""
+"""The prefix of ids of calls that have none from the service; they are not sent to it."""
 
 
 def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:

@@ -456,7 +456,7 @@ class Attributes(dict[str, Any]):
         super().__init__(values)
         self.written: dict[str, Any] = {}
         self.assigned: Mapping[str, Any] = {}
-        """What the body assigned to its view of the state, beside it."""
+        """The fields that the body assigned to its view of the state."""
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)

@@ -84,7 +84,7 @@ class CompileOptions:
     allow_code: bool = False
     """Whether included files may name code by import path."""
     grants: Grants | None = None
-    """What included files may do; None: nothing that has to be granted."""
+    """The grants of included files; None: nothing that has to be granted."""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Those of the graph that is being compiled: for nodes with graphs of their own, where it was
     read and with what.
@@ -220,7 +220,7 @@ class Compiler:
         self.problems: list[Problem] = []
         self.components: list[Any] = []
         self.wants: list[Want] = []
-        """What files want, of all that has been made so far."""
+        """The wants of files, of all that has been made so far."""
         self._leaves_refusals = False
         """Whether those who gather wants refuse the missing ones."""
 

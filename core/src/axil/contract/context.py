@@ -35,7 +35,7 @@ class Question:
     """``text``, ``choice``, ``approval``, or a name that a channel understands."""
     options: tuple[str, ...] = ()
     default: Any = None
-    """What an empty line on a terminal means; and the answer if there is none in time."""
+    """The answer that an empty line means, and that is taken if none comes in time."""
     within_seconds: float | None = None
     """How long there is to answer, from when it is first asked in a run; None: for ever.
 

@@ -119,7 +119,7 @@ class Machine:
         """``root``: the state it begins with; ``keeps``: a parent will want the changes."""
         self.plan, self.frame = plan, frame
         self.due: deque[Due] = deque()
-        """What is due."""
+        """The firings that are due."""
         self.skips: list[int] = []
         """Nodes that will not fire, since this was last emptied."""
         self.fired = bytearray(len(plan.nodes))
@@ -136,7 +136,7 @@ class Machine:
         self.took = took
         """Which edges a recorded firing of a node with an early join took; None: none is known."""
         self.broken: dict[int, Exception] = {}
-        """What joins raised, by node."""
+        """The errors of joins, by node."""
         self.unneeded: set[int] = set()
         """Nodes that an early join fired without, whose firings are cancelled."""
         self._todo: list[int] = []  # units found closed, whose out-edges are still to be killed

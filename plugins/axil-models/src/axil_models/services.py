@@ -182,7 +182,7 @@ class Service(Generic[C]):
         close: Callable[[C], Awaitable[None]],
         meaning: Callable[[Exception], ModelError | None],
     ) -> None:
-        """Connects to nothing.
+        """Store the settings; the first call connects.
 
         Raises: ConfigError: a file names a key that it may not read. Args:
             make: makes a client with a key, which is empty where none is needed; called in a

@@ -45,7 +45,7 @@ class OpenAIEmbedder(Remote):
         base_url: str | None = None,
         **more: Any,
     ) -> None:
-        """Connects to nothing; arguments as those of ``OpenAIModel``.
+        """Store the settings, with the arguments of ``OpenAIModel``; the first call connects.
 
         Raises: ConfigError: all that is wrong with them.
         """

@@ -38,9 +38,9 @@ __all__ = [
 DEFAULT_EDGE_GROUP = "all"
 
 State = Any
-"""What a node sees: an instance of the schema, or a dict."""
+"""The state that a node sees: an instance of the schema, or a dict."""
 StateDelta = Any
-"""What a node gives: the fields that it writes."""
+"""The result of a node: the fields that it writes."""
 StateSchema = Any
 """A class of pydantic models, a TypedDict, or what ``generate_state_schema`` gives."""
 
