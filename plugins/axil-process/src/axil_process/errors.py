@@ -28,7 +28,7 @@ class WorkerDied(ProcessError):
         """As of ``subprocess``: an exit code, or minus the number of the signal."""
         super().__init__(
             "AX550",
-            f"the process that ran the body ended {ended(code)}{f': {why}' if why else '.'}",
+            f"the process that ran the body ended{f': {why}' if why else f' {ended(code)}'}.",
             "The run continues, and so does the next firing.",
         )
 

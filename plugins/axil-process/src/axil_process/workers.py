@@ -34,7 +34,7 @@ from axil_subprocess import KILL, Child, Launch, Place, sandboxed
 _BOOT = Path(__file__).with_name("boot.py")
 _BASE: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}
 """What a body in a sandbox sees of the environment without further settings."""
-_REPORT: Final = "axil-sandbox: "
+_REPORT: Final = "axil-sandbox: stopped: "
 """The beginning of the line in which a sandbox says why it ended a process."""
 _PRINTED: Final = 4096
 """How many of the last bytes are kept that a process in a sandbox printed."""
@@ -58,30 +58,29 @@ class Workers:
         """
         given = {"job": job, "task": encode_task(task, schema), "ctx": _context_data(ctx)}
         place = self._places.get()
-        folder = None if self.config.sandbox == "off" else ctx.workspace
+        folder = ctx.workspace and Path(ctx.workspace) if self.config.sandbox != "off" else None
         seconds = self.config.timeout_seconds
         async with place.room:
             worker = await place.rested(folder)
-            if worker is None:
-                self.started += 1
-                worker = await _Worker.started(self.config, folder)
-            place.busy.add(worker)
             time = asyncio.timeout(seconds)
             try:
                 async with time:
+                    if worker is None:
+                        self.started += 1
+                        worker = await _Worker.started(self.config, folder)
+                    place.busy.add(worker)
                     answer = await _Firing(worker, ctx, self.config.output_bytes).run(given)
                 worker.firings += 1
-            except TimeoutError:
-                await worker.kill()
-                if not time.expired():
+            except BaseException as error:
+                if worker is not None:
+                    await worker.kill()
+                if not (isinstance(error, TimeoutError) and time.expired()):
                     raise
                 message = f"the body took longer than {seconds:g} seconds; its process was killed."
                 raise ProcessError("AX554", message, "Set timeout_seconds higher.") from None
-            except BaseException:
-                await worker.kill()
-                raise
             finally:
-                place.busy.discard(worker)
+                if worker is not None:
+                    place.busy.discard(worker)
             most = self.config.firings_per_worker
             if most is not None and worker.firings >= most:
                 await worker.close()
@@ -281,7 +280,8 @@ class _Printed:
     def reported(self) -> str:
         """Return why the sandbox ended the process, if it did."""
         last = self.lines()[-1:]
-        return last[0].removeprefix(_REPORT) if last and last[0].startswith(_REPORT) else ""
+        is_report = bool(last) and last[0].startswith(_REPORT)
+        return last[0].removeprefix(_REPORT).rstrip(".") if is_report else ""
 
     def log(self) -> None:
         """Write what was printed to the log ``axil.sandbox``, once."""

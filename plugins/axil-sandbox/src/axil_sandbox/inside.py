@@ -159,17 +159,20 @@ def _rules(machine: str) -> bytes:
 def _begin(settings: Mapping[str, Any], command: Sequence[str]) -> NoReturn:
     """In the child: become the program."""
     try:
-        for kind, most in (
-            (resource.RLIMIT_AS, settings["memory_bytes"]),
-            (resource.RLIMIT_NPROC, settings["user_processes"]),
-            (resource.RLIMIT_CPU, settings["cpu_seconds"]),
-            (resource.RLIMIT_FSIZE, settings["file_bytes"]),
-            (resource.RLIMIT_CORE, 0),
+        for kind, most, grace in (
+            (resource.RLIMIT_AS, settings["memory_bytes"], 0),
+            (resource.RLIMIT_NPROC, settings["user_processes"], 0),
+            (resource.RLIMIT_CPU, settings["cpu_seconds"], 1),  # for the signal that says why
+            (resource.RLIMIT_FSIZE, settings["file_bytes"], 0),
+            (resource.RLIMIT_CORE, 0, 0),
         ):
             if most is not None:
                 allowed = resource.getrlimit(kind)[1]
-                most = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
-                resource.setrlimit(kind, (most, most))
+                soft, hard = (
+                    each if allowed == resource.RLIM_INFINITY else min(each, allowed)
+                    for each in (most, most + grace)
+                )
+                resource.setrlimit(kind, (soft, hard))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         os.setsid()  # where the system shares its time among sessions, the supervisor has its own
         os.nice(settings["nice"])

@@ -52,6 +52,8 @@ _GRACE: Final = 5.0
 _MARGIN: Final = 30.0
 _LOOSE: Final = 2
 """How much later a sandbox's own limits come than ours, which say why: seconds, and times."""
+_REPORT: Final = "axil-sandbox: stopped: "
+"""The beginning of the line in which a sandbox says why it ended a program."""
 _LAUNCHER: Final = str(Path(__file__).with_name("launcher.py"))
 
 
@@ -228,6 +230,8 @@ def _ended(report: Sequence[str], program: str, stopped: str, outputs: tuple[str
             stopped=stopped or "it killed its supervisor",
         )
     why = stopped or last["stopped"]
+    if not why and last["code"] == -signal.SIGKILL:  # by its sandbox, which says so at the end
+        why = outputs[1].rstrip().rpartition("\n")[2].partition(_REPORT)[2].rstrip(".")
     return Ended(
         exit_code=None if why else last["code"], stdout=outputs[0], stderr=outputs[1], stopped=why
     )
