@@ -19,7 +19,7 @@ class Process:
 
     type = "process"
     Config = ProcessConfig
-    examples = ({}, {"workers": 2, "memory_megabytes": 2048})
+    examples: tuple[Mapping[str, Any], ...] = ({}, {"workers": 2, "memory_megabytes": 2048})
 
     def __init__(
         self, config: ProcessConfig | Mapping[str, Any] | None = None, /, **settings: Any
