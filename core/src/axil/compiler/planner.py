@@ -51,7 +51,15 @@ from axil.registry.grants import (
     refusals_of,
 )
 from axil.spec.check import check
-from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, SubgraphSpec, Use
+from axil.spec.graph import (
+    ComponentRef,
+    EdgeSpec,
+    GraphSpec,
+    NodeSpec,
+    Place,
+    RouterSpec,
+    SubgraphSpec,
+)
 
 if TYPE_CHECKING:
     import pluggy
@@ -388,7 +396,7 @@ class _Draft:
             return nested
         return replace(nested, pull=node.pull, push=node.push)
 
-    def _component(self, kind: str, use: Use, otherwise: str) -> Any:
+    def _component(self, kind: str, use: ComponentRef, otherwise: str) -> Any:
         """Return a component, made. ``otherwise``: what it belongs to, for one that no file
         names.
         """
@@ -503,8 +511,8 @@ class _Draft:
             return JOINS[given]
         where = node.where
         made = given
-        if isinstance(given, (str, Use, Mapping)):
-            use = Use.of(cast("Any", given))
+        if isinstance(given, (str, ComponentRef, Mapping)):
+            use = ComponentRef.of(cast("Any", given))
             where = str(use.place or where)
             made = self.planner.attempt(where, lambda: self._component("joins", use, where))
             if made is None:
@@ -532,14 +540,14 @@ class _Draft:
                 )
 
         def part(kind: str, given: Any) -> Any:
-            if given is None or (callable(given) and not isinstance(given, Use)):
+            if given is None or (callable(given) and not isinstance(given, ComponentRef)):
                 typed = self.spec.payload == "state"
                 if given is None:
                     return None
                 return self.planner.attempt(
                     where, lambda: asked_by_name(given, self.schema.view, where, typed=typed)
                 )
-            use = given if isinstance(given, Use) else Use(type=str(given))
+            use = given if isinstance(given, ComponentRef) else ComponentRef(type=str(given))
             return self.planner.attempt(
                 where, lambda: edge_function(self._component(kind, use, where))
             )

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from axil._door import provided
-from axil.contract.meters import Hold, MeterMaker, RunUsage
+from axil.contract.meters import MeterMaker, MeterReservation, RunUsage
 from axil.errors import NotInstalled
 from axil.kernel.tokens import Activation
 
@@ -72,7 +72,7 @@ class Tally:
         for name, amount in amounts.items():
             mine[name] = mine.get(name, 0) + amount
 
-    async def hold(self, who: Activation, wanted: Mapping[str, Any]) -> Hold:
+    async def reserve(self, who: Activation, wanted: Mapping[str, Any]) -> MeterReservation:
         """See ``Meter``; there is always enough."""
         return _Free(self, who)
 
@@ -91,7 +91,7 @@ class Tally:
 
 
 class _Free:
-    """A hold on what nothing limits."""
+    """A reservation of what nothing limits."""
 
     __slots__ = ("_tally", "_who")
 
@@ -105,7 +105,7 @@ class _Free:
     def release(self) -> None:
         pass
 
-    def __enter__(self) -> Hold:
+    def __enter__(self) -> MeterReservation:
         return self
 
     def __exit__(self, *_: object) -> None:
