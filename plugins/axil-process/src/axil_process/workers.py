@@ -387,9 +387,15 @@ class _Firing:
         elif what == "sleep":
             self._later(number, ctx.sleep(*given))
         elif what == "ask":
+<<<<<<< HEAD
             stated, name = given
             fields: dict[str, Any] = {**stated, "options": tuple(stated["options"])}
             self._later(number, ctx.ask(Question(**fields), name=name))
+=======
+            stated: dict[str, Any] = given[0]
+            options = tuple(stated.pop("options"))
+            self._later(number, ctx.ask(Question(**stated, options=options), name=given[1]))
+>>>>>>> main
         else:
             name, request, effects = given
             self._later(
