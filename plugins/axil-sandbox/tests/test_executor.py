@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -59,7 +59,7 @@ class TestPodman(Kit):
 @thorough
 class TestPythonInASandbox(NodeKit):
     component = Python
-    config = {"code": "print(1)", "sandbox": "required"}
+    config: ClassVar = {"code": "print(1)", "sandbox": "required"}
     runs_code = True
 
 

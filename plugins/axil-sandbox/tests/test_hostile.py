@@ -64,6 +64,7 @@ def called(name, *given):
         raise OSError(ctypes.get_errno(), name)
 
 home, test = sys.argv[1:]
+keyctl = {"x86_64": 250}.get(os.uname().machine, 219)
 found = {}
 for name, act in {
     "the network": lambda: socket.create_connection(("1.1.1.1", 53), timeout=2),
@@ -93,7 +94,7 @@ for name, act in {
     "to mount": lambda: called("mount", b"none", b"/tmp", b"tmpfs", 0, None),
     "memory that is no process's": lambda: os.memfd_create("x"),
     "shared memory without a limit": lambda: called("shmget", 0, 1 << 40, 0o1600),
-    "keys of the session": lambda: called("syscall", {"x86_64": 250}.get(os.uname().machine, 219), 1, 0),
+    "keys of the session": lambda: called("syscall", keyctl, 1, 0),
     "another user": lambda: os.setuid(1),
     "more memory": lambda: bytearray(4 << 30),
 }.items():
@@ -226,7 +227,7 @@ async def cancelled(doing: Coroutine[Any, Any, Any], begun: Path) -> None:
     """Cancel what was started when its program has begun."""
     job = asyncio.ensure_future(doing)
     # the program is another process: there is no event to wait for
-    while not begun.exists() and not job.done():  # noqa: ASYNC110
+    while not os.path.exists(begun) and not job.done():  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     job.cancel()
     with pytest.raises(asyncio.CancelledError):

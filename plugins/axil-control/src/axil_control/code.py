@@ -188,9 +188,7 @@ async def execute(code: str, config: Python.Config, workspace: Path, given: str 
             variables=environment(config, workspace),
             seconds=config.timeout_seconds + _MARGIN,
         )
-        launch = await sandboxed(
-            [interpreter, *config.args, str(script)], place, config.sandbox
-        )
+        launch = await sandboxed([interpreter, *config.args, str(script)], place, config.sandbox)
         ended = await run_program(
             launch.command,
             timeout_seconds=config.timeout_seconds,

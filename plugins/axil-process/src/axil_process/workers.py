@@ -128,7 +128,14 @@ class _Place:
         return None
 
 
-_MALFORMED: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_MALFORMED: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 """What is raised where something else is read than was expected."""
 
 
@@ -387,15 +394,9 @@ class _Firing:
         elif what == "sleep":
             self._later(number, ctx.sleep(*given))
         elif what == "ask":
-<<<<<<< HEAD
-            stated, name = given
-            fields: dict[str, Any] = {**stated, "options": tuple(stated["options"])}
-            self._later(number, ctx.ask(Question(**fields), name=name))
-=======
             stated: dict[str, Any] = given[0]
             options = tuple(stated.pop("options"))
             self._later(number, ctx.ask(Question(**stated, options=options), name=given[1]))
->>>>>>> main
         else:
             name, request, effects = given
             self._later(

@@ -19,7 +19,10 @@ class Process:
 
     type: ClassVar[str] = "process"
     Config: ClassVar[type[ProcessConfig]] = ProcessConfig
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"workers": 2, "memory_megabytes": 2048})
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"workers": 2, "memory_megabytes": 2048},
+    )
 
     def __init__(
         self, config: ProcessConfig | Mapping[str, Any] | None = None, /, **settings: Any

@@ -55,7 +55,9 @@ class Bubblewrap:
                 *_start(place),
                 *supervised(self.config, command, place, counts_user=True),
             ],
-            variables={name: place.variables[name] for name in place.variables if not _steers(name)},
+            variables={
+                name: place.variables[name] for name in place.variables if not _steers(name)
+            },
         )
 
     def __repr__(self) -> str:

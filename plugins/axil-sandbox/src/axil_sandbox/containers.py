@@ -176,12 +176,18 @@ def _called(client: str, *words: str, given: bytes | None = None) -> tuple[int, 
     """Return the exit code of a call of a client, and the last line that it reports."""
     try:
         ended = subprocess.run(
-            [client, *words], input=given or b"", capture_output=True, timeout=_PATIENCE, check=False
+            [client, *words],
+            input=given or b"",
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
         )
     except (OSError, subprocess.SubprocessError) as error:
         return -1, str(error)
     reported = (ended.stderr if ended.returncode else ended.stdout).decode("utf-8", "replace")
-    return ended.returncode, (reported.strip().splitlines() or [f"exit code {ended.returncode}"])[-1]
+    return ended.returncode, (reported.strip().splitlines() or [f"exit code {ended.returncode}"])[
+        -1
+    ]
 
 
 @cache

@@ -263,9 +263,7 @@ async def _watched(launcher: Child, bounds: Bounds, launch: Launch) -> tuple[str
     return stopped, (stdout, stderr)
 
 
-async def _gone(
-    launcher: Child, readers: Sequence[asyncio.Task[None]], launch: Launch
-) -> None:
+async def _gone(launcher: Child, readers: Sequence[asyncio.Task[None]], launch: Launch) -> None:
     """Hang up, and wait until the launcher has ended what it started; if it does not, end it."""
     if launcher.process.stdin is not None:
         launcher.process.stdin.close()
