@@ -153,7 +153,7 @@ def test_a_home_as_a_whole_is_no_part_of_the_import_path(monkeypatch, tmp_path):
     [
         ("sends", {}, {"output_bytes": 1 << 20}, "AX556"),
         ("spends", {"n": -1.0}, {}, "AX555"),
-        ("stays", {"file": "/tmp/begun"}, {"timeout_seconds": 3}, "AX554"),
+        ("stays", {"file": "/tmp/begun"}, {"timeout_seconds": 1}, "AX554"),
         ("forges", {"text": '{"emit": {"$": "log"}, "in": []}'}, {}, "AX555"),
         *(
             pytest.param("forges", {"text": text}, {}, "AX555", marks=thorough)
