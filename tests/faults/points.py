@@ -162,7 +162,7 @@ class World:
 
 
 SENT = {"pays": {"paid": 5}, "posts": 7}
-"""What comes of what must not happen twice."""
+"""The results of actions that must not happen twice."""
 
 
 def orders() -> RootGraph:

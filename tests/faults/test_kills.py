@@ -33,10 +33,10 @@ def effects(path: Path) -> list[dict[str, Any]]:
 
 
 LEFT: float | None = None
-"""In a process that is to be killed: after how many steps, and how far into a moment behind them.
+"""In a process that is to be killed: the number of steps before the end, and the time after them.
 
-It counts itself, for nobody else
-is sure to look in time."""
+The process counts by itself, because no other process is sure to look in time.
+"""
 
 
 def counted() -> None:
@@ -146,7 +146,7 @@ journal.close()
 
 
 RUNS, ROUNDS, LIVES, STEPS, DETAIL = (16, 1500, 1000, 160, 500) if LONG else (4, 40, 12, 25, 10_000)
-"""How many runs, of how many rounds each; how often they are killed at most, and after how many
+"""Runs, rounds of each, the largest number of kills, and the steps after which they come:
 steps; what is kept of what is over.
 """
 

@@ -39,7 +39,7 @@ from axil_sqlite.store import Sync
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 
 Reported = list[tuple[str, str, str]]
-"""Which body ran: run, activation, key."""
+"""The body that ran: run, activation, key."""
 
 
 @dataclass
@@ -212,7 +212,7 @@ class Lives(RuleBasedStateMachine):
         self.begun: Run | None = None
         """As it is at work."""
         self.overtaken: Result | None = None
-        """What a run that is at work has come to in the hands of another."""
+        """The result of the run, where another process has taken it over."""
         # the wall's clock, as the journal reads it
         axil_sqlite.writer.time = SimpleNamespace(
             time=lambda: time.time() + self.jumped, time_ns=time.time_ns
