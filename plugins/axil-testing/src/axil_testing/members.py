@@ -1,0 +1,96 @@
+"""Helpers for the tests of one distribution: its own components, and commands in this process."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+from axil.plugin import Registry, use_registry
+
+Tables = Mapping[str, Mapping[str, str]]
+"""Entry-point group → name → object, as in a pyproject.toml."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An entry point, as the registry reads it."""
+
+    name: str
+    group: str
+    value: str
+    dist: Any
+
+
+@cache
+def project_of(conftest: str) -> Mapping[str, Any]:
+    """Return the ``[project]`` table of the distribution whose tests a conftest belongs to."""
+    path = Path(conftest).resolve().parents[1] / "pyproject.toml"
+    return tomllib.loads(path.read_text("utf-8"))["project"]
+
+
+@contextmanager
+def own_components(conftest: str, others: Tables | None = None) -> Iterator[Registry]:
+    """Use a registry that has one distribution's components only, whatever else is installed.
+
+    Args:
+        conftest: ``__file__`` of the conftest in the distribution's ``tests``.
+        others: components of other distributions that its tests need, too.
+    """
+    project = project_of(conftest)
+    own = SimpleNamespace(name=project["name"], version=project["version"], requires=[])
+    entries = [
+        Entry(name=name, group=group, value=value, dist=own)
+        for group, table in project["entry-points"].items()
+        for name, value in table.items()
+    ]
+    for group, table in (others or {}).items():
+        for name, value in table.items():
+            package = value.partition(".")[0].replace("_", "-")
+            other = SimpleNamespace(name=package, version="0", requires=[])
+            entries.append(Entry(name=name, group=group, value=value, dist=other))
+    with use_registry(Registry(entry_points=entries)) as made:
+        yield made
+
+
+class Done(NamedTuple):
+    """The end of a command: its exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        """Its output, read as JSON."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        """The lines of its output, each read as JSON."""
+        return [json.loads(line) for line in self.out.split("\n") if line]
+
+
+def command_runner(
+    main: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str], *first: str
+) -> Callable[..., Done]:
+    """Return a function that runs a command line, with ``first`` in front, and says how it ended.
+
+    Args:
+        main: the command: a function of the arguments that gives the exit code.
+    """
+
+    def run(*arguments: object) -> Done:
+        code = main([*first, *map(str, arguments)])
+        printed = capsys.readouterr()
+        return Done(code, printed.out, printed.err)
+
+    return run
