@@ -1,10 +1,13 @@
-"""Helpers for the tests of one distribution: its own components, and commands in this process."""
+"""Helpers for the tests of one distribution: its own components, kits, commands,
+processes.
+"""
 
 from __future__ import annotations
 
 import json
+import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +18,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from axil.plugin import Registry, use_registry
+from axil_testing.kit.base import Kit
+from axil_testing.kit.report import check
+from axil_testing.kit.whole import kits_for
 
 Tables = Mapping[str, Mapping[str, str]]
 """Entry-point group → name → object, as in a pyproject.toml."""
@@ -38,7 +44,7 @@ def project_of(conftest: str) -> Mapping[str, Any]:
 
 
 @contextmanager
-def own_components(conftest: str, others: Tables | None = None) -> Iterator[Registry]:
+def own_components(conftest: str, others: Tables | None = None) -> Generator[Registry, None, None]:
     """Use a registry that has one distribution's components only, whatever else is installed.
 
     Args:
@@ -77,6 +83,43 @@ class Done(NamedTuple):
     def lines(self) -> list[Any]:
         """The lines of its output, each read as JSON."""
         return [json.loads(line) for line in self.out.split("\n") if line]
+
+
+def kit_cases(distribution: str, *only: str) -> list[Any]:
+    """Return the parameters ``kit, why`` of a test for each kit of a distribution.
+
+    Args:
+        only: the subjects to test; none: all.
+    """
+    return [
+        pytest.param(kit, why, id=subject)
+        for subject, kit, why in kits_for(distribution)
+        if not only or subject in only
+    ]
+
+
+def pass_kit(kit: type[Kit] | None, why: str) -> None:
+    """Check that a subject passes its kit; skip the test where there is none."""
+    if kit is None:
+        pytest.skip(why)
+    failures = [(each.law, each.reason) for each in check(kit).failures]
+    assert failures == []
+
+
+def is_gone(pid: int) -> bool:
+    """Return whether a process has ended, reaped or not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def ends(pid: int) -> bool:
+    """Return whether a process that was killed ends; the system may take a moment."""
+    until = time.monotonic() + 60
+    while not is_gone(pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    return is_gone(pid)
 
 
 def command_runner(
