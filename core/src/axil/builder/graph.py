@@ -436,7 +436,7 @@ class Graph:
         self._routers[name] = RouterSpec(
             source=source,
             targets=tuple(ends),
-            ask=_spelled(ask, {"exit", "end"} - set(self._specs)),
+            ask=ask,
         )
         return [
             self.add_edge(
@@ -754,26 +754,3 @@ def _parsed(formatter: Any, keys: Sequence[str]) -> Any:
         return {key: found[key] for key in keys} if keys else found
 
     return read
-
-
-def _spelled(ask: Callable[..., Any], spellings: set[str]) -> Callable[..., Any]:
-    """``ask``, with the ``spellings`` of the exit turned into its name."""
-
-    def spell(answer: Any) -> Any:
-        if isinstance(answer, str):
-            return EXIT if answer in spellings else answer
-        if isinstance(answer, tuple):
-            return tuple(
-                spell(part) if isinstance(part, (str, tuple)) else part
-                for part in cast("tuple[Any, ...]", answer)
-            )
-        if isinstance(answer, list):
-            return [spell(part) for part in cast("list[Any]", answer)]
-        if isinstance(answer, (set, frozenset)):
-            return {spell(part) for part in cast("set[Any]", answer)}
-        return answer
-
-    def asked(state: Any) -> Any:
-        return spell(ask(state))
-
-    return asked

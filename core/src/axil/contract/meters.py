@@ -98,6 +98,3 @@ MeterMaker = Callable[[Mapping[str, Any], Callable[[LimitReached], None]], Meter
 """A function of the limits that the runtime does not know, by name, and of what stops the run with
 a reason. Raises: SpecError (AX128): a limit that the meter does not know, or cannot be.
 """
-
-
-__all__ = ["Meter", "MeterMaker", "MeterReservation", "RunUsage"]
