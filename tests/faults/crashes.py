@@ -240,9 +240,7 @@ def counted(
 
 
 LOOKS = {"resumed", "ended"}
-"""What is written where somebody looks what became of a run, which has ended: who was just
-accepting it when it slept.
-"""
+"""Entries of a process that loads an ended run to read its end."""
 BEHIND = {
     target: {
         edge.source

@@ -17,9 +17,7 @@ from axil.plugin import EngineError, JournalError
 from axil_engine import LocalEngine
 from axil_engine.engine import MAX_RECOVERIES
 from axil_testing.clock import VirtualClock
-from axil_testing.specs import node, workflow, written
-
-from .tools import with_parts
+from axil_testing.specs import node, with_parts, workflow, written
 
 DAY = 86_400.0
 

@@ -80,17 +80,17 @@ class CompileOptions:
     including: tuple[str, ...] = ()
     """Files being included, outermost first: none may include itself."""
     environment: Mapping[str, str] | None = None
-    """Where included files look up names that are no variables; None: the process's environment."""
+    """Values for names in included files that are no variables; None: the process's environment."""
     allow_code: bool = False
-    """Whether included files may name code by import path."""
+    """True if included files may name code by import path."""
     grants: Grants | None = None
     """The grants of included files; None: nothing that has to be granted."""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Those of the graph that is being compiled: for nodes with graphs of their own, where it was
+    """Facts about the graph that is compiled: for nodes with graphs of their own, where it was
     read and with what.
     """
     place: Place | None = None
-    """Where a file has the node that is given this: for what is wrong with its settings."""
+    """The place of the node in a file, for errors in its settings."""
     warned: Callable[[Problem], None] | None = None
     """Called with each warning of the check, once the plan is made."""
 
@@ -170,7 +170,7 @@ class NodeInfo:
     payload: str
     setting: CompileOptions = field(default_factory=CompileOptions)
     edges: Sequence[OutEdge] = ()
-    """Those that start at it."""
+    """The edges that start at it."""
 
     @property
     def where(self) -> str:
@@ -222,7 +222,7 @@ class Compiler:
         self.wants: list[Want] = []
         """The wants of files, of all that has been made so far."""
         self._leaves_refusals = False
-        """Whether those who gather wants refuse the missing ones."""
+        """True if missing grants are refused where wants are gathered."""
 
     def compile(self, spec: GraphSpec) -> Plan:
         """Return the plan of a graph and of all graphs inside it. Raises: SpecError."""

@@ -75,9 +75,10 @@ class Options:
     deps: Any = None
     workspace: Path | None = None
     allow: frozenset[str] = frozenset()
-    """What files may do: ``code``."""
+    """Actions that files may do: ``code``."""
     executor: Any = None
-    """Where bodies run (``axil.driver.Executor``); None: here. It is closed with the run."""
+    """The executor of bodies (``axil.driver.Executor``); None: this event loop. The run closes it.
+    """
     threads: int = 64
     """Bodies that may block at the same time, in threads of the run's own."""
 
@@ -122,9 +123,9 @@ class Result(Generic[S]):
     """Every payload that left, by the node it came from."""
     questions: tuple[Question, ...] = ()
     usage: RunUsage = field(default_factory=_nothing_used)
-    """What was used: firings, seconds, and what the run's meter counts."""
+    """The usage: firings, seconds, and the amounts that the run's meter counts."""
     cycles: Mapping[str, CycleTally] = field(default_factory=dict[str, CycleTally])
-    """How cycles ended, by path."""
+    """The ends of cycles, by path."""
     error: AxilError | None = None
 
     def __iter__(self) -> Any:

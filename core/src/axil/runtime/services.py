@@ -104,11 +104,11 @@ class Progress:
     clock: Clock
     meter: Meter
     cycles: Mapping[str, CycleTally]
-    """How its cycles ended so far, by path."""
+    """The ends of its cycles so far, by path."""
     before: float = 0.0
     """Seconds that earlier parts of the run took."""
     started: float | None = None
-    """When this part began, by the clock; None: it has not."""
+    """The time at which this part began, by the clock; None: it has not begun."""
 
     @property
     def elapsed(self) -> float:
@@ -152,8 +152,8 @@ class RunServices:
     dropped.
     """
     diverged: frozenset[Activation] = frozenset()
-    """Those that asked for something else than is recorded: what they recorded after that is not
-    theirs any more.
+    """Activations that asked for something else than is recorded: what they recorded after that no
+    longer counts.
     """
 
     @property

@@ -164,7 +164,7 @@ class Agent:
         self._setting: Any = None
         self._chat, self._in_messages = "", False
         self.owned: list[Any] = []
-        """What was made for this agent from names, and is closed with it."""
+        """Components that were made for this agent from names, and are closed with it."""
 
     # -- making
 
@@ -571,7 +571,7 @@ class Agent:
 _observing: ContextVar[tuple[Sequence[Message], Wiring] | None] = ContextVar(
     "axil_agent_observing", default=None
 )
-"""What the firing knows in which an overridden ``observe`` is called: the history, the wiring."""
+"""The facts of the firing in which an overridden ``observe`` is called: the history, the wiring."""
 
 
 class _Firing:

@@ -212,7 +212,8 @@ def names_of(model: Any) -> tuple[str, ...]:
 
 
 _IMAGE_CHARACTERS = 12_000
-"""What an image counts as, however many bytes it has: models see it in pieces of bounded number."""
+"""The characters that an image counts as, of any size: models see it in pieces of bounded number.
+"""
 
 
 def size_of(request: Request) -> int:

@@ -47,7 +47,7 @@ class ChromaRetriever:
         self.store = Store(self.config, "documents")
         self._flight = SingleFlight[list[str]]()
         self._fresh_at = -1
-        """How often the collection had been lost when all sources were in it."""
+        """``lost`` of the store at the time when all sources were in the collection."""
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
         """Return the nearest blocks; their score is the cosine.

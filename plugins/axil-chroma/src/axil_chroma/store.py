@@ -121,7 +121,7 @@ class Store:
         self._left: list[Any] = []
         """Clients that were closed while they were used; the last user shuts them."""
         self.lost = 0
-        """How often the collection was gone, with all that was in it, and was made anew."""
+        """The number of times that the collection was lost with its content, and made anew."""
 
     @property
     def embedder(self) -> Embedder:

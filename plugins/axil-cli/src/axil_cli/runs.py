@@ -53,7 +53,7 @@ from axil_cli.source import as_data, check_breaks, settings, stopping
 from axil_cli.wants import opened
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
-"""How ids of questions look: the activation, and which of its questions it is."""
+"""The form of ids of questions: the activation, and the number of the question in it."""
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
 
 

@@ -62,7 +62,7 @@ from axil_engine.timers import TimerQueue
 log = logging.getLogger("axil_engine")
 
 PATIENCE_SECONDS = 5.0
-"""How long all bodies of a run have to sleep before the run is unloaded."""
+"""The seconds that all bodies of a run have to sleep before the run is unloaded."""
 RECHECK_SECONDS = 30.0
 """Seconds between two looks for runs that another process left open."""
 MAX_RECOVERIES = 5

@@ -98,7 +98,7 @@ class RunInfo:
     run_id: str
     graph: str = ""
     status: str = "open"
-    """How it ended; ``running``: it is at work; ``open``: it broke off, and can be resumed."""
+    """Its status; ``running``: it is at work; ``open``: it broke off, and can be resumed."""
     thread: str = ""
     begun: float = 0.0
     """Seconds since 1970, as all times here."""

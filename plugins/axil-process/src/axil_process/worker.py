@@ -57,7 +57,7 @@ class Worker:
         self._waiting: dict[int, Asked] = {}
         self._count = self._firing = 0
         self._is_busy = False
-        """Whether a body runs: from the arrival of its firing until its result is known."""
+        """True while a body runs: from the arrival of its firing until its result is known."""
         self._lock = threading.Lock()
         self._plans: dict[str, Plan] = {}
 

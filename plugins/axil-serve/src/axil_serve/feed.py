@@ -38,7 +38,7 @@ class Follower:
     waiting: list[Happened] = field(default_factory=list[Happened])
     more: asyncio.Event = field(default_factory=asyncio.Event)
     is_behind: bool = False
-    """Whether events were lost, because too many waited."""
+    """True if events were lost, because too many waited."""
 
     def put(self, happened: Happened) -> None:
         """Add an event; from any thread."""

@@ -22,7 +22,8 @@ sealed, which has an authentication of its own, it is of the names of parts only
 nothing of the text.
 """
 _PROOF: Final = b"axil journal"
-"""What is sealed in a journal so that a wrong key is noticed before anything is written."""
+"""The text that is sealed in a journal so that a wrong key is noticed before anything is written.
+"""
 
 
 class Codec:

@@ -61,7 +61,7 @@ class Damage(NamedTuple):
     """Empty: the database itself."""
     problem: str
     good: int = 0
-    """How many entries before it are sound."""
+    """The number of sound entries before it."""
 
 
 class SqliteJournal:

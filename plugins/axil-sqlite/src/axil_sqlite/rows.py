@@ -41,7 +41,7 @@ _encode = _encoder()
 
 _ROUND = ("round", "changes", "exits", "returns", "end", "at", "used")
 _JOINED = "+round"
-"""What a row of two entries says more than that of the first."""
+"""The keys that a row of two entries has beside those of the first."""
 
 
 class Row(NamedTuple):
@@ -52,7 +52,7 @@ class Row(NamedTuple):
     who: str
     """Frame, node and ordinal, as JSON; empty: all empty."""
     body: str
-    """What it says, as JSON."""
+    """Its content, as JSON."""
 
     @property
     def crc(self) -> int:

@@ -53,7 +53,7 @@ PATIENCE = 30.0
 """Seconds that a process waits for another one to let go of the lock."""
 
 _MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS}
-"""What makes version n of n - 1; forward only, each in one transaction."""
+"""Statements that make version n of version n - 1; forward only, each in one transaction."""
 
 _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
 

@@ -39,7 +39,7 @@ class EngineKit(Kit):
     patience_seconds: ClassVar[float] = 60.0
     """Of real time: what has not happened after that does not happen."""
     nap_seconds: ClassVar[float] = 86_400.0
-    """How long runs of the kit sleep: by ``self.clock``, which jumps.
+    """The seconds that runs of the kit sleep: by ``self.clock``, which jumps.
 
     Less, where the engine has a clock of its own.
     """
