@@ -104,9 +104,9 @@ class HistoryMemory:
 
         Cost: O(turn), amortised, without ``summarise``, where ``kept`` is a log.
         """
-        if not self.summarise and type(kept) is Log:
-            if len(kept) + len(turn) <= 2 * self.memory_size:
-                return kept.extended([dict(m) for m in turn])
+        is_short = len(kept) + len(turn) <= 2 * self.memory_size
+        if type(kept) is Log and is_short and not self.summarise:
+            return kept.extended([dict(m) for m in turn])
         known = [*(dict(m) for m in kept or self.first), *(dict(m) for m in turn)]
         if not self.summarise:
             return known[-self.memory_size :]

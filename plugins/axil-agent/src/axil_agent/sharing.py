@@ -68,10 +68,10 @@ def _continued(before: Any, whole: Sequence[Any]) -> Log:
     """
     if type(whole) is Log:
         return whole
-    size = len(cast("Log", before)) if type(before) is Log else 0
+    size = len(before) if isinstance(before, Log) else 0
     if not 0 < size <= len(whole) or not all(map(same_value, before.raw(), whole)):
         return Log(plain_data(whole))
-    return cast("Log", before).extended(plain_data(whole[size:]))
+    return before.extended(plain_data(whole[size:]))
 
 
 def shared_values(ctx: Any) -> dict[str, Any]:

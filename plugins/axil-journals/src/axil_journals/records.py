@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
-from axil import Activation, Options, Result, Schema, State
+from axil import Activation, Options, Result, State
 from axil.driver import (
     KEPT,
     CycleRun,
@@ -59,7 +59,8 @@ def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Optio
     assert options.journal is not None
     runs = options.journal.thread(options.thread)
     for number, run_id in enumerate(reversed(runs)):
-        ended = ReplayIndex(options.journal.entries(run_id)).ended
+        entries = list(options.journal.entries(run_id))
+        ended = ReplayIndex(entries).ended
         status = "open" if ended is None else ended.data["status"]
         if not number and status in ("open", "paused"):
             message = f'the last run of the thread "{options.thread}", "{run_id}", is {status}.'
@@ -70,7 +71,6 @@ def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Optio
                 "other.",
             )
         if ended is not None and status == "done":
-            entries = options.journal.entries(run_id)
             return Beginning(
                 inputs,
                 values,
@@ -162,8 +162,12 @@ def version_changes(
     return found
 
 
-def ending(result: Result, state: State, thread: str) -> Entry:
-    """Return the entry of a run's end, without an output that the journal cannot hold."""
+def ending(result: Result, state: State, thread: str, before: Mapping[str, Any]) -> Entry:
+    """Return the entry of a run's end, without an output that the journal cannot hold.
+
+    Args:
+        before: the state that the run began with, where it continues a thread.
+    """
     data: dict[str, Any] = {"status": result.status}
     if result.error is not None:
         data["error"] = str(result.error)
@@ -178,7 +182,8 @@ def ending(result: Result, state: State, thread: str) -> Entry:
             for name, value in state.items()
             if not name.startswith("@") or name.startswith(KEPT)
         }
-        data["state"] = encode_delta(left, state.schema)
+        # the entry of the beginning has what this one continues
+        data["state"] = encode_delta(left, state.schema, before)
     elif result.status == "done" and state.schema.view is None:
         with suppress(JournalError):
             data["output"] = encode_value(result.output)

@@ -3,8 +3,8 @@
 What cannot be held exactly is refused, never changed.
 
 A write is read again with the state that its body began with, because a resumed run has that state
-by then. So a log that grew since is written as what was appended to it: a conversation of n turns
-takes space and time for n turns.
+by then. So in what nodes keep for themselves a log that grew since is written as what was appended
+to it: a conversation of n turns takes space and time for n turns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from axil import MISSING, Schema
 from axil.driver import NO_RESET
-from axil.plugin import OVERWRITE, FieldChange, JournalError, Log
+from axil.plugin import FieldChange, JournalError, Log
 
 _TAG = "@"
 _GROWN = "grown"
@@ -112,7 +112,13 @@ def decode_value(data: Any) -> Any:
 
 
 # a grown log whose beginning is not known: what was appended
-_OF_ITEMS = {"tuple": tuple, "set": set, "frozenset": frozenset, "log": Log, _GROWN: Log}
+_OF_ITEMS: Mapping[str, Any] = {
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+    "log": Log,
+    _GROWN: Log,
+}
 
 
 def _encode_since(value: Any, old: Any, depth: int = 0) -> Any:
@@ -124,8 +130,7 @@ def _encode_since(value: Any, old: Any, depth: int = 0) -> Any:
         fields, before = cast("dict[Any, Any]", value), cast("dict[Any, Any]", old)
         if _TAG not in fields and set(map(type, fields)) <= {str}:
             return {
-                key: _encode_since(item, before.get(key), depth + 1)
-                for key, item in fields.items()
+                key: _encode_since(item, before.get(key), depth + 1) for key, item in fields.items()
             }
     return encode_value(value, depth)
 
@@ -133,7 +138,7 @@ def _encode_since(value: Any, old: Any, depth: int = 0) -> Any:
 def _decode_since(data: Any, old: Any) -> Any:
     """Return the value that ``_encode_since`` was given.
 
-    Raises: JournalError (AX511): what it grew from is not there.
+    Raises: JournalError (AX526): what it grew from is not there.
     """
     if type(data) is not dict:
         return decode_value(data)
@@ -149,7 +154,7 @@ def _decode_since(data: Any, old: Any) -> Any:
         found = f"{len(old)} items" if type(old) is Log else "nothing of the kind"
         raise JournalError(
             f"a recorded value continues a list of {table['after']} items, and there is {found}.",
-            id="AX511",
+            id="AX526",
             hint="The graph may differ from the one that the run was begun with: fork the run at "
             "an earlier entry.",
         )
@@ -162,8 +167,8 @@ def encode_delta(
     """Return a checked delta or a frame's changes, each field by its schema.
 
     Args:
-        since: the state in which the delta will be read again. A log in a value that was made of
-            the log at the same place there is written as what was appended.
+        since: the state in which the delta will be read again. In an ``@`` field, a log that was
+            made of the log at the same place there is written as what was appended.
     Raises: JournalError, naming the field.
     """
 
@@ -172,7 +177,8 @@ def encode_delta(
         try:
             if to_plain is not None:
                 return encode_value(value if value is MISSING else to_plain(value))
-            if name in since and schema.of(name).reducer is OVERWRITE:
+            # what migrations change is written whole
+            if name[:1] == "@" and name in since:
                 return _encode_since(value, since[name])
             return encode_value(value)
         except JournalError as error:
@@ -196,12 +202,13 @@ def decode_delta(
 ) -> dict[str, Any]:
     """Return the delta that ``encode_delta`` was given.
 
-    Raises: JournalError (AX511): ``since`` is another state than the one given there.
+    Raises: JournalError (AX526): ``since`` is another state than the one given there.
     """
 
     def one(name: str, data: Any) -> Any:
         to_value = schema.of(name).decode
-        value = _decode_since(data, since.get(name)) if name in since else decode_value(data)
+        is_own = name[:1] == "@" and name in since
+        value = _decode_since(data, since[name]) if is_own else decode_value(data)
         return to_value(value) if to_value is not None and value is not MISSING else value
 
     delta: dict[str, Any] = {}
