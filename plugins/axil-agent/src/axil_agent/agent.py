@@ -537,16 +537,12 @@ class Agent:
         for number, memory in enumerate(self._memories):
             ask = partial(think, options.model, ctx=ctx, name=f"memory:{number}")
             if is_chat_memory(memory):
-                keep(
-                    memory,
-                    ctx,
-                    plain_data(await memory.remember(kept(memory, ctx), said, ask)),
-                    plain_data(said),
-                )
+                new = plain_data(said)
+                keep(memory, ctx, await memory.remember(kept(memory, ctx), new, ask), new)
             elif is_shared(memory):
                 new = plain_data(memory.notes(turn))
                 before = shared_now(memory.share, ctx)
-                keep(memory, ctx, plain_data(memory.keep([*before, *new])), new)
+                keep(memory, ctx, memory.keep([*before, *new]), new)
             elif hasattr(memory, "learn"):
                 await ctx.step(f"learn:{number}", partial(_learnt, memory, replace(turn, ask=ask)))
             elif hasattr(memory, "insert"):

@@ -52,6 +52,12 @@ class MapConfig(BaseModel, extra="forbid", frozen=True):
         default_factory=ByMessage, description="What an item is: message, regex or json_path."
     )
     max_parallel: int = Field(default=10, ge=1, description="Items at work at the same time.")
+    max_items: int = Field(
+        default=10_000,
+        ge=1,
+        description="The largest number of items of one firing. A map in a cycle may multiply "
+        "them in each round.",
+    )
     edges: tuple[str, ...] | None = Field(
         default=None,
         description="Nodes whose messages hold the items; those of others are put before each "
@@ -59,15 +65,23 @@ class MapConfig(BaseModel, extra="forbid", frozen=True):
     )
 
     def items(self, messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-        """Return the value that all items share, and the items. Raises: InputError."""
+        """Return the value that all items share, and the items.
+
+        Raises: InputError (AX630; AX634): there are more than ``max_items``.
+        """
         mine = [self.edges is None or m.get("source") in self.edges for m in messages]
         static = [m for m, is_mine in zip(messages, mine, strict=True) if not is_mine]
-        return static, [
-            item
-            for m, is_mine in zip(messages, mine, strict=True)
-            if is_mine
-            for item in self.split.items(m)
-        ]
+        items: list[Message] = []
+        for message, is_mine in zip(messages, mine, strict=True):
+            if is_mine:
+                items += self.split.items(message)
+            if len(items) > self.max_items:
+                raise InputError(
+                    "AX634",
+                    f"the messages have more than {self.max_items} items, which is the limit.",
+                    "Split them into fewer items, or raise max_items.",
+                )
+        return static, items
 
 
 class TreeConfig(MapConfig, frozen=True):

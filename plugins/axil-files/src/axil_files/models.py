@@ -95,9 +95,10 @@ class Node(Part):
 
 
 class Parts(Part):
-    """The number of parts at work together, and the size of a group."""
+    """The number of parts, how many of them are at work together, and the size of a group."""
 
     max_parallel: Count | None = None
+    max_items: Count | None = None
     group_size: Annotated[int, Field(ge=2)] | None = None
 
 

@@ -77,7 +77,7 @@ def _pass_on(
     the message's.
     """
     fields = (cast("dict[str, Any]", item) for item in items if isinstance(item, dict))
-    passing = [each["id"] for each in fields if each.get("type") in FORWARDING]
+    passing = [each.get("id") for each in fields if each.get("type") in FORWARDING]
     onward: dict[str, list[str]] = {}
     for edge in edges:
         onward.setdefault(edge.source, []).append(edge.target)

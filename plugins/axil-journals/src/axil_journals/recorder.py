@@ -106,7 +106,7 @@ class JournalRecorder:
 
     def end(self, result: Result, state: State, /) -> None:
         """See ``Recorder``."""
-        self._append(ending(result, state, self.thread))
+        self._append(ending(result, state, self.thread, self._first.before))
 
     def close(self) -> None:
         """See ``Recorder``."""

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from axil.driver import Cipher
 from axil.plugin import JournalError
-from axil_sqlite.parts import LONG, cut, get, put
+from axil_sqlite.parts import LONG, Part, cut, get, put
 from axil_sqlite.rows import Files, Row, damaged
 from axil_sqlite.store import Store, unusable
 
@@ -72,9 +72,17 @@ class Codec:
         names = put(connection, cut(raw, self.cipher.digest), self.cipher.seal)
         return seq, kind, "", names, crc32(names.encode())
 
-    def row(self, connection: sqlite3.Connection, run_id: str, stored: Stored) -> tuple[Row, int]:
+    def row(
+        self,
+        connection: sqlite3.Connection,
+        run_id: str,
+        stored: Stored,
+        known: dict[str, Part] | None = None,
+    ) -> tuple[Row, int]:
         """Return the row that was stored, and the checksum that it ought to have.
 
+        Args:
+            known: see ``parts.get``.
         Raises: JournalError: AX511 it is damaged; AX514 it was sealed with another key.
         """
         seq, kind, who, body, crc = stored
@@ -85,7 +93,7 @@ class Codec:
             raw = cipher.open(body, _about(run_id, seq, kind))
         elif body.startswith("#"):
             unseal = None if cipher is None else cipher.open
-            raw = get(connection, body, lambda how: damaged(run_id, seq, how), unseal)
+            raw = get(connection, body, lambda how: damaged(run_id, seq, how), unseal, known)
         else:
             return Row(seq, kind, who, self.files.get(body, run_id, seq)), crc
         text = raw.decode("ascii", "replace")

@@ -18,6 +18,7 @@ from axil import AxilError
 from axil.driver import Cipher, Compactor, Entry, RunInfo, claimed_error
 from axil.plugin import JournalError
 from axil_sqlite.codec import Codec, Stored
+from axil_sqlite.parts import Part
 from axil_sqlite.rows import Row, entries_of, joined, row_of
 from axil_sqlite.store import Store, Sync
 from axil_sqlite.writer import Waiter, Writer, insert
@@ -136,14 +137,19 @@ class SqliteJournal:
         Raises: JournalError (AX511): one is damaged.
         """
         _storable(run_id)
+        parts: dict[str, Part] = {}  # that one entry has most others have, too
         with self._reading() as reader:
             for row in reader.execute(_ROWS, (run_id,)):
-                yield from self._entries_of(reader, row, run_id)
+                yield from self._entries_of(reader, row, run_id, parts)
 
     def _entries_of(
-        self, connection: sqlite3.Connection, stored: Stored, run_id: str
+        self,
+        connection: sqlite3.Connection,
+        stored: Stored,
+        run_id: str,
+        parts: dict[str, Part] | None = None,
     ) -> list[tuple[int, Entry]]:
-        row, crc = self.writer.codec.row(connection, run_id, stored)
+        row, crc = self.writer.codec.row(connection, run_id, stored, parts)
         return entries_of(row, crc, run_id)
 
     @contextmanager
