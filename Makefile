@@ -94,6 +94,7 @@ thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-build/tests -k within_its_size
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto tests/differential
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/fuzz
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-sandbox
 
 # MCP servers that others wrote, where npm is at hand; they are kept outside the checkout.
 foreign: $(STAMP)

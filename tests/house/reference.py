@@ -34,7 +34,7 @@ NAMED = {
     "journals": "a class with `open`, `entries`, `thread`, `runs` and `forget`",
     "ciphers": "a class with `seal`, `open`, `digest` and `is_current`",
     "executors": "a class with `async execute(self, body, task, ctx)` and `async close(self)`",
-    "sandboxes": "a class with `problem(self)` and `command(self, command, place)`",
+    "sandboxes": "a class with `problem(self)` and `launch(self, command, place)`",
     "loaders": "a function of `(text, name)`, named like the suffix of its files",
     "judges": "a class with `async decide(self, fields, attributes, ctx)`",
     "shorthands": "a function of what a workflow file says under a key, named like the key",

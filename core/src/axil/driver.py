@@ -71,6 +71,9 @@ _SUBJECTS = {
     "Executors": {
         "contract.context": "Executor",
         "runtime.pool": "LocalExecutor",
+        "axil_process.executor": "ProcessExecutor",
+        "axil_process.wrapper": "ProcessWrapper=Process",
+        "axil_process.config": "ProcessConfig ProcessExecutorConfig=ExecutorConfig",
     },
     "Bodies as plain data": {
         "axil_process.jobs": """
@@ -196,6 +199,8 @@ if TYPE_CHECKING:
         encode_delta as encode_delta,
         encode_value as encode_value,
     )
+    from axil_process.config import ExecutorConfig, ProcessConfig as ProcessConfig
+    from axil_process.executor import ProcessExecutor as ProcessExecutor
     from axil_process.jobs import (
         Job as Job,
         decode_outcome as decode_outcome,
@@ -205,8 +210,11 @@ if TYPE_CHECKING:
         job_of as job_of,
         plan_of_job as plan_of_job,
     )
+    from axil_process.wrapper import Process
 
     PlanScope = Scope
+    ProcessExecutorConfig = ExecutorConfig
+    ProcessWrapper = Process
     ResolvedGraph = Graph
     cycle_bounds = bounded
     draw_plan = draw
