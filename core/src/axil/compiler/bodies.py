@@ -337,12 +337,12 @@ def mode_of(call: Callable[..., Any], inline: bool) -> Mode:
 
 def parameters_of(call: Callable[..., Any]) -> dict[str, bool]:
     """Return names of the parameters of ``call`` that can be given by name, and whether each is
-    required.
+    required. The first one of ``bool`` is, too: no name can give it anything.
     """
     if (code := _code_of(call)) is None:
         return {
-            p.name: p.default is p.empty
-            for p in _described(call)
+            p.name: p.default is p.empty or (not number and p.kind is p.POSITIONAL_ONLY)
+            for number, p in enumerate(_described(call))
             if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         }
     function = cast("FunctionType", call)

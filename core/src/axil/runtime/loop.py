@@ -308,6 +308,8 @@ class RunLoop:
     def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
         """Take in the outcome or the error of a body, and do what follows from it."""
         scheduler, task = self.scheduler, work.task
+        if self.services.from_afar:
+            self.services.catch_up()
         if error is not None:
             self._hear_error(work, error)
         else:

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -150,9 +150,8 @@ class Store:
             if version:
                 path = self.path.with_suffix(f".before-{next}")
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-                with sqlite3.connect(path) as backup:
+                with closing(sqlite3.connect(path)) as backup:
                     connection.backup(backup)
-                backup.close()
             connection.executescript(
                 f"begin immediate; {_MIGRATIONS[next]}; pragma user_version = {next}; commit;"
             )
