@@ -12,8 +12,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +20,6 @@ from axil import RootGraph, run_sync
 from axil_agent import Agent
 from axil_chroma import ChromaMemory, ChromaRetriever
 from axil_models import ContextBlock, ContextError, ContextQuery, Reply, Turn
-from axil_retrieval import LexicalEmbedder
 
 pytest.importorskip("chromadb", reason="chromadb cannot be installed here")
 

@@ -100,5 +100,5 @@ def test_memories_and_documents_share_no_collection():
     store = MemoryStore()
     run_sync(StoreMemory(store=store).learn(turn("tea?", "Have tea.")))
     retriever = StoreRetriever(store=store, documents=["a text"])
-    with pytest.raises(ContextError, match="AX910 .* holds memories, and is opened for documents"):
+    with pytest.raises(ContextError, match=r"AX910 .* holds memories, and is opened for documents"):
         run_sync(retriever.get_blocks(ContextQuery("tea")))

@@ -53,8 +53,9 @@ class Place(BaseModel):
 
     def place(self, collection: str) -> Place:
         """Return the place alone, with ``collection`` where the settings name none."""
-        given = {name: getattr(self, name) for name in Place.model_fields}
-        return Place(**{**given, "collection": self.collection or collection})
+        given: dict[str, Any] = {name: getattr(self, name) for name in Place.model_fields}
+        given["collection"] = self.collection or collection
+        return Place(**given)
 
 
 class _Collection(Protocol):
@@ -142,7 +143,10 @@ class ChromaStore:
     async def delete(self, ids: Sequence[str], /) -> None:
         """Delete rows."""
         for at in range(0, len(ids), _PAGE):
-            await self._asked(lambda part: self._opened().delete(part), list(ids[at : at + _PAGE]))
+            await self._asked(self._delete, list(ids[at : at + _PAGE]))
+
+    def _delete(self, ids: Sequence[str]) -> None:
+        self._opened().delete(ids)
 
     async def marks(self, tags: Sequence[str], /) -> dict[str, str]:
         """Return the marks of the rows with all of ``tags``."""

@@ -44,7 +44,7 @@ class Store(Protocol):
     Raises: ContextError: AX911: it cannot be opened, or does not answer; StoreLost.
     """
 
-    def upsert(self, rows: Sequence[Row], /) -> None | Awaitable[None]:
+    def upsert(self, rows: Sequence[Row], /) -> Awaitable[None] | None:
         """Add rows, or replace those of the same ids; no id comes twice."""
         ...
 
@@ -57,7 +57,7 @@ class Store(Protocol):
         """
         ...
 
-    def delete(self, ids: Sequence[str], /) -> None | Awaitable[None]:
+    def delete(self, ids: Sequence[str], /) -> Awaitable[None] | None:
         """Delete rows; ids that are not there are passed over."""
         ...
 

@@ -59,6 +59,8 @@ class StoreKit(Kit):
     kind = "stores"
     persists: ClassVar[bool] = False
     """Keep its rows when it is made again on the same ``folder`` and ``name``."""
+    many: ClassVar[int] = 2000
+    """How many rows are put at once; fewer, where each takes long."""
 
     @cached_property
     def folder(self) -> Path:
@@ -213,7 +215,9 @@ class StoreKit(Kit):
 
     def test_many_rows_are_put_marked_and_deleted_at_once(self) -> None:
         """However many a statement of the database can hold."""
-        rows = [Row(id=str(n), vector=near(1, n), tags=("t",), mark=str(-n)) for n in range(2000)]
+        rows = [
+            Row(id=str(n), vector=near(1, n), tags=("t",), mark=str(-n)) for n in range(self.many)
+        ]
 
         async def law(store: _Used) -> None:
             await store.upsert(rows)
