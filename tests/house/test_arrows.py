@@ -41,6 +41,7 @@ IMPORTED_BY = {
         "axil_sqlite_vec",
         "axil_teams",
         "axil_testing",
+        "axil_wordllama",
         "fern_glossary",
     },
     "axil_memory": {"axil_chroma"},

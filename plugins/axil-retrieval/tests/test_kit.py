@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from axil_retrieval import HybridRetriever, KeywordRetriever, MemoryStore, StoreRetriever, VectorRetriever
+from axil_retrieval import (
+    HybridRetriever,
+    KeywordRetriever,
+    MemoryStore,
+    StoreRetriever,
+    VectorRetriever,
+)
 from axil_testing.kit import ContextKit, StoreKit
 
 

@@ -108,7 +108,7 @@ def test_reopened_unchanged_a_store_is_asked_for_two_rows_and_nothing_is_embedde
 
 
 def test_what_does_not_fit_a_filter_is_never_fetched():
-    """Whatever the value is: the store selects."""
+    """Let the store select, whatever the value is."""
     wanted: dict[str, Any] = {"tags": ["a"], "n": 2**70, "owner": {"name": "x" * 500}}
     documents = [
         {"text": "the same text", "uri": f"doc-{n}", "metadata": {"tags": ["b"], "n": n}}
@@ -290,7 +290,7 @@ def test_another_embedder_is_refused_before_anything_is_embedded(other):
 
 
 def test_of_two_embedders_that_begin_at_once_one_is_refused():
-    """What was written by the one that lost is not there afterwards."""
+    """Leave nothing behind of the one that lost."""
 
     class Late(Kept):
         """Another process writes before this one does."""

@@ -171,7 +171,7 @@ class StoreKit(Kit):
         self.about(law)
 
     def test_tags_select_before_rows_are_counted(self) -> None:
-        """What lacks a tag takes no place of what has all, however near it is."""
+        """Give what has all tags; what lacks one takes no place, however near it is."""
         rows = [
             Row(id=f"nearer {n}", vector=near(1, n / 1000), tags=("kind", f"n={n}"), mark="nearer")
             for n in range(120)
