@@ -29,6 +29,7 @@ NAMED = {
     "context": "a class with `get_blocks(self, query, top_k)`",
     "tools": "a function, or a class",
     "embedders": "a class; see [axil-retrieval](../../plugins/axil-retrieval/README.md)",
+    "stores": "a class with `upsert`, `search`, `delete` and `marks`",
     "wrappers": "a class with `wrap(self, body, node)`",
     "channels": "a class with `async ask(self, question)`",
     "journals": "a class with `open`, `entries`, `thread`, `runs` and `forget`",

@@ -19,6 +19,7 @@ COMPONENT_KINDS: Final[Mapping[str, str]] = {
     "context": "context provider",
     "tools": "tool",
     "embedders": "embedder",
+    "stores": "store",
     "wrappers": "wrapper",
     "channels": "channel",
     "journals": "journal",
