@@ -25,7 +25,7 @@ from axil.compiler.bodies import (
     is_async,
     is_coroutine_function,
 )
-from axil.compiler.declared import misread
+from axil.compiler.declared import brought, misread
 from axil.compiler.edges import KINDS, EdgeInput, EdgeParts, OfState, carry_of, filtered
 from axil.compiler.folding import fold
 from axil.compiler.subgraphs import Projection
@@ -171,6 +171,14 @@ class NodeInfo:
     setting: CompileOptions = field(default_factory=CompileOptions)
     edges: Sequence[OutEdge] = ()
     """Those that start at it."""
+    brought: frozenset[str] | None = None
+    """The fields that its in-edges bring; None: it is not known."""
+    stored: frozenset[str] | None = None
+    """The fields that the state has; None: it is not known."""
+    report: Callable[[Problem], None] | None = None
+    """Called with what a wrapper warns of; what is wrong it raises. Without a place it is that of
+    the wrapper.
+    """
 
     @property
     def where(self) -> str:
@@ -273,8 +281,6 @@ class Compiler:
         before, found = len(self.wants), list[Problem]()
         try:
             return make_it()
-        except SpecError as error:
-            found = list(error.problems)
         except AxilError as error:
             own = getattr(error, "problems", None) or (getattr(error, "problem", None),)
             found = [p if p.where else replace(p, where=where) for p in own if p is not None]
@@ -298,6 +304,7 @@ class _Draft:
         self.nested: dict[str, SubgraphSpec] = {}
         # for nodes that ask for their out-edges
         self._leading: dict[str, list[OutEdge]] | None = None
+        self._entering: dict[str, list[EdgeSpec]] | None = None
         self._routers: dict[str, list[tuple[str, RouterSpec]]] = {}
         for name, router in spec.routers.items():
             self._routers.setdefault(router.source, []).append((name, router))
@@ -412,6 +419,22 @@ class _Draft:
                 )
         return self._leading.get(node, [])
 
+    def _brought(self, node: str) -> frozenset[str] | None:
+        """Return the fields that edges are known to bring to a node."""
+        if self._entering is None:
+            self._entering = {}
+            for edge in self.spec.edges:
+                self._entering.setdefault(edge.target, []).append(edge)
+        return brought(
+            self._entering.get(node, ()),
+            lambda name: self.kinds[name].component if name in self.kinds else None,
+        )
+
+    def _stored(self) -> frozenset[str] | None:
+        """Return the fields that the state is known to have."""
+        is_known = self.schema.closed or self.as_nested is None
+        return frozenset({*self.schema.fields, *self.spec.attributes}) if is_known else None
+
     def _ruled(self, node: NodeSpec, nested: SubgraphSpec) -> SubgraphSpec:
         """Return a graph by name, with the pull and push rules that its node states."""
         if node.use is None or (node.pull is None and node.push is None):
@@ -491,8 +514,17 @@ class _Draft:
                     payload=self.spec.payload,
                     setting=self.setting,
                     edges=self._out_edges(node.id),
+                    brought=self._brought(node.id),
+                    stored=self._stored(),
+                    report=lambda problem, at=str(use.place or where): self.planner.problems.append(
+                        replace(problem, where=problem.where or at)
+                    ),
                 )
-                vertex = replace(vertex, body=wrapper.wrap(vertex.body, info))
+                body = self.planner.attempt(
+                    str(use.place or where),
+                    lambda wrapper=wrapper, info=info: wrapper.wrap(info.vertex.body, info),
+                )
+                vertex = replace(vertex, body=vertex.body if body is None else body)
         if self.planner.setting.hooks is not None:
             for hook in reversed(self.planner.setting.hooks.hook.wrap_body.get_hookimpls()):
                 chosen = {

@@ -108,6 +108,8 @@ class Dynamic(Part):
         description="The wrapper that runs the target for parts; plugins provide it."
     )
     split: Text | Split | None = optional("How messages become parts.")
+    over: Text | None = optional("The field with a list of parts, where fields are carried.")
+    item: Text | None = optional("The field in which the target gets its part; none: the same.")
     config: Parts | None = None
 
 
