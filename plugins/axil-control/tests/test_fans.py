@@ -318,9 +318,9 @@ def test_lists_that_would_not_stay_side_by_side_are_refused(given, body, found):
 
 
 def test_a_field_that_nothing_has_is_found_by_the_check():
-    with pytest.raises(SpecError, match='AX159 node "read": it runs over "text",.*mean "texts"'):
+    with pytest.raises(SpecError, match=r'AX159 node "read": it runs over "text",.*mean "texts"'):
         over(Map(over="text"))
-    with pytest.warns(GraphWarning, match="AX159.*bring texts, weight, and it takes all"):
+    with pytest.warns(GraphWarning, match=r"AX159.*bring texts, weight, and it takes all"):
         over(Map())
 
 

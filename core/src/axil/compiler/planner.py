@@ -403,7 +403,7 @@ class _Draft:
                     Problem("AX165", where, message, f'Put "{key}" on the nodes inside.')
                 )
         try:
-            return scope(node.id, self.setting)
+            return scope(node.id, replace(self.setting, place=node.place))
         except SpecError as error:
             raise SpecError(
                 replace(p, where=where) if p.where == f'node "{node.id}"' else p

@@ -167,9 +167,10 @@ class _Fields:
     def split(self, task: Task) -> tuple[Any, list[Any]]:
         """Return the other fields, and the items. Raises: InputError (AX634)."""
         fields = fold_payloads(token.payload for token in task.tokens)
-        found = fields.pop(self._over) if self._over in fields else task.state.get(self._over)
+        found: Any = fields.pop(self._over) if self._over in fields else task.state.get(self._over)
+        kind = type(cast("object", found)).__name__
         if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Sequence):
-            came = "nothing brings it" if found is None else f"it is a {type(found).__name__}"
+            came = "nothing brings it" if found is None else f"it is a {kind}"
             raise InputError(
                 "AX634",
                 f'"{self._node}" runs once per item of the list in "{self._over}", and {came}.',
@@ -304,7 +305,7 @@ def _items_of(config: MapConfig, node: NodeInfo) -> _Items:
     """
     brought, stored = node.brought, node.stored
     if not config.over:
-        lists = sorted((brought or set()) - {"message"})
+        lists = sorted((brought or frozenset[str]()) - {"message"})
         if lists and node.payload == "fields" and node.report is not None:
             message = f"its edges bring {format_names(lists)}, and it takes all fields as one item."
             hint = "Name the field that holds the list of items: over."
@@ -395,14 +396,15 @@ def _around(body: dict[str, Any], node: str, wrapper: Use, setting: CompileOptio
     """Return a graph of one node: the body, wrapped."""
     from axil.plugin import SubgraphSpec
 
+    place = setting.place and setting.place.at("config", "body")
     inner = (
         Use(type="subgraph", config={"type": "config", "config": body})
         if "nodes" in body
-        else Use(type=body["type"], config=body.get("config") or {})
+        else Use(type=body["type"], config=body.get("config") or {}, place=place)
     )
     spec = GraphSpec(
         id=node,
-        nodes=(NodeSpec(id="item", use=inner, wrappers=(wrapper,)),),
+        nodes=(NodeSpec(id="item", use=inner, wrappers=(wrapper,), place=setting.place),),
         edges=(EdgeSpec(source=ENTRY, target="item"), EdgeSpec(source="item", target=EXIT)),
         payload="fields" if wrapper.config.get("over") else "messages",
         end=("item",),

@@ -63,11 +63,9 @@ class Processor(Named):
     """A processor that is named with its settings."""
 
 
-class Node(Part):
-    """A node of the graph."""
+class Settings(Part):
+    """What a node has beside its name and its type."""
 
-    id: Text = Field(description="The node's name, unique in the graph.")
-    type: Text = Field(description="The node type.")
     config: Mapping | None = optional("The settings of the node type.")
     description: str | None = None
     join: Text | Join | None = optional(
@@ -92,6 +90,33 @@ class Node(Part):
     input: list[Any] | None = optional("Messages that are there from the start.")
     output: list[Any] | None = None
     dynamic: Any = optional("Ignored: it belongs on the edge.")
+
+
+class Rule(Settings):
+    """Settings for nodes that use templates, and for those inside them."""
+
+    path: Text | None = optional(
+        'Names of nodes, from the outermost one, with ">" between; * one name, ** any number.'
+    )
+    type: Text | None = optional("The type of the nodes.")
+    template: Text | None = optional("A template that the nodes use.")
+
+
+class Template(Settings):
+    """A node without a name, for nodes that use it."""
+
+    type: Text | None = optional("The node type.")
+    use: Text | None = optional("Another template, whose settings it has.")
+    overrides: list[Rule] | None = optional("Settings for nodes inside.")
+
+
+class Node(Settings):
+    """A node of the graph."""
+
+    id: Text = Field(description="The node's name, unique in the graph.")
+    type: Text = Field(description="The node type.")
+    use: Text | None = optional("Instead of a type: the name of a template.")
+    overrides: list[Rule] | None = optional("With use: settings for nodes inside.")
 
 
 class Parts(Part):
@@ -239,4 +264,7 @@ class File(Part):
     requires: Names | None = optional(
         "Distributions the workflow needs: {name: version} or [name>=version]."
     )
+    templates: dict[str, Template] | None = optional("Nodes without a name, for nodes to use.")
+    defaults: list[Rule] | None = optional("Settings that are weaker than those of templates.")
+    overrides: list[Rule] | None = optional("Settings that are stronger than those of nodes.")
     graph: Graph
