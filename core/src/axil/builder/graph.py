@@ -70,11 +70,9 @@ class EdgeHandle:
 
 
 class Template(Protocol[M_co]):
-    """What makes a node of a graph itself, in place of ``Graph.create_node``."""
+    """A maker of nodes, which ``Graph.create_node`` asks for one."""
 
-    def create_in(self, graph: Graph, /, *args: Any, **options: Any) -> M_co:
-        """Make a node of the graph, and return it."""
-        ...
+    def create_in(self, graph: Graph, /, *args: Any, **options: Any) -> M_co: ...
 
 
 class Graph:
@@ -207,8 +205,7 @@ class Graph:
 
         Args:
             kind: a node class, made with ``args`` and ``settings`` (by its ``Config``, if it has
-                one); an instance; a function; the name of an installed node type; or a
-                template, which makes its nodes itself.
+                one); an instance; a function; the name of a node type; or a ``Template``.
             pull_keys, push_keys: attributes that it sees, and output fields that it writes back;
                 see ``NodeSpec``.
             merge: how states that meet at it are merged: a callable, or one per edge group.
@@ -217,11 +214,9 @@ class Graph:
         graph.
         """
         make = getattr(kind, "create_in", None)
-        if make is not None:
-            return make(self, *args, **options)
-        return self._created(kind, *args, **options)
+        return self._made(kind, *args, **options) if make is None else make(self, *args, **options)
 
-    def _created(
+    def _made(
         self,
         kind: Any,
         *args: Any,
@@ -237,7 +232,6 @@ class Graph:
         wrappers: Sequence[Any] = (),
         **settings: Any,
     ) -> Any:
-        """Add a node; see ``create_node``."""
         self.check_open()
         if getattr(kind, "root_only", False):
             raise self.error(

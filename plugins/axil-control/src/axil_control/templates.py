@@ -1,4 +1,4 @@
-"""``NodeTemplate``: what a node is made of and its settings, of which nodes of graphs are made.
+"""``NodeTemplate``: a kind of node with its settings, of which nodes of graphs are made.
 
 A setting of a node comes from several places, from weak to strong: ``template_defaults``,
 ``template_defaults_for``, the template, the call that makes the node, ``template_overrides``,
@@ -172,7 +172,7 @@ def _choosing(
 
 
 class NodeTemplate(Generic[T]):
-    """What a node is made of, and its settings; calling it derives another template.
+    """A class, function or node type with settings; calling it derives another template.
 
     Given to ``create_node`` it makes a node. Each node gets copies of lists, mappings and objects
     among the settings; models, functions, classes, templates and what is ``Shared`` are not copied,

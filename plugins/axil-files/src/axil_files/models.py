@@ -64,7 +64,7 @@ class Processor(Named):
 
 
 class Settings(Part):
-    """What a node has beside its name and its type."""
+    """The keys of a node beside its name and its type."""
 
     config: Mapping | None = optional("The settings of the node type.")
     description: str | None = None

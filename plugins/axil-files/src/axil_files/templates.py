@@ -101,7 +101,7 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Around:
-    """What holds at one place of the document."""
+    """The rules and names that hold at one place of the document."""
 
     path: tuple[str, ...] = ()
     overrides: tuple[_Rule, ...] = ()
