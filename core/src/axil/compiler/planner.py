@@ -314,7 +314,7 @@ class _Draft:
                 spec,
                 migrations=planner.attempt(spec.where, self._migrations) or {},
             )
-        found = check(spec)
+        found = [*check(spec), *(spec.extras.get("warnings", ()) if as_nested else ())]
         if planner.setting.hooks is not None:
             found = [
                 *found,

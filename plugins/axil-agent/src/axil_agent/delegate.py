@@ -120,7 +120,7 @@ class AgentTool:
 class NodeTool(AgentTool):
     """``agent``: a node of a file, mostly an agent, as a tool: it is sent one message."""
 
-    examples = (
+    examples: tuple[dict[str, Any], ...] = (
         {
             "name": "clerk",
             "description": "Counts things.",
@@ -151,7 +151,7 @@ class NodeTool(AgentTool):
         @field_validator("agent")
         @classmethod
         def _is_a_node(cls, agent: dict[str, Any]) -> dict[str, Any]:
-            inner = agent.get("config") or {}
+            inner: Any = agent.get("config") or {}
             is_node = isinstance(agent.get("type"), str) and isinstance(inner, dict)
             if not is_node or not agent.keys() <= {"type", "config"}:
                 raise ValueError("expected a node {type, config}.")

@@ -266,7 +266,7 @@ class Tree:
             groups = [items[at : at + size] for at in range(0, len(items), size)]
             given = await fan.layer(groups, static, layer, is_group=True)
             if len(given) < 2:
-                one = given[0] if given and self.config.over else given
+                one = given[0] if given and self.config.over else fan.items.again(given)
                 return Out(one, fan.changes(), None if given else frozenset())
             items = fan.items.again(given)
             static = static if self.config.over else []

@@ -72,7 +72,7 @@ class Collect(Wrapper[CollectConfig]):
     """The wrapper ``collect``: a field that comes in is a list, one value for each edge."""
 
     type = "collect"
-    examples = ({"fields": ["remark"]}, {})
+    examples: tuple[dict[str, Any], ...] = ({"fields": ["remark"]}, {})
 
     Config = CollectConfig
 
