@@ -128,6 +128,7 @@ _SUBJECTS = {
             LoadOptions dump_spec=dump include_spec=include inline_spec=inline
             load_spec=load parse_workflow=parse spec_from_document=spec_from
         """,
+        "axil_files.templates": "match_path",
         "axil_files.format": "is_version_0 notes_field workflow_schema=json_schema",
         "spec.graph": "RouterSpec SURROUNDINGS with_usual_wrappers",
         "registry.excerpts": "format_value",
@@ -394,6 +395,7 @@ if TYPE_CHECKING:
         spec_from,
     )
     from axil_files.python import PythonTarget as PythonTarget, python_target as python_target
+    from axil_files.templates import match_path as match_path
     from axil_patterns.errors import PatternFault as PatternFault, PatternLimit as PatternLimit
     from axil_patterns.patterns import (
         Match as Match,

@@ -517,7 +517,12 @@ def _with_said(rules: BodyRules, out: Out) -> Out:
     stated: Any = out.output
     if rules.chat in out.delta or not is_messages(stated):
         return out
-    new = [dict(m) for m in cast("Sequence[Any]", stated) if type(m) is not Heard]
+    by = {"source": rules.node}
+    new = [
+        {**m, **(by if m.get("role") == "assistant" and not m.get("source") else {})}
+        for m in cast("Sequence[dict[str, Any]]", stated)
+        if type(m) is not Heard
+    ]
     plain = [dict(m) for m in cast("Sequence[Any]", stated)]
     delta = {**out.delta, rules.chat: new} if new else out.delta
     return Out(plain, delta, out.to)
