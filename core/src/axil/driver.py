@@ -49,6 +49,7 @@ _SUBJECTS = {
     "Inspection of runs": {
         "axil_journals.deadlines": "format_time open_questions",
         "axil_journals.replay": "ReplayIndex",
+        "axil_journals.prompts": "Prompt prompts_of",
         "axil_journals.migrations": "adapt_entries graph_of_frame recorded_graph",
         "axil_journals.records": "record_graph version_changes",
         "axil_inspection.breakpoints": "Breakpoints",
@@ -182,6 +183,7 @@ if TYPE_CHECKING:
         graph_of_frame as graph_of_frame,
         recorded_graph as recorded_graph,
     )
+    from axil_journals.prompts import Prompt as Prompt, prompts_of as prompts_of
     from axil_journals.recorder import JournalRecorder as JournalRecorder
     from axil_journals.records import (
         record_graph as record_graph,

@@ -30,6 +30,8 @@ COMPONENT_KINDS: Final[Mapping[str, str]] = {
     "dialects": "dialect",
     "shorthands": "shorthand",
     "judges": "judge",
+    "scorers": "scorer",
+    "guards": "guard",
     "hooks": "hook plugin",
     "commands": "command",
     "options": "option",

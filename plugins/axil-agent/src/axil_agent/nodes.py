@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from axil import Out
+from axil import ComponentRef, Out
 from axil.plugin import (
     Body,
     BodyRules,

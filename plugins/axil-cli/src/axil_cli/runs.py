@@ -24,6 +24,7 @@ from axil.driver import (
     moment,
     open_questions,
     outline,
+    prompts_of,
     recorded_graph,
     steps,
     version_changes,
@@ -38,6 +39,7 @@ from axil_cli.picture import (
     listed,
     open_question_lines,
     outline_lines,
+    prompt_lines,
     run_lines,
     step_lines,
 )
@@ -96,6 +98,9 @@ class Runs:
         )
         showing.add_argument("run", metavar="RUN")
         showing.add_argument("--steps", action="store_true", help="what happened, step by step")
+        showing.add_argument(
+            "--prompts", action="store_true", help="what models were asked, where it is kept"
+        )
         showing.add_argument(
             "--json", action="store_const", dest="format", const="json", help="as --format json"
         )
@@ -248,6 +253,7 @@ class Runs:
                         "outline": plain(outline(entries)),
                         "questions": questions,
                         "steps": [plain(step) for step in steps(entries)],
+                        **({"prompts": plain(prompts_of(entries))} if options.prompts else {}),
                     }
                 )
             )
@@ -262,6 +268,9 @@ class Runs:
             session.say(line)
         for step in steps(entries) if options.steps else ():
             for line in step_lines(step):
+                session.say(line)
+        if options.prompts:
+            for line in prompt_lines(prompts_of(entries)):
                 session.say(line)
         for question in waiting:
             for line in open_question_lines(question, time.time()):

@@ -52,6 +52,7 @@ KINDS = (
     "clock",
     "slept",
     "step",
+    "prompt",
     "asked",
     "answer",
     "ended",
@@ -59,7 +60,7 @@ KINDS = (
 """The kinds of entries: the run began (``run``), was resumed (``resumed``), ended (``ended``); a
 body with effects outside was about to run (``began``), an activation ended (``done``), a round of a
 cycle ended (``round``), a body read the clock, slept, took a step, asked a person; a person gave an
-``answer``."""
+``answer``. What a body asked a model (``prompt``) is kept where ``Options.prompts`` says so."""
 
 
 class Journal(Protocol):
@@ -174,8 +175,8 @@ T = TypeVar("T")
 
 class Compactor(Generic[T]):
     """The rule by which later entries of a run supersede earlier ones: the entry that ends an
-    activation, a round, or a stretch of rounds holds all that they did. ``T`` is the journal's own
-    id of an entry.
+    activation, a round, or a stretch of rounds holds all that they did; prompts stay. ``T`` is the
+    journal's own id of an entry.
     """
 
     def __init__(self) -> None:
@@ -193,6 +194,8 @@ class Compactor(Generic[T]):
                 kid = branch.kids[part] = _Branch()
             branch = kid
         who, kind = (entry.node, entry.ordinal), entry.kind
+        if kind == "prompt":
+            return []
         gone: list[T] = []
         if kind == "done":
             if branch.facts:

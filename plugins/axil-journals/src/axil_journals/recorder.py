@@ -24,6 +24,7 @@ from axil.plugin import Plan
 from axil_journals.deadlines import LATE, accept_answers
 from axil_journals.journal import Entry
 from axil_journals.migrations import adapt_entries
+from axil_journals.prompts import PromptKeeper
 from axil_journals.records import (
     Recorded,
     beginning,
@@ -72,6 +73,7 @@ class JournalRecorder:
         self._progress: Progress
         # what was said to be used, as last written
         self._reported: dict[str, Any] = {}
+        self._prompts = PromptKeeper(options.prompts, entries)
 
     # ------------------------------------------------------------------ what is known
 
@@ -96,6 +98,8 @@ class JournalRecorder:
 
     def record(self, fact: Fact, /) -> None:
         """See ``Recorder``."""
+        if type(fact) is StepDone and fact.prompt is not None:
+            self._append(self._prompts.encode(fact))
         self._append(_ENCODED[type(fact)](fact))
 
     def take(self, answers: Sequence[Entry], /) -> Mapping[str, Any]:
