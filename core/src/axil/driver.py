@@ -26,7 +26,8 @@ from axil._door import lazy
 _SUBJECTS = {
     "Journals": {
         "axil_journals.journal": """
-            Cipher Entry Journal JournalWriter RunInfo Compactor claimed_error
+            AT_ONCE Bell Cipher Entry Journal JournalWriter Letter RunInfo SharedJournal
+            Compactor claimed_error due_of_end question_due
         """,
         "axil_journals.threads": "admit_run left_behind_error overtaken_error",
     },
@@ -65,6 +66,7 @@ _SUBJECTS = {
         "axil_engine.protocol": "Engine RunStatus",
         "builder.workflow": "RunInput",
         "axil_engine.managed": "ManagedRun",
+        "axil_engine.loading": "Stand go_on",
         "axil_journals.deadlines": "accept_answers wall_time",
         "axil_engine.engine": "LocalEngine",
     },
@@ -141,6 +143,7 @@ if TYPE_CHECKING:
     from axil.runtime.services import Pause as Pause, Progress as Progress, RealClock as RealClock
     from axil.spec.graph import KEPT as KEPT
     from axil_engine.engine import LocalEngine as LocalEngine
+    from axil_engine.loading import Stand as Stand, go_on as go_on
     from axil_engine.managed import ManagedRun as ManagedRun
     from axil_engine.protocol import Engine as Engine, RunStatus as RunStatus
     from axil_inspection.breakpoints import Breakpoints as Breakpoints
@@ -166,13 +169,19 @@ if TYPE_CHECKING:
         wall_time as wall_time,
     )
     from axil_journals.journal import (
+        AT_ONCE as AT_ONCE,
+        Bell as Bell,
         Cipher as Cipher,
         Compactor as Compactor,
         Entry as Entry,
         Journal as Journal,
         JournalWriter as JournalWriter,
+        Letter as Letter,
         RunInfo as RunInfo,
+        SharedJournal as SharedJournal,
         claimed_error as claimed_error,
+        due_of_end as due_of_end,
+        question_due as question_due,
     )
     from axil_journals.migrations import (
         adapt_entries as adapt_entries,
