@@ -32,6 +32,10 @@ _SUBJECTS = {
         "axil_journals.threads": "admit_run left_behind_error overtaken_error",
     },
     "Records as plain data": {
+        "axil_journals.rows": """
+            EntryRow=Row entry_row=row_of row_entries=entries_of joined_row=joined
+            damaged_error=damaged
+        """,
         "axil_journals.values": "decode_delta decode_value encode_delta encode_value",
         "kernel.tokens": "Frame Ordinal inner_frame new_tuple",
     },
@@ -194,6 +198,7 @@ if TYPE_CHECKING:
         version_changes as version_changes,
     )
     from axil_journals.replay import ReplayIndex as ReplayIndex
+    from axil_journals.rows import Row, damaged, entries_of, joined, row_of
     from axil_journals.threads import (
         admit_run as admit_run,
         left_behind_error as left_behind_error,
@@ -215,6 +220,11 @@ if TYPE_CHECKING:
         plan_of_job as plan_of_job,
     )
 
+    EntryRow = Row
+    damaged_error = damaged
+    entry_row = row_of
+    joined_row = joined
+    row_entries = entries_of
     PlanScope = Scope
     ResolvedGraph = Graph
     cycle_bounds = bounded

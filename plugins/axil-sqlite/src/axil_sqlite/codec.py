@@ -8,10 +8,16 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
-from axil.driver import Cipher, Entry
+from axil.driver import (
+    Cipher,
+    Entry,
+    EntryRow as Row,
+    damaged_error as damaged,
+    entry_row as row_of,
+)
 from axil.plugin import JournalError
+from axil_sqlite.files import Files
 from axil_sqlite.parts import LONG, cut, get, put
-from axil_sqlite.rows import Files, Row, damaged, row_of
 from axil_sqlite.store import Store, unusable
 
 Stored = tuple[int, str, str, str | bytes, int]

@@ -23,14 +23,17 @@ from axil.driver import (
     Cipher,
     Compactor,
     Entry,
+    EntryRow as Row,
     Letter,
     RunInfo,
     claimed_error,
     due_of_end,
+    entry_row as row_of,
+    joined_row as joined,
+    row_entries as entries_of,
 )
 from axil.plugin import JournalError
 from axil_sqlite.codec import Codec, Stored
-from axil_sqlite.rows import Row, entries_of, joined, row_of
 from axil_sqlite.store import Store, Sync
 from axil_sqlite.writer import Waiter, Writer, insert
 

@@ -26,10 +26,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from axil import AxilError
-from axil.driver import claimed_error, left_behind_error, overtaken_error
+from axil.driver import EntryRow as Row, claimed_error, left_behind_error, overtaken_error
 from axil.plugin import JournalError
 from axil_sqlite.codec import Codec
-from axil_sqlite.rows import Row
 from axil_sqlite.store import Store, Sync
 
 if TYPE_CHECKING:
