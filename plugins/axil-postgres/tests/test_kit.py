@@ -22,7 +22,7 @@ class TestPostgres(JournalKit):
         self.journals = journals
 
     def make(self) -> Any:
-        return self.journals()
+        return self.journals(tables="kit")  # each law has names of its own
 
     def reopen(self, journal: Any) -> Any:
         return self.journals(tables=journal.config.tables)

@@ -99,6 +99,10 @@ class KnowsEverything(LocalEngine):
             return
 
 
+class ReadsNoMail(LocalEngine):
+    async def _deliver(self) -> None: ...
+
+
 class LosesAnswers(LocalEngine):
     async def answer(self, run_id: str, answers: Mapping[str, Any]) -> None:
         return None
@@ -300,6 +304,7 @@ BROKEN = [
     (TakesUpNothing, "what one engine breaks off another goes on with"),
     (LeavesThemWaiting, "what one engine breaks off another goes on with"),
     (NeverCloses, "what one engine breaks off another goes on with"),
+    (ReadsNoMail, "another engine answers and cancels a run at work"),
     (TakesWhatIsAtWork, "a run is at work in one engine at a time"),
 ]
 

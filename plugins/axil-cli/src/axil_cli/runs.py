@@ -165,9 +165,7 @@ class Runs:
             help="with another value of a variable of the file; may be repeated",
         )
         allowing(forking)
-        cancelling = one(
-            "cancel", "end a run that waits or broke off; nothing of it runs any more", format=()
-        )
+        cancelling = one("cancel", "end a run, whatever its status", format=())
         cancelling.add_argument("run", metavar="RUN")
         comparing = one("diff", "where two runs differ, node by node")
         comparing.add_argument("run", metavar="RUN")
@@ -506,12 +504,11 @@ class Runs:
         run_id = found(journal, options.run)
         info = next(info for info in journal.runs() if info.run_id == run_id)
         if info.status not in _OPEN:
-            if info.status == "running":
-                raise misuse(
-                    "RUN",
-                    f'"{run_id}" is at work.',
-                    "End it where it runs: Ctrl-C, or SIGTERM to its process.",
-                )
+            if info.status == "running":  # the process that runs it reads its mail
+                data = {"status": "cancelled", "error": "it was cancelled"}
+                journal.post(run_id, Entry("ended", data=data))
+                session.tell(f"{run_id} is at work; the worker or server that runs it ends it.")
+                return Exit.DONE
             raise misuse("RUN", f'"{run_id}" is {info.status} already.')
 
         async def end() -> None:

@@ -523,9 +523,11 @@ class LocalEngine:
 
     def _with_live_status(self, infos: Iterable[RunInfo]) -> list[RunInfo]:
         now = wall_time(self._clock)
-        return [self._live(info, now) for info in infos]
+        return [self.live(info, now) for info in infos]
 
-    def _live(self, info: RunInfo, now: float) -> RunInfo:
+    def live(self, info: RunInfo, now: float | None = None) -> RunInfo:
+        """Return what a journal says of a run with the status that the run has in this engine."""
+        now = wall_time(self._clock) if now is None else now
         if info.run_id in self._loaded:
             return replace(info, status="running")
         is_due = info.status in ("open", "paused") and info.due is not None and info.due <= now

@@ -162,8 +162,8 @@ class Database:
                     self.bell.ring()  # what was told while nobody listened is looked for
                     while not self.closed.is_set():
                         self._renew(connection)
-                        if self.retain_seconds is not None and time.monotonic() > pruned:
-                            connection.execute(_PRUNE, (self.retain_seconds, _PRUNED))
+                        if time.monotonic() > pruned:
+                            self.prune(connection)
                             pruned = time.monotonic() + _PRUNE_SECONDS
                         ends = time.monotonic() + beat
                         while (left := ends - time.monotonic()) > 0 and not self.closed.is_set():
@@ -171,6 +171,12 @@ class Database:
                                 self.bell.ring()
             except (psycopg.Error, OSError):
                 self.closed.wait(0.2)
+
+    def prune(self, connection: Any) -> int:
+        """Delete runs that ended longer ago than is kept; at most so many that nobody waits."""
+        if self.retain_seconds is None:
+            return 0
+        return int(connection.execute(_PRUNE, (self.retain_seconds, _PRUNED)).rowcount)
 
     def _renew(self, connection: Any) -> None:
         if self.holder:
@@ -183,23 +189,22 @@ class Database:
 
     def close(self) -> None:
         """End the thread, let go of what is held, and close the connections."""
+        self.closed.set()
         if self._keeper is not None:
             with suppress(JournalError):
                 self.transact(self._let_go)
-        self.closed.set()
         if self._keeper is not None and self._keeper is not threading.current_thread():
             self._keeper.join()
         self._pool.close(timeout=1.0)
 
     def _let_go(self, connection: Any) -> None:
         holder, self.holder = self.holder, 0
-        if holder:
-            with connection.transaction():
-                sql = "update runs set holder = 0 where holder = %s"
-                freed = connection.execute(sql, (holder,)).rowcount
+        with connection.transaction():
+            if holder:
+                connection.execute("update runs set holder = 0 where holder = %s", (holder,))
                 connection.execute("delete from holders where id = %s", (holder,))
-                if freed:
-                    connection.execute("select pg_notify(%s, '')", (self.schema,))
+            # other processes may take its runs, and its own thread wakes to end
+            connection.execute("select pg_notify(%s, '')", (self.schema,))
 
 
 def _fetched(connection: Any, sql: str, values: Sequence[Any]) -> list[Any]:

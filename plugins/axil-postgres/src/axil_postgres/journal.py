@@ -129,6 +129,8 @@ class PostgresJournal:
     """
 
     Config = Settings
+    examples = ({"url": "postgresql://localhost/axil"},)
+    kit_excuse = "it needs a server: the tests of axil-postgres start one"
     blocking: ClassVar[bool] = True
 
     def __init__(
