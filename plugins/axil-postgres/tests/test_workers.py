@@ -19,6 +19,7 @@ import pytest
 from axil import RootGraph
 from axil.driver import Entry, LocalEngine, ReplayIndex
 from axil.plugin import JournalError
+from axil_cli.main import main
 from axil_encryption import Aes
 from axil_postgres import PostgresJournal
 
@@ -234,21 +235,24 @@ def test_pages_of_runs_follow_each_other(journals: Journals) -> None:
     asyncio.run(go())
 
 
-def test_the_command_works_off_what_was_submitted(server: Any, tmp_path: Path) -> None:
-    where = {**os.environ, "CHAIN_LOG": str(tmp_path / "log"), "AXIL_JOURNAL": server.url}
-
-    def axil(*words: str) -> str:
-        command = [Path(sys.executable).parent / "axil", *words]
-        ran = subprocess.run(
-            command, env=where, cwd=tmp_path, check=False, capture_output=True, text=True
-        )
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout.strip()
-
+def test_the_command_works_off_what_was_submitted(
+    server: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AXIL_JOURNAL", server.url)
     (tmp_path / "app.py").write_text(Path(chain.__file__).read_text())
     target = ("app.py:chain", "--allow", "code")
-    run_id = axil("submit", *target, "--input", '{"run": "r", "n": 0}')
-    assert json.loads(axil("runs", "list", "--format", "json"))[0]["status"] == "open"
-    axil("worker", *target, "--drain")
-    (info,) = json.loads(axil("runs", "list", "--format", "json"))
-    assert (info["run_id"], info["status"]) == (run_id, "done")
+
+    def runs() -> list[Any]:
+        assert main(["runs", "list", "--format", "json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert main(["submit", *target, "--input", '{"run": "r", "n": 0}', "--run-id", "one"]) == 0
+    assert capsys.readouterr().out.strip() == "one"
+    assert [(info["run_id"], info["status"]) for info in runs()] == [("one", "open")]
+    assert main(["worker", *target, "--drain"]) == 0
+    capsys.readouterr()
+    assert [(info["run_id"], info["status"]) for info in runs()] == [("one", "done")]

@@ -9,7 +9,7 @@ import os
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from axil import Workflow, run_sync
 from axil.driver import Engine
@@ -181,10 +181,10 @@ def _input(text: str | None, payload: str) -> Any:
     if payload == "messages" or text is None:
         return text or ("" if payload == "messages" else {})
     try:
-        data = json.loads(text)
+        data: Any = json.loads(text)
     except ValueError:
         data = text
-    return data if isinstance(data, dict) else {"message": text}
+    return cast("dict[str, Any]", data) if isinstance(data, dict) else {"message": text}
 
 
 __all__ = ["Submit", "Worker"]

@@ -80,7 +80,11 @@ class Database:
         self._keeper: threading.Thread | None = None
         commit = "on" if sync == "full" else "off"
         options = f'-c search_path="{schema}" -c synchronous_commit={commit}'
-        self._made = {"autocommit": True, "options": options, "application_name": "axil"}
+        self._made: dict[str, Any] = {
+            "autocommit": True,
+            "options": options,
+            "application_name": "axil",
+        }
         self.url = url
         self._pool = ConnectionPool(
             url, min_size=0, max_size=connections, kwargs=self._made, open=False
@@ -158,7 +162,7 @@ class Database:
         while not self.closed.is_set():
             try:
                 with psycopg.connect(self.url, **self._made) as connection:
-                    connection.execute(f'listen "{self.schema}"')
+                    connection.execute(f'listen "{self.schema}"'.encode())
                     self.bell.ring()  # what was told while nobody listened is looked for
                     while not self.closed.is_set():
                         self._renew(connection)

@@ -221,7 +221,9 @@ class PostgresJournal:
     ) -> Sequence[RunInfo]:
         """See ``axil.driver.SharedJournal``."""
         self.writer.settle()
-        kept = set(status) | ({"open", "running"} if {"open", "running"} & set(status) else set())
+        wanted, alive = set(status), {"open", "running"}
+        # a running run whose process is gone is open: that is known only afterwards
+        kept = wanted | alive if wanted & alive else wanted
         where, values = ["true"], list[Any]()
         if kept:
             where.append("status = any(%s::text[])")
@@ -229,8 +231,7 @@ class PostgresJournal:
         if after:
             where.append("(touched, id) < (select touched, id from runs where run = %s)")
             values.append(after)
-        # a running run whose process is gone is open: that is known only afterwards
-        is_exact = not {"open", "running"} & kept or {"open", "running"} <= set(status)
+        is_exact = kept == wanted
         most = f"limit {int(limit)}" if limit and is_exact else ""
         sql = f"{_INFOS} where {' and '.join(where)} order by touched desc, id desc {most}"
         found = [_info(row) for row in self._rows(sql, *values)]

@@ -290,7 +290,7 @@ class SqliteJournal:
             for run in wanted:
                 sql = "select owner, beat from runs where run = ? and due <= ?"
                 found = connection.execute(sql, (run, now)).fetchone()
-                if found is not None and not writer.is_held(*found, run):
+                if found is not None and not writer.is_held(found[0], found[1], run):
                     sql = "update runs set owner = ?, beat = ? where run = ?"
                     connection.execute(sql, (writer.owner, time.time(), run))
                     taken.append(run)
