@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from axil import EdgeSpec, GraphSpec, NodeSpec, Use
+from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
 from axil.plugin import ENTRY, EXIT, CompileOptions, compile_spec, message, text_of
 from axil_agent.agent import Agent
 from axil_models import Tool, ToolError
@@ -42,7 +42,7 @@ class AgentTool:
         self.agent = agent
         self.name = re.sub(r"\W+", "_", name or agent.name or agent.role_name) or "agent"
         self.description = description or agent.style.instructions
-        self._wrappers = [Use.of(wrapper) for wrapper in wrappers]
+        self._wrappers = [ComponentRef.of(wrapper) for wrapper in wrappers]
         self._plan: Any = None
 
     def bind(self, setting: CompileOptions | None) -> None:

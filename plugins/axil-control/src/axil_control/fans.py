@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, Field, field_validator
 
-from axil import Context, EdgeSpec, GraphSpec, NodeSpec, Out, State, Use
+from axil import ComponentRef, Context, EdgeSpec, GraphSpec, NodeSpec, Out, State
 from axil.plugin import (
     ENTRY,
     EXIT,
@@ -209,14 +209,14 @@ def _body_is_one(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _around(body: dict[str, Any], node: str, wrapper: Use, setting: CompileOptions) -> Any:
+def _around(body: dict[str, Any], node: str, wrapper: ComponentRef, setting: CompileOptions) -> Any:
     """Return a graph of one node: the body, wrapped."""
     from axil.plugin import SubgraphSpec
 
     inner = (
-        Use(type="subgraph", config={"type": "config", "config": body})
+        ComponentRef(type="subgraph", config={"type": "config", "config": body})
         if "nodes" in body
-        else Use(type=body["type"], config=body.get("config") or {})
+        else ComponentRef(type=body["type"], config=body.get("config") or {})
     )
     spec = GraphSpec(
         id=node,
@@ -251,7 +251,7 @@ class MapNode:
         return _around(
             self.config.body,
             node,
-            Use(type="map", config=self.config.model_dump(exclude={"body"})),
+            ComponentRef(type="map", config=self.config.model_dump(exclude={"body"})),
             setting,
         )
 
@@ -278,6 +278,6 @@ class TreeNode:
         return _around(
             self.config.body,
             node,
-            Use(type="tree", config=self.config.model_dump(exclude={"body"})),
+            ComponentRef(type="tree", config=self.config.model_dump(exclude={"body"})),
             setting,
         )
