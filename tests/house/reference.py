@@ -49,7 +49,10 @@ NAMED = {
 }
 PROTOCOLS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (axil.plugin, ("Condition", "Processor", "Loader", "Channel")),
-    (axil.driver, ("Clock", "Journal", "JournalWriter", "Cipher", "Executor", "Engine")),
+    (
+        axil.driver,
+        ("Clock", "Journal", "SharedJournal", "JournalWriter", "Cipher", "Executor", "Engine"),
+    ),
     (axil_models, ("Model", "Formatter", "ContextProvider", "Memory", "ChatMemory")),
 )
 

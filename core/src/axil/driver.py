@@ -44,7 +44,7 @@ _SUBJECTS = {
             Answered Asked ClockRead EffectBegun Fact Recorder SleepBegun StepDone
         """,
         "runtime.services": "Progress",
-        "axil_journals.recorder": "JournalRecorder",
+        "axil_journals.recorder": "JournalRecorder answer_entry",
         "kernel.outcomes": "Exit Send Transition",
         "kernel.plan": "ResolvedGraph=Graph",
         "kernel.scopes": "CycleRun Round",
@@ -192,7 +192,10 @@ if TYPE_CHECKING:
         graph_of_frame as graph_of_frame,
         recorded_graph as recorded_graph,
     )
-    from axil_journals.recorder import JournalRecorder as JournalRecorder
+    from axil_journals.recorder import (
+        JournalRecorder as JournalRecorder,
+        answer_entry as answer_entry,
+    )
     from axil_journals.records import (
         record_graph as record_graph,
         version_changes as version_changes,

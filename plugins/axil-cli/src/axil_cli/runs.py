@@ -18,6 +18,7 @@ from axil.driver import (
     Entry,
     ReplayIndex,
     RunInfo,
+    answer_entry,
     decode_value,
     differences,
     fork,
@@ -356,9 +357,10 @@ class Runs:
     def _answer(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         run_id = found(journal, options.run)
         entries = journal.entries(run_id)
+        is_at_work = journal.infos([run_id])[0].status == "running"
         open_ones = (
             [question.id for question in open_questions(entries)]
-            if ReplayIndex(entries).ended is not None
+            if is_at_work or ReplayIndex(entries).ended is not None
             else []
         )
         if not open_ones:
@@ -371,7 +373,14 @@ class Runs:
         if options.answers is not None:
             given += answers_in(read_text(options.answers, "--answers"))
             options.answers = None
-        return self._go_on(journal, options, session, answered(open_ones, given))
+        answers = answered(open_ones, given)
+        if is_at_work:  # the process that runs it reads its mail
+            for id, value in answers.items():
+                if not journal.post(run_id, answer_entry(id, value)):
+                    raise misuse("ANSWER", f'the question "{id}" was answered before.')
+            session.tell(f"{run_id} is at work; the worker or server that runs it goes on.")
+            return Exit.DONE
+        return self._go_on(journal, options, session, answers)
 
     def _go_on(
         self, journal: Any, options: argparse.Namespace, session: Session, answers: dict[str, Any]

@@ -56,8 +56,8 @@ from axil.driver import (
     RunInput,
     SharedJournal,
     accept_answers,
+    answer_entry,
     decode_value,
-    encode_value,
     moment,
     wall_time,
 )
@@ -206,7 +206,7 @@ class LocalEngine:
             for id in answers:
                 _check_answerable(run_id, id, replay)
             accept_answers(replay, answers, self._clock)
-            entries = [_answer_entry(id, answer) for id, answer in answers.items()]
+            entries = [answer_entry(id, answer) for id, answer in answers.items()]
             loaded = self._loaded.get(run_id)
             if loaded is not None and await loaded.run.take(entries):
                 return
@@ -603,10 +603,6 @@ def _check_answerable(run_id: str, question: str, replay: ReplayIndex) -> None:
 def _answered_before(run_id: str, question: str) -> EngineError:
     message = f'the question "{question}" of the run "{run_id}" was answered before.'
     return EngineError(message, id="AX541", hint="The first answer counts.")
-
-
-def _answer_entry(question: str, answer: Any) -> Entry:
-    return Entry("answer", data={"id": question, "value": encode_value(answer)})
 
 
 def _unknown_run(run_id: str) -> JournalError:
