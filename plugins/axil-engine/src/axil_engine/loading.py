@@ -183,7 +183,7 @@ def _is_new(answer: Entry, replay: ReplayIndex, clock: Clock) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """How a run stands after ``go_on``."""
+    """The status of a run after ``go_on``."""
 
     status: str
     due: float | None = None

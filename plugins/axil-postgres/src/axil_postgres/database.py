@@ -177,7 +177,7 @@ class Database:
                 self.closed.wait(0.2)
 
     def prune(self, connection: Any) -> int:
-        """Delete runs that ended longer ago than is kept; at most so many that nobody waits."""
+        """Delete some of the runs that ended longer ago than they are kept; return how many."""
         if self.retain_seconds is None:
             return 0
         return int(connection.execute(_PRUNE, (self.retain_seconds, _PRUNED)).rowcount)
