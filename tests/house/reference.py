@@ -45,12 +45,17 @@ NAMED = {
     "hooks": "a module, an object or a class with functions marked by `axil.hookimpl`",
     "commands": "a class with `configure(self, parser)` and `run(self, options, session)`",
     "options": "a class with `prepare(self, value, launch)`, named `run.…`",
+    "engines": "a class made with `(journal, workflows, *, find, loaded, **options)`; see "
+    "`axil.driver.Engine`",
     "protocols": "a class with `routes(self, service)`; see "
     "[axil-serve](../../plugins/axil-serve/README.md#protocols)",
 }
 PROTOCOLS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (axil.plugin, ("Condition", "Processor", "Loader", "Channel")),
-    (axil.driver, ("Clock", "Journal", "JournalWriter", "Cipher", "Executor", "Engine")),
+    (
+        axil.driver,
+        ("Clock", "Journal", "SharedJournal", "JournalWriter", "Cipher", "Executor", "Engine"),
+    ),
     (axil_models, ("Model", "Formatter", "ContextProvider", "Memory", "ChatMemory")),
 )
 

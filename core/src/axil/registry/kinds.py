@@ -24,6 +24,7 @@ COMPONENT_KINDS: Final[Mapping[str, str]] = {
     "channels": "channel",
     "journals": "journal",
     "ciphers": "cipher",
+    "engines": "engine",
     "executors": "executor",
     "sandboxes": "sandbox",
     "loaders": "file format",

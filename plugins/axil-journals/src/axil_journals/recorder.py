@@ -158,6 +158,11 @@ def _answered(fact: Answered) -> Entry:
     return Entry("answer", data={"id": fact.question, "value": encode_value(fact.value), **by})
 
 
+def answer_entry(question: str, answer: Any) -> Entry:
+    """Return the entry of a person's answer to a question, by the question's id."""
+    return _answered(Answered(question, answer))
+
+
 def _clock(fact: ClockRead) -> Entry:
     return _entry("clock", fact.activation, {"call": fact.call, "value": fact.seconds})
 
@@ -227,4 +232,4 @@ _RECALLED: Mapping[type[Any], Callable[[ReplayIndex, Activation, Any], Any]] = {
 }
 
 
-__all__ = ["JournalRecorder"]
+__all__ = ["JournalRecorder", "answer_entry"]
