@@ -129,7 +129,7 @@ class Ended:
     stderr: str = ""
     exit_code: int | None = None
     error: str | None = None
-    """Why there is no exit code."""
+    """The reason why there is no exit code."""
 
 
 def program(text: str) -> str:

@@ -40,7 +40,7 @@ class BodyRaised(Exception):
     """``module.Class``"""
     traceback: str
     transient = False
-    """Whether it said of itself that asking again may help."""
+    """True if the error itself says that another try may help."""
 
 
 def ended(code: int) -> str:

@@ -406,10 +406,11 @@ class _Firing:
             options = tuple(stated.pop("options"))
             self._later(number, ctx.ask(Question(**stated, options=options), name=given[1]))
         else:
-            name, request, effects = given
-            self._later(
-                number, ctx.step(name, lambda: self._step(number), request=request, effects=effects)
+            name, request, effects, kind = given
+            step = ctx.step(
+                name, lambda: self._step(number), request=request, effects=effects, kind=kind
             )
+            self._later(number, step)
 
     def _later(self, number: int, doing: Coroutine[Any, Any, Any]) -> None:
         async def answering() -> None:

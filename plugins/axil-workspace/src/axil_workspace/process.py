@@ -84,8 +84,8 @@ class Ended:
     stdout: str
     stderr: str
     stopped: str = ""
-    """Why it was stopped: ``time``, ``cpu``, ``memory``, ``processes``, ``gone`` (its result was
-    not awaited any more).
+    """The reason why it was stopped: ``time``, ``cpu``, ``memory``, ``processes``, ``gone`` (its
+    result was not awaited any more).
     """
 
     def as_data(self, bounds: Bounds) -> dict[str, Any]:
