@@ -33,11 +33,11 @@ from axil_subprocess import KILL, Child, Launch, Place, sandboxed
 
 _BOOT = Path(__file__).with_name("boot.py")
 _BASE: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}
-"""What a body in a sandbox sees of the environment without further settings."""
+"""The environment of a body in a sandbox without further settings."""
 _REPORT: Final = "axil-sandbox: stopped: "
 """The beginning of the line in which a sandbox says why it ended a process."""
 _PRINTED: Final = 4096
-"""How many of the last bytes are kept that a process in a sandbox printed."""
+"""Bytes kept of what a process in a sandbox printed, the last ones."""
 _log = logging.getLogger("axil.sandbox")
 _GRACE = 5.0  # seconds that an idle worker has to close what it opened
 
@@ -144,7 +144,7 @@ _MALFORMED: Final = (
     TypeError,
     ValueError,
 )
-"""What is raised where something else is read than was expected."""
+"""Errors raised where something else is read than was expected."""
 
 
 def _no_message() -> ProcessError:
@@ -178,7 +178,7 @@ class _Worker:
         """The workspace that it sees, in a sandbox."""
         self.is_sandboxed = child.process.stderr is not None
         self.output_bytes = output_bytes
-        """How much more it may send in this firing; None: as much as it likes."""
+        """Bytes that it may still send in this firing; None: no limit."""
         self._printed = _Printed(child.process.stderr)
 
     @classmethod
