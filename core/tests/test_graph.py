@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from axil import CustomNode, Graph, Loop, Options, RootGraph, Use, node
+from axil import ComponentRef, CustomNode, Graph, Loop, Options, RootGraph, node
 from axil.errors import (
     BodyError,
     InvalidValue,
@@ -911,13 +911,13 @@ def test_a_graph_puts_usual_wrappers_around_its_nodes():
             self.name = name
 
         def use(self):
-            return Use(type=self.name)
+            return ComponentRef(type=self.name)
 
     def usual(**graph):
         made = RootGraph("t", **graph)
         made.create_node(lambda: {}, name="f", wrappers=["own", {"type": "retry", "tries": 3}])
         made.create_node(Graph, name="g")
-        made.create_node("agent", name="h", wrappers=[Use(type="x", config={"y": 1})])
+        made.create_node("agent", name="h", wrappers=[ComponentRef(type="x", config={"y": 1})])
         return [
             [(use.type, *use.config.values()) for use in node.wrappers]
             for node in made.to_spec().nodes

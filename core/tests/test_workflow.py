@@ -18,7 +18,7 @@ from axil.kernel.tokens import Out
 from axil.registry.registry import Registry
 from axil.runtime.result import Event
 from axil.runtime.run import run_sync
-from axil.spec.graph import Limits, NodeSpec, Use
+from axil.spec.graph import ComponentRef, Limits, NodeSpec
 from axil_journals.journal import MemoryJournal
 from axil_testing.specs import edge, graph, node, says, workflow
 
@@ -302,7 +302,7 @@ def with_parts(**fails: str) -> tuple[Workflow, list[str]]:
             },
         )
         registry.register("nodes", name, kind)
-        nodes.append(NodeSpec(id=name, use=Use(type=name)))
+        nodes.append(NodeSpec(id=name, use=ComponentRef(type=name)))
         edges.append(f"in {name}")
     return Workflow(graph(nodes, edges), CompileOptions(registry=registry)), log
 

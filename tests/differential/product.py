@@ -12,6 +12,7 @@ from typing import Any
 from axil import (
     MISSING,
     Activation,
+    ComponentRef,
     CycleLimit,
     EdgeSpec,
     GraphSpec,
@@ -22,7 +23,6 @@ from axil import (
     Reducer,
     Result,
     Schema,
-    Use,
 )
 from axil.plugin import (
     APPEND,
@@ -270,7 +270,7 @@ def _node(node: Node, graph: Graph, world: World) -> NodeSpec:
     join: Any = node.join
     if inner is not None and world.is_file:
         config = {"type": "config", "config": dump_spec(inner)["graph"], "keep": node.keeps}
-        use = Use(type="subgraph", config=config)
+        use = ComponentRef(type="subgraph", config=config)
         return NodeSpec(id=node.name, use=use, join=join, pull=pull, push=push)
     if inner is not None and not node.items:
         nested = SubgraphSpec(spec=inner, pull=pull, push=push, keep=node.keeps)
@@ -280,7 +280,9 @@ def _node(node: Node, graph: Graph, world: World) -> NodeSpec:
     if node.merges and groups:
         more["merge"] = dict.fromkeys(groups, graphs.merge)
     if node.fails:
-        more["wrappers"] = (Use.of(Retry(tries=graphs.TRIES, wait_seconds=0.25, jitter="none")),)
+        more["wrappers"] = (
+            ComponentRef.of(Retry(tries=graphs.TRIES, wait_seconds=0.25, jitter="none")),
+        )
     if world.is_file or world.names(node):
         return NodeSpec(use=components.node_use(node), lane="named", **more)
     return NodeSpec(body=Kind(node, world, inner), **more)

@@ -86,7 +86,7 @@ _SUBJECTS = {
         "contract.loops": "LoopLocal",
     },
     "Meters": {
-        "contract.meters": "Hold Meter MeterMaker RunUsage",
+        "contract.meters": "Meter MeterMaker MeterReservation RunUsage",
     },
     "Hooks": {
         "contract.decisions": "Admission DECIDING_HOOKS Fail Firing Outcome Replace Retry Skip",
@@ -139,6 +139,8 @@ _SUBJECTS = {
         "compiler.planner": "CompileOptions Compiler compile_spec",
     },
 }
+
+_RENAMED = {"Hold": "MeterReservation"}
 
 if TYPE_CHECKING:
     from axil._installing import (
@@ -203,9 +205,9 @@ if TYPE_CHECKING:
         text_of as text_of,
     )
     from axil.contract.meters import (
-        Hold as Hold,
         Meter as Meter,
         MeterMaker as MeterMaker,
+        MeterReservation as MeterReservation,
         RunUsage as RunUsage,
     )
     from axil.contract.node import NodeContract as NodeContract
@@ -421,5 +423,6 @@ if TYPE_CHECKING:
     spec_changes = changes
     spec_from_document = spec_from
     workflow_schema = json_schema
+    Hold = MeterReservation
 else:
-    __getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS)
+    __getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS, _RENAMED)

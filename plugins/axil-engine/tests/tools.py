@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from axil import NodeSpec, Use, Workflow
+from axil import ComponentRef, NodeSpec, Workflow
 from axil.plugin import CompileOptions, Registry
 from axil_testing.specs import graph
 
@@ -47,6 +47,6 @@ def with_parts(**fails: str) -> tuple[Workflow, list[str]]:
             Part.__init__(self, name, how)
 
         registry.register("nodes", name, type(name, (Part,), {"log": log, "__init__": begin}))
-    nodes = [NodeSpec(id=name, use=Use(type=name)) for name in fails]
+    nodes = [NodeSpec(id=name, use=ComponentRef(type=name)) for name in fails]
     spec = graph(nodes, [f"in {name}" for name in fails])
     return Workflow(spec, CompileOptions(registry=registry)), log

@@ -35,13 +35,13 @@ from axil.kernel.plan import CycleLimit
 from axil.kernel.state import Schema
 from axil.kernel.tokens import ENTRY, EXIT, Effects
 from axil.spec.graph import (
+    ComponentRef,
     EdgeSpec,
     GraphSpec,
     Limits,
     NodeSpec,
     RouterSpec,
     SubgraphSpec,
-    Use,
     with_usual_wrappers,
 )
 
@@ -126,7 +126,8 @@ class Graph:
             node_wrappers if isinstance(node_wrappers, Mapping) else {"*": node_wrappers or ()}
         )
         self._usual = [
-            (kind, [Use.of(wrapper) for wrapper in wrappers]) for kind, wrappers in by_type.items()
+            (kind, [ComponentRef.of(wrapper) for wrapper in wrappers])
+            for kind, wrappers in by_type.items()
         ]
         self._fitting = set[int]()  # those of the usual that fit a node
         self._limits, self._cycle_limits = limits or Limits(), dict(cycle_limits or {})
@@ -169,7 +170,7 @@ class Graph:
         pull_keys: Mapping[str, str] | None = ...,
         push_keys: Mapping[str, str] | None = ...,
         attributes: Mapping[str, Any] | None = ...,
-        join: str | Use | Join | Mapping[str, Any] | None = ...,
+        join: str | ComponentRef | Join | Mapping[str, Any] | None = ...,
         merge: Any = ...,
         lane: str | None = ...,
         effects: Effects | None = ...,
@@ -186,7 +187,7 @@ class Graph:
         pull_keys: Mapping[str, str] | None = ...,
         push_keys: Mapping[str, str] | None = ...,
         attributes: Mapping[str, Any] | None = ...,
-        join: str | Use | Join | Mapping[str, Any] | None = ...,
+        join: str | ComponentRef | Join | Mapping[str, Any] | None = ...,
         merge: Any = ...,
         lane: str | None = ...,
         effects: Effects | None = ...,
@@ -224,7 +225,7 @@ class Graph:
         pull_keys: Any = _UNSET,
         push_keys: Any = _UNSET,
         attributes: Mapping[str, Any] | None = None,
-        join: str | Use | Join | Mapping[str, Any] | None = None,
+        join: str | ComponentRef | Join | Mapping[str, Any] | None = None,
         merge: Any = None,
         lane: str | None = None,
         effects: Effects | None = None,
@@ -270,7 +271,7 @@ class Graph:
             id=name,
             use=use,
             body=component,
-            join=Use.of(join) if isinstance(join, Mapping) else join,
+            join=ComponentRef.of(join) if isinstance(join, Mapping) else join,
             merge=None
             if merge is None
             else dict(cast("Mapping[str, Any]", merge))
@@ -279,7 +280,7 @@ class Graph:
             lane=lane,
             effects=effects,
             wrappers=with_usual_wrappers(
-                [Use.of(wrapper) for wrapper in wrappers], self._usual_of(component, use)
+                [ComponentRef.of(wrapper) for wrapper in wrappers], self._usual_of(component, use)
             ),
             pull=contract and contract.pull if pull_keys is _UNSET else pull_keys,
             push=contract and contract.push if push_keys is _UNSET else push_keys,
@@ -289,9 +290,9 @@ class Graph:
 
     def _component(
         self, kind: Any, args: Sequence[Any], settings: Mapping[str, Any]
-    ) -> tuple[Any, Use | None]:
+    ) -> tuple[Any, ComponentRef | None]:
         if isinstance(kind, str):
-            return None, Use(type=kind, config=settings)
+            return None, ComponentRef(type=kind, config=settings)
         if isinstance(kind, type):
             if hasattr(kind, "Config") and not args:
                 from axil.registry.components import make_component
@@ -315,7 +316,7 @@ class Graph:
             return FunctionNode(kind), None
         return kind, None
 
-    def _usual_of(self, component: Any, use: Use | None) -> list[Use]:
+    def _usual_of(self, component: Any, use: ComponentRef | None) -> list[ComponentRef]:
         """Return the wrappers that the graph puts around a node."""
         names = {"*"}
         if use is not None:
@@ -323,7 +324,7 @@ class Graph:
         else:
             kinds = [kind.__name__ for kind in type(component).__mro__[:-1]]
             names |= {*kinds, *(_CAPITAL.sub("_", kind).lower() for kind in kinds)}
-        found: list[Use] = []
+        found: list[ComponentRef] = []
         for number, (kind, uses) in enumerate(self._usual):
             if isinstance(component, kind) if isinstance(kind, type) else kind in names:
                 self._fitting.add(number)
@@ -369,7 +370,7 @@ class Graph:
             keys: fields to carry, with descriptions; None: ``message`` (nothing in a typed graph);
                 ``{}``: trigger without data.
             when: whether it is taken: a callable (asked for ``payload``, ``state``, ``text`` by
-                name), or a ``Use``.
+                name), or a ``ComponentRef``.
             process: what is carried instead: a callable on the payload.
             formatter: what writes the fields that are carried as one ``message``: a formatter, its
                 class, or the name of an installed one.
@@ -451,7 +452,7 @@ class Graph:
         self._routers[name] = RouterSpec(
             source=source,
             targets=tuple(ends),
-            ask=_spelled(ask, {"exit", "end"} - set(self._specs)),
+            ask=ask,
         )
         return [
             self.add_edge(
@@ -769,26 +770,3 @@ def _parsed(formatter: Any, keys: Sequence[str]) -> Any:
         return {key: found[key] for key in keys} if keys else found
 
     return read
-
-
-def _spelled(ask: Callable[..., Any], spellings: set[str]) -> Callable[..., Any]:
-    """``ask``, with the ``spellings`` of the exit turned into its name."""
-
-    def spell(answer: Any) -> Any:
-        if isinstance(answer, str):
-            return EXIT if answer in spellings else answer
-        if isinstance(answer, tuple):
-            return tuple(
-                spell(part) if isinstance(part, (str, tuple)) else part
-                for part in cast("tuple[Any, ...]", answer)
-            )
-        if isinstance(answer, list):
-            return [spell(part) for part in cast("list[Any]", answer)]
-        if isinstance(answer, (set, frozenset)):
-            return {spell(part) for part in cast("set[Any]", answer)}
-        return answer
-
-    def asked(state: Any) -> Any:
-        return spell(ask(state))
-
-    return asked

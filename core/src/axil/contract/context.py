@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from axil.contract.meters import Hold, Meter
+from axil.contract.meters import Meter, MeterReservation
 from axil.contract.views import InstanceView, StateView
 from axil.kernel.events import SubRun
 from axil.kernel.plan import Body, Plan
@@ -453,18 +453,18 @@ class Context:
         """
         self._host.spend(self.activation, amounts)
 
-    async def reserve(self, **wanted: Any) -> Hold:
+    async def reserve(self, **wanted: Any) -> MeterReservation:
         """Reserve what is about to be used, in the run's limits and in those of every node around
         this one.
 
-            with await ctx.reserve(…) as hold:
+            with await ctx.reserve(…) as reservation:
                 …
-                hold.settle(…)
+                reservation.settle(…)
 
         What may be said, and raised, is the meter's: see axil-budget for tokens and money. Where a
         limit of the run is reached, the run ends.
         """
-        return await self._host.meter.hold(self.activation, wanted)
+        return await self._host.meter.reserve(self.activation, wanted)
 
     @property
     def ledger(self) -> Any:

@@ -40,7 +40,6 @@ from axil.kernel.state import State
 from axil.kernel.tokens import Activation, Changes, Out, Task, new_tuple
 from axil.kernel.values import isolate
 from axil.runtime.gate import Gate
-from axil.runtime.meters import begin_meter
 from axil.runtime.pool import SLICE, LocalExecutor, Work, WorkerPool, as_failure
 from axil.runtime.recorder import Recorder
 from axil.runtime.result import Options, Result, made
@@ -71,7 +70,7 @@ class RunLoop:
         self.limits: Limits = options.limits or root.plan.graph.spec.limits
         most = self.limits.firings
         self._most: float = math.inf if most is None else most
-        self.meter = begin_meter(self.limits, options.meter, self.halt)
+        self.meter = options.begin_meter(self.limits, self.halt)
         hooks = options.hooks
         self.observers = observers = (
             NO_OBSERVERS

@@ -191,15 +191,3 @@ class Recorder(Protocol):
     def close(self) -> None:
         """Let go of the run; nothing is recorded after that. May be called again."""
         ...
-
-
-__all__ = [
-    "Answered",
-    "Asked",
-    "ClockRead",
-    "EffectBegun",
-    "Fact",
-    "Recorder",
-    "SleepBegun",
-    "StepDone",
-]

@@ -262,6 +262,3 @@ class _Driven:
         if self._loop is not None and self._task is not None:
             with suppress(RuntimeError):  # it is over, and its loop closed
                 self._loop.call_soon_threadsafe(self._task.cancel)
-
-
-__all__ = ["Run", "run_blocking", "run_sync"]

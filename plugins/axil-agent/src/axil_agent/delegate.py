@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
 
-from axil import EdgeSpec, GraphSpec, NodeSpec, Use
+from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
 from axil.plugin import (
     ENTRY,
     EXIT,
@@ -62,7 +62,7 @@ class AgentTool:
     def _offered(self, name: str, description: str, wrappers: Sequence[Any]) -> None:
         self.name = re.sub(r"\W+", "_", name) or "agent"
         self.description = description
-        self._wrappers = tuple(Use.of(wrapper) for wrapper in wrappers)
+        self._wrappers = tuple(ComponentRef.of(wrapper) for wrapper in wrappers)
         self._plan: Any = None
 
     def node(self) -> NodeSpec:
@@ -74,7 +74,7 @@ class AgentTool:
         if self._plan is not None:
             return
         ends = [EdgeSpec(source=ENTRY, target=self.name), EdgeSpec(source=self.name, target=EXIT)]
-        around = {} if setting is None else setting.extras
+        around = dict[str, Any]() if setting is None else setting.extras
         spec = GraphSpec(
             id=self.name,
             nodes=(self.node(),),
@@ -173,7 +173,7 @@ class NodeTool(AgentTool):
         given = self.config.agent
         return NodeSpec(
             id=self.name,
-            use=Use(type=given["type"], config=given.get("config") or {}, place=place),
+            use=ComponentRef(type=given["type"], config=given.get("config") or {}, place=place),
             wrappers=self._wrappers,
             pull={},
             push={},

@@ -58,7 +58,7 @@ from axil_models import (
     with_approval,
 )
 
-Use = str | dict[str, Any]
+NamedComponent = str | dict[str, Any]
 
 
 class _Settings(BaseModel):
@@ -66,7 +66,7 @@ class _Settings(BaseModel):
 
 
 class _Modelled(_Settings):
-    model: Use | None = Field(
+    model: NamedComponent | None = Field(
         None,
         description="The model: the name of an adapter, or {type: …} with its settings.",
         json_schema_extra=refers_to("models"),
@@ -112,13 +112,13 @@ class AgentConfig(_Modelled):
         description="Fields that a reply has to have: descriptions, or {type, description, enum, "
         "…}; or the import path of a pydantic model.",
     )
-    formatters: Use | list[Use] | None = Field(
+    formatters: NamedComponent | list[NamedComponent] | None = Field(
         None,
         description="One, or [in, out]; usual: paragraph in, json out.",
         json_schema_extra=refers_to("formatters", default=DEFAULT),
     )
-    tools: list[Use] = Field(
-        default_factory=list[Use],
+    tools: list[NamedComponent] = Field(
+        default_factory=list[NamedComponent],
         description="Names of installed tools, or {type: …} with their settings.",
         json_schema_extra=refers_to("tools"),
     )
@@ -135,13 +135,13 @@ class AgentConfig(_Modelled):
         "deny",
         description="The answer if there is none within that time; fail: the node fails.",
     )
-    memories: list[Use] = Field(
-        default_factory=list[Use],
+    memories: list[NamedComponent] = Field(
+        default_factory=list[NamedComponent],
         description="Context providers that receive each step: history, …",
         json_schema_extra=refers_to("context"),
     )
-    retrievers: list[Use] = Field(
-        default_factory=list[Use],
+    retrievers: list[NamedComponent] = Field(
+        default_factory=list[NamedComponent],
         description="Context providers.",
         json_schema_extra=refers_to("context"),
     )
@@ -443,7 +443,7 @@ class _Text:
         return {"message": text}
 
 
-def _provider(parts: Parts, use: Use, *keys: str | int) -> Any:
+def _provider(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
     """Return a context provider by its name; None: it cannot be had."""
     name, config = used(use)
     if name == "history":
@@ -453,7 +453,7 @@ def _provider(parts: Parts, use: Use, *keys: str | int) -> Any:
     return parts.made("context", use, *keys)
 
 
-def _tool(parts: Parts, use: Use, *keys: str | int) -> Any:
+def _tool(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
     """Return a tool by its name, that knows where it is written; None: it cannot be had."""
     made = parts.made("tools", use, *keys)
     if hasattr(made, "place") and not isinstance(parts.place(), str):

@@ -58,7 +58,7 @@ class BudgetMeter:
         """See ``Meter``."""
         self.ledger.charge(who, *_parted(amounts))
 
-    async def hold(self, who: Activation, wanted: Mapping[str, Any]) -> Reservation:
+    async def reserve(self, who: Activation, wanted: Mapping[str, Any]) -> Reservation:
         """Reserve what a model call may use, in the run's limits and in every budget around it.
 
         Args:

@@ -79,11 +79,11 @@ def described(name: str, path: Path) -> Wheel:
 
 def _editable(metadata: Any) -> Path | None:
     try:
-        stated = json.loads(metadata.read_text("direct_url.json") or "{}")
+        stated: Any = json.loads(metadata.read_text("direct_url.json") or "{}")
     except ValueError:
         return None
     return (
-        Path(unquote(urlparse(stated["url"]).path))
+        Path(unquote(urlparse(str(stated["url"])).path))
         if stated.get("dir_info", {}).get("editable")
         else None
     )

@@ -26,6 +26,7 @@ from typing import Any, Final, Protocol, Self, cast
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from axil import (
+    ComponentRef,
     Context,
     EdgeSpec,
     GraphSpec,
@@ -34,7 +35,6 @@ from axil import (
     Problem,
     SpecError,
     State,
-    Use,
 )
 from axil.plugin import (
     ENTRY,
@@ -303,10 +303,10 @@ def _items_of(config: MapConfig, node: NodeInfo) -> _Items:
 
     Raises: SpecError (AX159): neither its edges nor the state have the field.
     """
-    brought, stored = node.brought, node.stored
+    brought, stored = node.brought(), node.stored
     if not config.over:
         lists = sorted((brought or frozenset[str]()) - {"message"})
-        if lists and node.payload == "fields" and node.report is not None:
+        if lists and node.payload == "fields":
             message = f"its edges bring {format_names(lists)}, and it takes all fields as one item."
             hint = "Name the field that holds the list of items: over."
             node.report(Problem("AX159", "", message, hint, severity="warning"))
@@ -392,15 +392,15 @@ def _body_is_one(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _around(body: dict[str, Any], node: str, wrapper: Use, setting: CompileOptions) -> Any:
+def _around(body: dict[str, Any], node: str, wrapper: ComponentRef, setting: CompileOptions) -> Any:
     """Return a graph of one node: the body, wrapped."""
     from axil.plugin import SubgraphSpec
 
     place = setting.place and setting.place.at("config", "body")
     inner = (
-        Use(type="subgraph", config={"type": "config", "config": body})
+        ComponentRef(type="subgraph", config={"type": "config", "config": body})
         if "nodes" in body
-        else Use(type=body["type"], config=body.get("config") or {}, place=place)
+        else ComponentRef(type=body["type"], config=body.get("config") or {}, place=place)
     )
     spec = GraphSpec(
         id=node,
@@ -435,7 +435,7 @@ class MapNode:
         return _around(
             self.config.body,
             node,
-            Use(type="map", config=self.config.model_dump(exclude={"body"})),
+            ComponentRef(type="map", config=self.config.model_dump(exclude={"body"})),
             setting,
         )
 
@@ -462,6 +462,6 @@ class TreeNode:
         return _around(
             self.config.body,
             node,
-            Use(type="tree", config=self.config.model_dump(exclude={"body"})),
+            ComponentRef(type="tree", config=self.config.model_dump(exclude={"body"})),
             setting,
         )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
-from axil import Use
+from axil import ComponentRef
 from axil.plugin import is_version_0
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def agent(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
     return replace(node, use=replace(node.use, type="devall.agent"), wrappers=wrappers)
 
 
-def retries(given: object) -> tuple[Use, ...]:
+def retries(given: object) -> tuple[ComponentRef, ...]:
     """Make the wrapper for an agent's ``retry``; none, if it says nothing or forbids it."""
     if not isinstance(given, Mapping):
         return ()
@@ -82,7 +82,7 @@ def retries(given: object) -> tuple[Use, ...]:
         names = data.get(theirs)
         if isinstance(names, list) and names:
             config[ours] = [f"*.{name}" for name in cast("list[object]", names)]
-    return (Use(type="retry", config=config),)
+    return (ComponentRef(type="retry", config=config),)
 
 
 def subgraph(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
@@ -91,4 +91,4 @@ def subgraph(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
     """
     if not is_version_0(graph.extras.get("version")):
         return node
-    return replace(node, wrappers=(*node.wrappers, Use(type="devall.subgraph")))
+    return replace(node, wrappers=(*node.wrappers, ComponentRef(type="devall.subgraph")))

@@ -36,7 +36,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
 
-from axil import ConfigError, GraphSpec, NodeSpec, PluginError, Problem, SpecError, Use
+from axil import ComponentRef, ConfigError, GraphSpec, NodeSpec, PluginError, Problem, SpecError
 from axil.plugin import (
     Grants,
     Place,
@@ -292,7 +292,7 @@ def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
     uses += [("conditions", edge.condition, edge.place) for edge in spec.edges]
     uses += [("processors", edge.process, edge.place) for edge in spec.edges]
     for kind, use, place in uses:
-        if not isinstance(use, Use) or ":" in use.type:
+        if not isinstance(use, ComponentRef) or ":" in use.type:
             continue
         where = str(place or "")
         try:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from axil import (
+    ComponentRef,
     CycleLimit,
     EdgeSpec,
     GraphSpec,
@@ -21,7 +22,6 @@ from axil import (
     Problem,
     Schema,
     SpecError,
-    Use,
 )
 from axil.plugin import (
     ENTRY,
@@ -62,11 +62,11 @@ class _Received:
     """The edge that said so first."""
     place: Place | None = None
     edges: list[str] = field(default_factory=list[str])
-    waiting: dict[str, tuple[Use, list[str]]] = field(
-        default_factory=dict[str, tuple[Use, list[str]]]
+    waiting: dict[str, tuple[ComponentRef, list[str]]] = field(
+        default_factory=dict[str, tuple[ComponentRef, list[str]]]
     )
     """Processors of edges that wait: wrappers, and the nodes whose messages they are for."""
-    usual: list[Use] = field(default_factory=list[Use])
+    usual: list[ComponentRef] = field(default_factory=list[ComponentRef])
     """The wrappers that its graph puts around it."""
 
 
@@ -275,13 +275,15 @@ class Reader:
             place=self._document.place(*keys),
         )
 
-    def _wrappers(self, data: dict[str, Any], keys: Keys, received: _Received) -> tuple[Use, ...]:
+    def _wrappers(
+        self, data: dict[str, Any], keys: Keys, received: _Received
+    ) -> tuple[ComponentRef, ...]:
         own = [
             self._use(item, (*keys, "wrappers", i), "type")
             for i, item in enumerate(_list(data, "wrappers"))
         ]
         there = {use.type for use in own}
-        added: list[Use] = []
+        added: list[ComponentRef] = []
         window = data.get("context_window") or 0
         if window or received.marks:
             where = (*keys, "context_window") if window else keys
@@ -294,14 +296,14 @@ class Reader:
                 **received.dynamic,
                 **({} if "over" in received.dynamic else {"edges": edges}),
             }
-            added.append(Use(type=received.kind, config=config, place=received.place))
+            added.append(ComponentRef(type=received.kind, config=config, place=received.place))
         waiting = [
             replace(use, config={**use.config, "edges": list(dict.fromkeys(sources))})
             for use, sources in received.waiting.values()
         ]
         return (*waiting, *added, *with_usual_wrappers(own, received.usual))
 
-    def _usual(self, value: Any, keys: Keys, nodes: Sequence[Any]) -> dict[str, list[Use]]:
+    def _usual(self, value: Any, keys: Keys, nodes: Sequence[Any]) -> dict[str, list[ComponentRef]]:
         """Return the wrappers that a graph puts around its nodes, by their type; a type that none
         of its nodes has is reported.
         """
@@ -329,16 +331,16 @@ class Reader:
         value = data.get(name) if data.get(name) is not None else data.get(old)
         return None if value is None else _mapping(value)
 
-    def _use(self, value: Any, keys: Keys, key: str = "") -> Use:
+    def _use(self, value: Any, keys: Keys, key: str = "") -> ComponentRef:
         """Return a component and its config. An import path is code, and needs leave."""
         named: dict[str, Any] = {"type": value} if isinstance(value, str) else value
         if not isinstance(cast("Any", named), dict) or not isinstance(named.get("type"), str):
-            return Use(type="")  # its shape was reported already
+            return ComponentRef(type="")  # its shape was reported already
         if ":" in named["type"]:
             where = keys if isinstance(value, str) or not key else (*keys, key)
             self._imports(named["type"], where)
         config = cast("dict[str, Any]", named.get("config") or {})
-        return Use(type=named["type"], config=config, place=self._document.place(*keys))
+        return ComponentRef(type=named["type"], config=config, place=self._document.place(*keys))
 
     def _imports(self, path: str, keys: Keys) -> None:
         """Report an import path that was not granted."""
@@ -354,14 +356,14 @@ class Reader:
         ):
             self._problem("AX148", keys, message, hint)
 
-    def _join(self, data: Mapping[str, Any], keys: Keys) -> str | Use | None:
+    def _join(self, data: Mapping[str, Any], keys: Keys) -> str | ComponentRef | None:
         """Return the join of a node: one of the kernel's by its name, or a component."""
         given = data.get("join")
         if given is None or given in ("gate", "all", "each"):
             return given
         return self._use(given, (*keys, "join"), "type")
 
-    def _meant(self, key: str, said: Mapping[str, Any], keys: Keys) -> Use | None:
+    def _meant(self, key: str, said: Mapping[str, Any], keys: Keys) -> ComponentRef | None:
         """Return the component that a key of a file stands for; None: a problem is reported.
 
         A plugin provides it, as the shorthand of that name.
@@ -377,12 +379,14 @@ class Reader:
         if self._shorthands[key] is None:
             return None
         found: Any = self._shorthands[key](said)
-        if not isinstance(found, Use):
-            message = f'the shorthand "{key}" gave {type(found).__name__} instead of a Use.'
+        if not isinstance(found, ComponentRef):
+            message = (
+                f'the shorthand "{key}" gave {type(found).__name__} instead of a ComponentRef.'
+            )
             raise PluginContract(message, where=str(self._document.place(*keys)))
         return replace(found, place=self._document.place(*keys))
 
-    def _inner_graphs(self, use: Use, keys: Keys) -> None:
+    def _inner_graphs(self, use: ComponentRef, keys: Keys) -> None:
         """Look at graphs that are written into a node's config now, while their lines are known.
 
         Where they are says the manifest of the node's distribution.
@@ -490,7 +494,7 @@ class Reader:
             self._problem("AX104", keys, f'no node "{name}".', hint)
         return False
 
-    def _condition(self, value: Any, keys: Keys) -> Use | None:
+    def _condition(self, value: Any, keys: Keys) -> ComponentRef | None:
         value = self._function(value, keys)
         if value is None or value is True or value == "true":
             return None
@@ -514,7 +518,7 @@ class Reader:
         )
         return f"Write {{type: {use.type}, config: {{{settings}}}}}."
 
-    def _processor(self, value: Any, keys: Keys) -> Use | None:
+    def _processor(self, value: Any, keys: Keys) -> ComponentRef | None:
         value = self._function(value, keys)
         return None if value is None else self._use(value, keys, "type")
 

@@ -58,7 +58,7 @@ def as_text(manifest: Mapping[str, Any]) -> str:
 
 
 def _component(component: Component, found: Any) -> dict[str, Any]:
-    model = getattr(found, "Config", None)
+    model: Any = getattr(found, "Config", None)
     schema = model.model_json_schema() if hasattr(model, "model_json_schema") else None
     data: dict[str, Any] = {
         "kind": component.kind,

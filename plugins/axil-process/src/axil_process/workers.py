@@ -237,11 +237,9 @@ class _Firing:
         elif what == "sleep":
             self._later(number, ctx.sleep(*given))
         elif what == "ask":
-            stated, name = given
-            self._later(
-                number,
-                ctx.ask(Question(**{**stated, "options": tuple(stated["options"])}), name=name),
-            )
+            stated: dict[str, Any] = given[0]
+            options = tuple(stated.pop("options"))
+            self._later(number, ctx.ask(Question(**stated, options=options), name=given[1]))
         else:
             name, request, effects = given
             self._later(

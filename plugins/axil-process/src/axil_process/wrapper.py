@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from axil import Context, Out, Problem, Schema, SpecError, Use
+from axil import ComponentRef, Context, Out, Problem, Schema, SpecError
 from axil.plugin import Body, Mode, NodeInfo, Task, current_grants, decode_config
 from axil_process.config import ProcessConfig
 from axil_process.jobs import Job, job_of
@@ -19,7 +19,7 @@ class Process:
 
     type = "process"
     Config = ProcessConfig
-    examples = ({}, {"workers": 2, "memory_megabytes": 2048})
+    examples: tuple[Mapping[str, Any], ...] = ({}, {"workers": 2, "memory_megabytes": 2048})
 
     def __init__(
         self, config: ProcessConfig | Mapping[str, Any] | None = None, /, **settings: Any
@@ -37,9 +37,9 @@ class Process:
         self.config = given
         self.workers = Workers(given)
 
-    def use(self) -> Use:
+    def use(self) -> ComponentRef:
         """Return the wrapper for the settings in a file."""
-        return Use(
+        return ComponentRef(
             type=self.type, config=self.config.model_dump(mode="json", exclude_defaults=True)
         )
 

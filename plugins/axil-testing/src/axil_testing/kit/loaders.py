@@ -69,7 +69,7 @@ class LoaderKit(Kit):
     def test_a_document_is_plain_data_within_bounds(self) -> None:
         """And it is the data that was written."""
         text, data = self.example()
-        document = self.load(text)
+        document: Any = self.load(text)
         require(
             isinstance(document, Document),
             f"it gives a {type(document).__name__} instead of a Document",

@@ -196,7 +196,7 @@ class NodeKit(Kit):
 
     def begin(self, workflow: Workflow, given: Any, **options: Any) -> Any:
         """Return a run, not yet begun."""
-        ways = {
+        ways: dict[str, Any] = {
             "channel": Unanswered(),
             "clock": MovingClock(),
             "allow": frozenset({"code"} if self.runs_code else ()),
@@ -283,7 +283,7 @@ class NodeKit(Kit):
                 )
             together = self.wait(self._together(shared))
             for given, found, expected in zip(
-                self.inputs * _AT_ONCE, together, alone * _AT_ONCE, strict=True
+                [*self.inputs] * _AT_ONCE, together, alone * _AT_ONCE, strict=True
             ):
                 require(
                     found == expected,
