@@ -66,7 +66,11 @@ def fan(run, registry):
     def go(
         kind: str, text: str, body: Any = "echo", static: str = "", split: Any = TREE, **more: Any
     ) -> Any:
-        config = {name: more.pop(name) for name in ("max_parallel", "group_size") if name in more}
+        config = {
+            name: more.pop(name)
+            for name in ("max_parallel", "max_items", "group_size")
+            if name in more
+        }
         node = {"type": body} if isinstance(body, str) else body
         nodes = [
             {"id": "A", "type": "passthrough", "config": {}},
@@ -103,6 +107,16 @@ def test_what_is_the_same_for_all_is_put_before_each_item(fan, texts):
 def test_no_more_items_than_allowed_are_at_work(fan):
     fan("map", "1 2 3 4 5 6", max_parallel=2)
     assert Echo.most == 2
+
+
+@pytest.mark.parametrize("kind", ["map", "tree"])
+def test_more_items_than_allowed_are_refused_before_any_is_worked_on(fan, kind):
+    result = fan(kind, "1 2 3", max_items=3)
+    assert result.status == "done"
+    Echo.most = 0
+    result = fan(kind, "1 2 3 4", max_items=3)
+    assert (result.status, Echo.most) == ("failed", 0)
+    assert "more than 3 items" in str(result.error)
 
 
 def test_without_items_the_node_runs_once_with_what_is_the_same_for_all(fan, texts):
@@ -303,7 +317,7 @@ def test_items_of_a_typed_state_are_fields_of_it():
 @pytest.mark.parametrize(
     ("given", "body", "found"),
     [
-        ("ab", noted, 'AX634 "read" runs once per item of the list in "texts", and it is a str'),
+        ("ab", noted, 'AX636 "read" runs once per item of the list in "texts", and it is a str'),
         (
             ["a", "b"],
             lambda inputs: {inputs["text"]: 1},

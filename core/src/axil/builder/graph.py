@@ -87,7 +87,7 @@ class Graph:
     reserved_names: tuple[str, ...] = ("entry", "exit")
     """Names that no node of it may have."""
     counts_rounds = False
-    """Whether its nodes see ``current_iteration`` and ``max_iterations``."""
+    """True if its nodes see ``current_iteration`` and ``max_iterations``."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class Graph:
         self.owner: Graph | None = None
         """The graph that it is a node of."""
         self.is_in_loop = False
-        """Whether it is a node of a graph that counts rounds."""
+        """True for a node of a graph that counts rounds."""
         self._declare(nodes or (), edges or ())
 
     def __repr__(self) -> str:

@@ -81,17 +81,17 @@ class CompileOptions:
     including: tuple[str, ...] = ()
     """Files being included, outermost first: none may include itself."""
     environment: Mapping[str, str] | None = None
-    """Where included files look up names that are no variables; None: the process's environment."""
+    """Values for names in included files that are no variables; None: the process's environment."""
     allow_code: bool = False
-    """Whether included files may name code by import path."""
+    """True if included files may name code by import path."""
     grants: Grants | None = None
     """The grants of included files; None: nothing that has to be granted."""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Those of the graph that is being compiled: for nodes with graphs of their own, where it was
+    """Facts about the graph that is compiled: for nodes with graphs of their own, where it was
     read and with what.
     """
     place: Place | None = None
-    """Where a file has the node that is given this: for what is wrong with its settings."""
+    """The place of the node in a file, for errors in its settings."""
     warned: Callable[[Problem], None] | None = None
     """Called with each warning of the check, once the plan is made."""
 
@@ -171,13 +171,13 @@ class NodeInfo:
     payload: str
     setting: CompileOptions = field(default_factory=CompileOptions)
     edges: Sequence[OutEdge] = ()
-    """Those that start at it."""
+    """The edges that start at it."""
     brought: Callable[[], frozenset[str] | None] = lambda: None
-    """Returns the fields that its in-edges bring; None: it is not known."""
+    """The function that returns the fields of its in-edges; None: they are not known."""
     stored: frozenset[str] | None = None
     """The fields that the state has; None: it is not known."""
     report: Callable[[Problem], None] = lambda problem: None
-    """Called with what a wrapper warns of; errors it raises. Their place is the wrapper's."""
+    """The function for warnings of a wrapper, which have its place; errors are raised."""
 
     @property
     def where(self) -> str:
@@ -229,7 +229,7 @@ class Compiler:
         self.wants: list[Want] = []
         """The wants of files, of all that has been made so far."""
         self._leaves_refusals = False
-        """Whether those who gather wants refuse the missing ones."""
+        """True if missing grants are refused where wants are gathered."""
 
     def compile(self, spec: GraphSpec) -> Plan:
         """Return the plan of a graph and of all graphs inside it. Raises: SpecError."""
@@ -464,7 +464,6 @@ class _Draft:
         where = node.where
         rules = self.rules.get(node.id) or BodyRules(node=node.id, payload=self.spec.payload)
         is_known = self.schema.closed or self.as_nested is None
-        stored = frozenset({*self.schema.fields, *self.spec.attributes}) if is_known else None
         edges = self.spec.edges
         for use in reversed(node.wrappers):
             at = str(use.place or where)
@@ -484,7 +483,9 @@ class _Draft:
                     brought=lambda: brought(
                         [edge for edge in edges if edge.target == node.id], self._known
                     ),
-                    stored=stored,
+                    stored=frozenset([*self.schema.fields, *self.spec.attributes])
+                    if is_known
+                    else None,
                     report=lambda each, at=at: self.planner.problems.append(
                         replace(each, where=at)
                     ),

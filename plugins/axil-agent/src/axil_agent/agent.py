@@ -165,7 +165,7 @@ class Agent:
         self._setting: Any = None
         self._chat, self._in_messages = "", False
         self.owned: list[Any] = []
-        """What was made for this agent from names, and is closed with it."""
+        """Components that were made for this agent from names, and are closed with it."""
 
     # -- making
 
@@ -540,16 +540,12 @@ class Agent:
         for number, memory in enumerate(self._memories):
             ask = partial(think, options.model, ctx=ctx, name=f"memory:{number}")
             if is_chat_memory(memory):
-                keep(
-                    memory,
-                    ctx,
-                    plain_data(await memory.remember(kept(memory, ctx), said, ask)),
-                    plain_data(said),
-                )
+                new = plain_data(said)
+                keep(memory, ctx, await memory.remember(kept(memory, ctx), new, ask), new)
             elif is_shared(memory):
                 new = plain_data(memory.notes(turn))
                 before = shared_now(memory.share, ctx)
-                keep(memory, ctx, plain_data(memory.keep([*before, *new])), new)
+                keep(memory, ctx, memory.keep([*before, *new]), new)
             elif hasattr(memory, "learn"):
                 await ctx.step(f"learn:{number}", partial(_learnt, memory, replace(turn, ask=ask)))
             elif hasattr(memory, "insert"):
@@ -574,7 +570,7 @@ class Agent:
 _observing: ContextVar[tuple[Sequence[Message], Wiring] | None] = ContextVar(
     "axil_agent_observing", default=None
 )
-"""What the firing knows in which an overridden ``observe`` is called: the history, the wiring."""
+"""The facts of the firing in which an overridden ``observe`` is called: the history, the wiring."""
 
 
 class _Firing:

@@ -78,6 +78,12 @@ class MapConfig(BaseModel, extra="forbid", frozen=True):
         default_factory=ByMessage, description="What an item is: message, regex or json_path."
     )
     max_parallel: int = Field(default=10, ge=1, description="Items at work at the same time.")
+    max_items: int = Field(
+        default=10_000,
+        ge=1,
+        description="The largest number of items of one firing. A map in a cycle may multiply "
+        "them in each round.",
+    )
     edges: tuple[str, ...] | None = Field(
         default=None,
         description="Nodes whose messages hold the items; those of others are put before each "
@@ -93,15 +99,24 @@ class MapConfig(BaseModel, extra="forbid", frozen=True):
         return self
 
     def items(self, messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-        """Return the messages that all items share, and the items. Raises: InputError."""
+        """Return the messages that all items share, and the items.
+
+        Raises: InputError (AX630; AX634): there are more than ``max_items``.
+        """
         mine = [self.edges is None or m.get("source") in self.edges for m in messages]
         static = [m for m, is_mine in zip(messages, mine, strict=True) if not is_mine]
-        return static, [
-            item
-            for m, is_mine in zip(messages, mine, strict=True)
-            if is_mine
-            for item in self.split.items(m)
-        ]
+        items: list[Message] = []
+        for message, is_mine in zip(messages, mine, strict=True):
+            if is_mine:
+                items += self.split.items(message)
+            if len(items) > self.max_items:
+                raise _too_many("the messages have", self.max_items)
+        return static, items
+
+
+def _too_many(holder: str, most: int) -> InputError:
+    message = f"{holder} more than {most} items, which is the limit."
+    return InputError("AX634", message, "Split them into fewer items, or raise max_items.")
 
 
 class TreeConfig(MapConfig, frozen=True):
@@ -161,22 +176,25 @@ class _Fields:
 
     def __init__(self, config: MapConfig, node: NodeInfo) -> None:
         self._over, self._item = config.over, config.item or config.over
-        self._node, self._schema = node.name, node.schema
+        self._node, self._schema, self._most = node.name, node.schema, config.max_items
         self._carried = [name for edge in node.edges for name in edge.keys or ()]
 
     def split(self, task: Task) -> tuple[Any, list[Any]]:
-        """Return the other fields, and the items. Raises: InputError (AX634)."""
+        """Return the other fields, and the items. Raises: InputError (AX634, AX636)."""
         fields = fold_payloads(token.payload for token in task.tokens)
         found: Any = fields.pop(self._over) if self._over in fields else task.state.get(self._over)
         kind = type(cast("object", found)).__name__
         if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Sequence):
             came = "nothing brings it" if found is None else f"it is a {kind}"
             raise InputError(
-                "AX634",
+                "AX636",
                 f'"{self._node}" runs once per item of the list in "{self._over}", and {came}.',
                 "Bring a list in that field, or name the field that holds one in over.",
             )
-        return fields, list(cast("Sequence[Any]", found))
+        items = list(cast("Sequence[Any]", found))
+        if len(items) > self._most:
+            raise _too_many(f'"{self._over}" has', self._most)
+        return fields, items
 
     def payload(self, static: Any, group: list[Any], *, is_group: bool) -> Any:
         return {**static, self._item: group if is_group else group[0]}

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Keys = Mapping[str, str] | Sequence[str] | None
 
 NOT_SET = "(not set yet)"
-"""What a field that is fed back holds in the first round of a loop, before anything fed it."""
+"""The value of a field that is fed back, in the first round of a loop."""
 
 
 class NotSetYet(KeyError):

@@ -79,7 +79,7 @@ __all__ = [
 ]
 
 MOST_INCLUDED = 16
-"""How deep files may include files."""
+"""The depth to which files may include files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,18 +91,18 @@ class LoadOptions:
     outer: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Weaker than the file's own: those of the graph around this one."""
     environment: Mapping[str, str] | None = None
-    """Where names that are no variables are looked up; None: the process's.
+    """Values for names that are no variables; None: the process's environment.
 
     A server gives what its users may see.
     """
     allow_code: bool = False
-    """Whether types may be import paths."""
+    """True if types may be import paths."""
     grants: Grants | None = field(default_factory=Grants)
-    """What the file may do; None: all that Python code may."""
+    """The grants of the file; None: all that Python code may do."""
     registry: Registry | None = None
-    """Where update strategies of declared fields are found; None: the process's own."""
+    """The registry for update strategies of declared fields; None: the process's own."""
     folder: str = ""
-    """Where the file lies: what it includes is looked up here, then in ``root``."""
+    """The folder of the file: what it includes is looked up here, then in ``root``."""
     root: str = ""
     """The first file's folder; nothing outside it is included."""
     trail: tuple[str, ...] = ()

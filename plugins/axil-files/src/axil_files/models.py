@@ -120,9 +120,10 @@ class Node(Settings):
 
 
 class Parts(Part):
-    """The number of parts at work together, and the size of a group."""
+    """The number of parts, how many of them are at work together, and the size of a group."""
 
     max_parallel: Count | None = None
+    max_items: Count | None = None
     group_size: Annotated[int, Field(ge=2)] | None = None
 
 

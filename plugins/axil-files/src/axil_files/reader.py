@@ -55,7 +55,7 @@ class _Received:
 
     marks: bool = False
     keeps: bool = False
-    """Whether marked messages come that are to be kept."""
+    """True if marked messages come that are to be kept."""
     dynamic: dict[str, Any] | None = None
     kind: str = ""
     first: str = ""
@@ -77,7 +77,7 @@ def _pass_on(
     the message's.
     """
     fields = (cast("dict[str, Any]", item) for item in items if isinstance(item, dict))
-    passing = [each["id"] for each in fields if each.get("type") in FORWARDING]
+    passing = [each.get("id") for each in fields if each.get("type") in FORWARDING]
     onward: dict[str, list[str]] = {}
     for edge in edges:
         onward.setdefault(edge.source, []).append(edge.target)
@@ -816,7 +816,7 @@ class Reader:
 
 
 _STATEMENT: Final = re.compile(r"[\s'\"=<>()]")
-"""What no name of a condition has, and an expression has."""
+"""The characters by which an expression differs from the name of a condition."""
 _LISTS: Final = frozenset({"nodes", "edges", "memory"})
 """Keys of a graph whose items are looked at one by one."""
 
