@@ -38,8 +38,10 @@ NAMED = {
     "sandboxes": "a class with `problem(self)` and `launch(self, command, place)`",
     "loaders": "a function of `(text, name)`, named like the suffix of its files",
     "judges": "a class with `async decide(self, fields, attributes, ctx)`",
-    "scorers": "a class with `score(self, case, trial, ctx)`; see [axil-evals](../../plugins/axil-evals/README.md#a-scorer-of-your-own)",
-    "guards": "a class with `check(self, text, ctx)`; see [axil-guards](../../plugins/axil-guards/README.md#a-guard-of-your-own)",
+    "scorers": "a class with `score(self, case, trial, ctx)`; "
+    "see [axil-evals](../../plugins/axil-evals/README.md#a-scorer-of-your-own)",
+    "guards": "a class with `check(self, text, ctx)`; "
+    "see [axil-guards](../../plugins/axil-guards/README.md#a-guard-of-your-own)",
     "shorthands": "a function of what a workflow file says under a key, named like the key",
     "dialects": "a function of `(node, graph)`, named like the node type that it reads",
     "hooks": "a module, an object or a class with functions marked by `axil.hookimpl`",
