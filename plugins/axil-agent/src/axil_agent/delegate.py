@@ -132,7 +132,7 @@ class NodeTool(AgentTool):
     )
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """The node, and how the model is told of it."""
+        """The node, and its name and description for the model."""
 
         name: str = Field(min_length=1, description="The name of the tool.")
         description: str = Field(
@@ -158,7 +158,7 @@ class NodeTool(AgentTool):
             return agent
 
     place: Any = None
-    """Where its settings are written."""
+    """The place of its settings in the file."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
