@@ -103,7 +103,7 @@ def as_messages(payload: Any) -> list[Message]:
         found: Any = fields["message"] if set(fields) == {"message"} else render(fields)
         texts = cast("list[Any]", found) if isinstance(found, list) else []
         is_several = texts and all(isinstance(text, str) for text in texts)
-        return [message(text) for text in (texts if is_several else [found])]
+        return [message(each) for each in (texts if is_several else cast("list[Any]", [found]))]
     return [message(payload)]
 
 
