@@ -1,5 +1,5 @@
-"""What programs in a sandbox see of the machine: its programs and libraries and the Python that
-runs axil; and the limits that hold there.
+"""The part of the machine that is seen in a sandbox: its programs and libraries and the Python
+that runs axil; and the limits that hold there.
 """
 
 from __future__ import annotations
