@@ -26,6 +26,7 @@ from axil_models import (
     Showing,
     Usual,
     check_modalities,
+    reading_reply,
     service_config,
     structure_prompt,
     with_instruction,
@@ -126,11 +127,12 @@ class GeminiModel(Remote):
             models: Any = line.client.aio.models
             stream = await models.generate_content_stream(**_typed(asked))
             try:
-                async for chunk in stream:
-                    heard.hear(chunk)
+                with reading_reply():
+                    async for chunk in stream:
+                        heard.hear(chunk)
+                    return heard.reply(self.config.prices)
             finally:
                 await stream.aclose()
-            return heard.reply(self.config.prices)
 
         return await self.service.call(attempt, emit)
 
