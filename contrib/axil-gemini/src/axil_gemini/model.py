@@ -204,7 +204,8 @@ class GeminiModel(Remote):
         wait = _delay(given.details)
         if wait is not None:
             headers.setdefault("retry-after", wait)
-        return self.service.refused(int(given.code or 500), given.message or given.details, headers)
+        status = given.code if isinstance(given.code, int) and given.code else 500
+        return self.service.refused(status, given.message or given.details, headers)
 
 
 def _delay(details: Any) -> str | None:
@@ -212,7 +213,9 @@ def _delay(details: Any) -> str | None:
     if not isinstance(details, Mapping):
         return None
     body = cast("Mapping[str, Any]", details)
-    for each in cast("Mapping[str, Any]", body.get("error", body)).get("details") or ():
+    error: Any = body.get("error", body)
+    hints = cast("Mapping[str, Any]", error).get("details") if isinstance(error, Mapping) else None
+    for each in cast("list[Any]", hints) if isinstance(hints, list) else ():
         delay = (
             cast("Mapping[str, Any]", each).get("retryDelay") if isinstance(each, Mapping) else None
         )

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -101,11 +101,15 @@ class Store:
             raise unusable(folder, f"{error}", "Check the path and the permissions.") from None
         try:
             self.connection = self._connected(sync)
-            self.reader = sqlite3.connect(
-                self.path, timeout=30, isolation_level=None, check_same_thread=False
-            )
-            """For who only reads: it does not wait for the disk, as who writes does."""
-            self.reader.execute("pragma query_only = on")
+            try:
+                self.reader = sqlite3.connect(
+                    self.path, timeout=30, isolation_level=None, check_same_thread=False
+                )
+                """For who only reads: it does not wait for the disk, as who writes does."""
+                self.reader.execute("pragma query_only = on")
+            except BaseException:
+                self.connection.close()
+                raise
         except JournalError:
             os.close(self._lock)
             raise
@@ -150,9 +154,8 @@ class Store:
             if version:
                 path = self.path.with_suffix(f".before-{next}")
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-                with sqlite3.connect(path) as backup:
+                with closing(sqlite3.connect(path)) as backup:
                     connection.backup(backup)
-                backup.close()
             connection.executescript(
                 f"begin immediate; {_MIGRATIONS[next]}; pragma user_version = {next}; commit;"
             )
