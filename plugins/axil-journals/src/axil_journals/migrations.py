@@ -33,8 +33,8 @@ Migration = Callable[[dict[str, Any]], Mapping[str, Any]]
 """From what was written under one version of a state to the same under the next."""
 
 SAID = ("digest", "states", "marked", "pins", "origin")
-"""What the beginning of a run says of the graph that it runs; a run that goes on with another says
-it again.
+"""The part of a run's first entry that describes its graph; a run that continues with another
+writes it again.
 """
 
 

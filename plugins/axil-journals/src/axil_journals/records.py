@@ -394,7 +394,7 @@ class _Weights:
 
     def __init__(self) -> None:
         self.kept = 0
-        """When that was last compared with a total."""
+        """The time of the last comparison with a total."""
         self.since = 0
         """More, since then."""
 

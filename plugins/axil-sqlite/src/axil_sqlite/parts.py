@@ -39,7 +39,7 @@ _TEXT, _LONGEST = 4_096, 16_384
 _LIST: Final = 32
 """Names in a list, on average."""
 _SEAM: Final = b'","'
-"""Where bodies may be cut: between two texts of a JSON list or object."""
+"""The pattern at which values may be cut: between two texts of a JSON list or object."""
 
 TABLES = """
 create table sealing (id integer primary key check (id = 1), proof blob not null);
