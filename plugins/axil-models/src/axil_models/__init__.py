@@ -122,6 +122,7 @@ from axil_models.retries import (
 )
 from axil_models.services import (
     BrokenOff as BrokenOff,
+    Malformed as Malformed,
     Modality as Modality,
     Remote as Remote,
     RemoteModelConfig as RemoteModelConfig,
@@ -129,6 +130,7 @@ from axil_models.services import (
     ServiceConfig as ServiceConfig,
     Usual as Usual,
     parameters_of_sdk as parameters_of_sdk,
+    reading_reply as reading_reply,
     sdk_arguments as sdk_arguments,
     service_config as service_config,
     structure_prompt as structure_prompt,
