@@ -117,7 +117,7 @@ class Web(Tools):
 
     @again("none")
     async def read_web_page(self, ctx: Any, url: Annotated[str, "http://… or https://…"]) -> str:
-        """Read a web page: its title and its text."""
+        """Read a web page: its title and its text, with links, code and lists."""
         return await self._asked(ctx, url, is_read=True)
 
     def _shown(self, page: Page, source: str, text: str) -> str:
@@ -155,7 +155,8 @@ class Web(Tools):
     def _page_text(self, page: Page, is_read: bool, over: threading.Event) -> str:
         text = _decoded(page)
         is_html = is_read and "html" in page.media_type
-        return self._shown(page, text, text_of_page(text, over.is_set) if is_html else "")
+        read = text_of_page(text, over.is_set, page.url) if is_html else ""
+        return self._shown(page, text, read)
 
     async def _followed(self, ctx: Any, url: str) -> Page:
         here = self._judged(ctx, url)
