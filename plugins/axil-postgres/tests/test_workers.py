@@ -217,24 +217,6 @@ def test_ended_runs_are_forgotten_after_a_time(journals: Journals) -> None:
     asyncio.run(go())
 
 
-def test_pages_of_runs_follow_each_other(journals: Journals) -> None:
-    async def go() -> None:
-        journal = journals()
-        for number in range(7):
-            book = journal.open(f"r{number}")
-            book.append(Entry("run"))
-            status = "done" if number % 2 else "failed"
-            book.append(Entry("ended", data={"status": status}))
-            await book.kept()
-            book.close()
-        assert [info.run_id for info in journal.runs(limit=2)] == ["r6", "r5"]
-        page = journal.runs(after="r5", status=["done"], limit=2)
-        assert [info.run_id for info in page] == ["r3", "r1"]
-        assert journal.runs(after="r0") == []
-
-    asyncio.run(go())
-
-
 def test_the_command_works_off_what_was_submitted(
     server: Any,
     tmp_path: Path,

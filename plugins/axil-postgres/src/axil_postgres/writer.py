@@ -164,7 +164,8 @@ class Writer:
         if not books:
             return
         with self._lock:
-            parts = [_part(book) for book in books if book.fault is None]
+            # one that was let go of may have been asked for before that
+            parts = [_part(book) for book in books if book.fault is None and not book.is_let_go]
             try:
                 fresh = [part for part in parts if part.book.epoch is None and part.rows]
                 if fresh:
@@ -194,6 +195,7 @@ class Writer:
                     self.held.add(book)
                 if part.is_closing or book.fault is not None:
                     self.held.discard(book)
+                    book.is_let_go = part.is_closing
                 if book.closing and not part.is_closing:  # it was closed meanwhile
                     self._finishing.add(book)
 
