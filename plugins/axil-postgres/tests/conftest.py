@@ -102,6 +102,7 @@ def journals(server: Server) -> Iterator[Callable[..., PostgresJournal]]:
 
     def make(**settings: Any) -> PostgresJournal:
         settings.setdefault("tables", f"t{next(_COUNT)}")
+        settings.setdefault("lease_seconds", 60.0)  # however busy the machine is
         cipher = settings.pop("cipher", None)
         made.append(PostgresJournal(server.url, cipher=cipher, **settings))
         return made[-1]

@@ -50,8 +50,10 @@ class Workers:
             assert each.stdout.readline() == b"ready\n"
         self.alive += made
 
-    def kill(self, chance: random.Random) -> None:
-        victim = self.alive.pop(chance.randrange(len(self.alive)))
+    def kill(self, pid: int) -> None:
+        """Kill a process that has worked, or another one if it is gone."""
+        victim = next((each for each in self.alive if each.pid == pid), self.alive[0])
+        self.alive.remove(victim)
         self.killed.add(victim.pid)
         self._end(victim)
 
@@ -89,7 +91,7 @@ def test_a_killed_worker_loses_no_run_and_no_completed_step_is_repeated(
                 enough = kill * RUNS * chain.STEPS / (KILLS + 3)
                 while len(done(log)) < enough:  # noqa: ASYNC110  # other processes write it
                     await asyncio.sleep(0.005)
-                workers.kill(chance)
+                workers.kill(chance.choice(done(log))[2])
                 if LONG:
                     await asyncio.to_thread(workers.begin, 1)
                 if LONG and kill == KILLS // 2:

@@ -182,10 +182,6 @@ class Writer:
                 faults = {part.book: fault for part in parts}
                 if not isinstance(error, Exception):
                     raise
-            finally:
-                for book in books:
-                    if book.closing:
-                        self._finishing.discard(book)
             for part in parts:
                 book = part.book
                 book.fault = faults.get(book)
@@ -196,8 +192,9 @@ class Writer:
                 if part.is_closing or book.fault is not None:
                     self.held.discard(book)
                     book.is_let_go = part.is_closing
-                if book.closing and not part.is_closing:  # it was closed meanwhile
-                    self._finishing.add(book)
+            for book in books:
+                if book.is_let_go or book.fault is not None:  # else it was closed meanwhile
+                    self._finishing.discard(book)
 
     def _put(self, connection: Any, parts: Sequence[_Part]) -> dict[PostgresBook, AxilError]:
         """Write parts in one transaction; return the faults of books that were refused."""
