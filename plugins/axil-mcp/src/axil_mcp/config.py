@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from axil import ConfigError
-from axil.plugin import Effects, Secret, decode_config, sends_to
+from axil.plugin import Effects, Secret, decode_config, refers_to, sends_to
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -74,6 +74,17 @@ class MCPServer(_Settings):
     elicitation: bool = Field(
         True, description="Whether the server may ask a person, through the run."
     )
+    sampling: Literal["no", "ask", "yes"] = Field(
+        "no",
+        description="Whether the server may use a model of the run: no; ask: a person allows each "
+        "call, who sees what it sends; yes: without asking.",
+    )
+    sampling_model: Any = Field(
+        None,
+        description="The model that it may use: the name of an adapter, or {type: …} with its "
+        "settings.",
+        json_schema_extra=refers_to("models"),
+    )
     roots: bool = Field(
         False, description="Whether the server may know where the run's workspace is."
     )
@@ -95,6 +106,8 @@ class MCPServer(_Settings):
     def _either(self) -> MCPServer:
         if bool(self.command) == bool(self.url):
             raise ValueError("give either a command or a url")
+        if (self.sampling != "no") != (self.sampling_model is not None):
+            raise ValueError("sampling and sampling_model have to be given together")
         if self.command and not self.command[0]:
             raise ValueError("the command is empty")
         if self.url and (
