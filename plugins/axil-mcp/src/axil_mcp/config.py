@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator,
 
 from axil import ConfigError
 from axil.plugin import Effects, Secret, decode_config, refers_to, sends_to
+from axil_mcp.oauth import OAuthConfig
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -51,6 +52,9 @@ class MCPServer(_Settings):
         default_factory=dict[str, Secret], description="Headers of each request."
     )
     token: Secret | None = Field(None, description="A bearer token.")
+    oauth: OAuthConfig | None = Field(
+        None, description="How a token is got with OAuth, instead of one that is known."
+    )
     protocol: Literal["auto", "legacy"] = Field(
         "auto", description="legacy: begin with the handshake of older servers, without asking."
     )
@@ -108,13 +112,15 @@ class MCPServer(_Settings):
             raise ValueError("give either a command or a url")
         if (self.sampling != "no") != (self.sampling_model is not None):
             raise ValueError("sampling and sampling_model have to be given together")
+        if self.token is not None and self.oauth is not None:
+            raise ValueError("give either a token or oauth")
         if self.command and not self.command[0]:
             raise ValueError("the command is empty")
         if self.url and (
             urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname
         ):
             raise ValueError("the url does not begin with http:// or https:// and a host")
-        strangers = ("args", "env", "cwd") if self.url else ("headers", "token")
+        strangers = ("args", "env", "cwd") if self.url else ("headers", "token", "oauth")
         if any(getattr(self, name) for name in strangers):
             raise ValueError(
                 f"{', '.join(strangers)} have no effect "

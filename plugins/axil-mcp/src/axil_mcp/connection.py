@@ -344,7 +344,7 @@ class _Owner:
         if isinstance(call, ErrorData):
             return call
         action, content = await call.elicit(params)
-        return ElicitResult(action=cast("Any", action), content=content)
+        return ElicitResult(action=action, content=content)
 
     async def _sample(self, context: Any, params: Any) -> Any:
         from mcp_types import INVALID_REQUEST, CreateMessageResult, ErrorData, TextContent
