@@ -18,6 +18,8 @@ from axil_mcp.texts import clean, without
 
 _TRIES: Final = 3
 """How often a person is asked for an answer that fits."""
+_MOST_SAMPLES: Final = 50
+"""Calls of a model that a server gets during one of its own."""
 _SHOWN: Final = 4000
 """Characters of a log entry."""
 
@@ -117,6 +119,8 @@ class Call:
         )
 
     async def _sampled(self, params: Any) -> Sampled | None:
+        if self._samples >= _MOST_SAMPLES:
+            return None
         if self.sampling == "ask":
             try:
                 asked = await self.ctx.ask(allowance(self.server, params))
