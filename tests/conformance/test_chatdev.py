@@ -130,7 +130,7 @@ OUTSIDE: dict[tuple[str, str], Any] = {
     **outside(),
     **{("tools", f.__name__): f for f in (get_weather, get_city_num, execute_code)},
 }
-"""What the recordings had around them: functions, and a service."""
+"""Surroundings of the recordings: functions, and a service."""
 
 
 def registry(log: Log) -> Registry:

@@ -92,15 +92,15 @@ class World:
     """Of bodies that need no context: ``inline``, ``async`` or ``thread``; ``mixed``: by chance."""
     chance: random.Random = field(default_factory=lambda: random.Random(0))
     delays: str = "none"
-    """How long async bodies take: ``turns`` of the event loop, or seconds on the ``clock``."""
+    """The duration of async bodies: ``turns`` of the event loop, or seconds on the ``clock``."""
     seen: dict[str, Any] = field(default_factory=dict[str, Any])
     """By activation."""
     ran: Counter[str] = field(default_factory=Counter[str])
-    """How often each activation's body came to its end."""
+    """The number of times that each activation's body ended."""
     failed: Counter[str] = field(default_factory=Counter[str])
     emits: bool = False
     names: Callable[[Node], bool] = lambda node: False
-    """Which nodes are components that are named by their import path."""
+    """A function that says if a node is a component that is named by its import path."""
     is_file: bool = False
     """Everything is named, as a file does it."""
 

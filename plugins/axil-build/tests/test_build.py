@@ -17,7 +17,7 @@ import zipfile
 from importlib.metadata import PathDistribution
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import pytest
 
@@ -27,6 +27,7 @@ from axil_build import command, outputs, wheels
 from axil_build.command import build
 from axil_build.settings import Settings, read
 from axil_cli.main import main
+from axil_testing.members import command_runner
 
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 TWO = {
@@ -66,16 +67,6 @@ AGENT = {
 }
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
 def write(folder: Path, name: str, data: Any) -> str:
     file = folder / name
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -88,13 +79,11 @@ def axil(capsys, monkeypatch, tmp_path):
     """``axil("build", "flow.json")``: the exit code and what was printed."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: object) -> Done:
+    def afresh(arguments: list[str]) -> int:
         with use_registry(Registry(Policy())):
-            code = main([str(each) for each in arguments])
-        printed = capsys.readouterr()
-        return Done(code, printed.out, printed.err)
+            return main(arguments)
 
-    return run
+    return command_runner(afresh, capsys)
 
 
 def digests(folder: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 
 from axil.contract.meters import Meter, MeterReservation
 from axil.contract.views import InstanceView, StateView
@@ -37,7 +37,7 @@ class Question:
     default: Any = None
     """The answer that an empty line means, and that is taken if none comes in time."""
     within_seconds: float | None = None
-    """How long there is to answer, from when it is first asked in a run; None: for ever.
+    """The seconds to answer, counted from when it is first asked in a run; None: no limit.
 
     Then ``default`` is the answer; without one
     ``Overdue`` is raised to the body that asked."""
@@ -64,6 +64,10 @@ class Question:
         return data
 
 
+StepKind = Literal["", "model", "tool"]
+"""What a step calls, for observers and records; empty: anything else."""
+
+
 class StepCall(NamedTuple):
     """One step of a body."""
 
@@ -73,6 +77,7 @@ class StepCall(NamedTuple):
     """Plain data that says what is asked for: a recorded result is used only for the same request.
     """
     effects: Effects = "idempotent"
+    kind: StepKind = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +87,12 @@ class SubRunResult:
     output: Any
     """None where nothing left it."""
     changes: Changes
-    """What it wrote, one change per field; give it as a delta and it is applied."""
+    """Its writes, one change per field; given as a delta, they are applied."""
     fired: bool
 
 
 Call = int | str
-"""Which of a body's questions, clock reads or sleeps it is: ``2``; ``fetch.1`` inside the step
+"""The number of a question, a clock read or a sleep in its body: ``2``; ``fetch.1`` inside the step
 ``fetch``; ``try:2/1`` in a part.
 """
 
@@ -166,7 +171,7 @@ class Context:
         self._part: tuple[str, ...] = ()
         self._contained = self._abandoned = False
         self.has_emitted = self.has_asked = False
-        """Whether the body, or a part of it, asked a person; and whether it showed anything."""
+        """True if the body, or a part of it, asked a person; and true if it emitted anything."""
         self.shown = 0
         """Chunks that were shown and not taken back, as a chunk ``reset`` counts them."""
         self.activation = activation
@@ -378,6 +383,7 @@ class Context:
         *,
         request: Any = None,
         effects: Effects = "idempotent",
+        kind: StepKind = "",
     ) -> Any:
         """``await call()``, recorded under ``name``: a resumed body gets the recorded result.
 
@@ -388,6 +394,7 @@ class Context:
                 only if it is recorded. A recorded result is used only where it is the same; where
                 it is not, the call is made, and nothing recorded by this activation after it is
                 used any more.
+            kind: what is called, for observers and for what a journal keeps of prompts.
             effects: ``external``: it must not be done twice unasked. It is journaled that it
                 begins; if the run breaks off before the result is recorded, a person is asked
                 whether to do it again.
@@ -406,7 +413,8 @@ class Context:
             finally:
                 _step.reset(token)
 
-        return await self._host.step(self.activation, StepCall(step.name, within, request, effects))
+        made = StepCall(step.name, within, request, effects, kind)
+        return await self._host.step(self.activation, made)
 
     def key(self, name: str = "", /) -> str:
         """Return a key for what this activation (and, within it, ``name``) does: the same however

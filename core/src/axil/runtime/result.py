@@ -31,6 +31,8 @@ else:
 
 
 _NONE: Any = None
+Prompts = Literal["off", "digests", "whole"]
+"""What a journal keeps of prompts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,11 @@ class Options:
     """
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Answers to questions that an earlier part of the run asked, by question id."""
+    prompts: Prompts = "off"
+    """What the journal keeps of what models are asked: ``off``, no more than a digest of each
+    request, by which a resumed run finds its reply; ``digests``, the role, the length and a digest
+    of each message; ``whole``, the messages as well, without known forms of secrets.
+    """
     channel: Channel | None = None
     observers: Sequence[Any] = ()
     """Objects with methods named like the observer hooks."""
@@ -75,9 +82,10 @@ class Options:
     deps: Any = None
     workspace: Path | None = None
     allow: frozenset[str] = frozenset()
-    """What files may do: ``code``."""
+    """Actions that files may do: ``code``."""
     executor: Any = None
-    """Where bodies run (``axil.driver.Executor``); None: here. It is closed with the run."""
+    """The executor of bodies (``axil.driver.Executor``); None: this event loop. The run closes it.
+    """
     threads: int = 64
     """Bodies that may block at the same time, in threads of the run's own."""
 
@@ -122,9 +130,9 @@ class Result(Generic[S]):
     """Every payload that left, by the node it came from."""
     questions: tuple[Question, ...] = ()
     usage: RunUsage = field(default_factory=_nothing_used)
-    """What was used: firings, seconds, and what the run's meter counts."""
+    """The usage: firings, seconds, and the amounts that the run's meter counts."""
     cycles: Mapping[str, CycleTally] = field(default_factory=dict[str, CycleTally])
-    """How cycles ended, by path."""
+    """The ends of cycles, by path."""
     error: AxilError | None = None
 
     def __iter__(self) -> Any:

@@ -23,7 +23,7 @@ from axil.contract.meters import Meter
 from axil.errors import JournalError, KernelBug, LimitReached, RunCancelled
 from axil.kernel.plan import Plan
 from axil.kernel.scopes import machine_type
-from axil.kernel.values import unshared
+from axil.kernel.values import isolate, unshared
 from axil.runtime.loop import RunLoop
 from axil.runtime.recorder import Recorder
 from axil.runtime.result import Options, Result
@@ -64,7 +64,7 @@ class Run:
         self.id = self.options.run_id or os.urandom(8).hex()
         checked = plan.graph.schema.check(values, whole=True) if values else {}
         self.recorder = recorder = _recorder(self.id, plan, inputs, checked, self.options)
-        """What records the run; None: it has no journal. For engines."""
+        """The recorder of the run; None: it has no journal. For engines."""
         self._inputs, state = (
             (inputs, checked) if recorder is None else (recorder.inputs, recorder.state)
         )
@@ -72,10 +72,10 @@ class Run:
         root = plan.graph.schema.start(first and unshared(first))
         self._loop = RunLoop(self.id, self.options, recorder, machine_type(plan, (), root))
         self.services: RunServices = self._loop.services
-        """What its bodies ask of it. For engines."""
+        """The services for its bodies. For engines."""
         self._result: Result | None = None
         self.has_begun = False
-        """Whether ``result`` was called."""
+        """True if ``result`` was called."""
 
     def __await__(self) -> Any:
         return self.result().__await__()
@@ -114,7 +114,7 @@ class Run:
         )
         try:
             if observers.run_started is not None:
-                observers.run_started(self.id, self.plan)
+                observers.run_started(self.id, self.plan, isolate(self._inputs))
             given, recorder = self.options.answers, self.recorder
             services.answers.update(given if recorder is None else recorder.begin(given))
             loop.scheduler.begin(self._inputs)

@@ -106,11 +106,11 @@ class Progress:
     clock: Clock
     meter: Meter
     cycles: Mapping[str, CycleTally]
-    """How its cycles ended so far, by path."""
+    """The ends of its cycles so far, by path."""
     before: float = 0.0
     """Seconds that earlier parts of the run took."""
     started: float | None = None
-    """When this part began, by the clock; None: it has not."""
+    """The time at which this part began, by the clock; None: it has not begun."""
 
     @property
     def elapsed(self) -> float:
@@ -159,8 +159,8 @@ class RunServices:
     dropped.
     """
     diverged: frozenset[Activation] = frozenset()
-    """Those that asked for something else than is recorded: what they recorded after that is not
-    theirs any more.
+    """Activations that asked for something else than is recorded: what they recorded after that no
+    longer counts.
     """
 
     @property
@@ -342,7 +342,9 @@ class RunServices:
             self.diverged |= {activation}
         report = await self.begin(activation, step.name) if step.effects == "external" else None
         value = await self._take(activation, step) if report is None else report["output"]
-        await self.keep(StepDone(activation, step.name, value, asked))
+        # a call of a tool is kept with the model's reply that asked for it
+        prompt = request if step.kind == "model" and self.options.prompts != "off" else None
+        await self.keep(StepDone(activation, step.name, value, asked, prompt))
         return value
 
     async def _take(self, activation: Activation, step: StepCall) -> Any:
@@ -354,15 +356,15 @@ class RunServices:
             return await step.call()
         if started is not None:
             request = step.request() if callable(step.request) else step.request
-            self.at_home(started, activation, name, isolate(request))
+            self.at_home(started, activation, name, isolate(request), step.kind)
         try:
             value = await step.call()
         except BaseException as error:
             if failed is not None:
-                self.at_home(failed, activation, name, error)
+                self.at_home(failed, activation, name, error, step.kind)
             raise
         if finished is not None:
-            self.at_home(finished, activation, name, isolate(value))
+            self.at_home(finished, activation, name, isolate(value), step.kind)
         return value
 
     async def begin(self, activation: Activation, step: str = "") -> Any:

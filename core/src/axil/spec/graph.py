@@ -54,7 +54,7 @@ class ComponentRef:
     it.
     """
     place: Place | None = field(default=None, compare=False, repr=False)
-    """Where a file names it."""
+    """The place of the reference in a file."""
 
     @staticmethod
     def of(given: Any) -> ComponentRef:
@@ -130,13 +130,13 @@ class NodeSpec:
     body: Any = None
     """A callable, or an instance of a node class; Python only."""
     join: str | ComponentRef | Join | None = None
-    """When it fires: the name of a join, or one with settings; None: what the node's class says,
+    """The join, by name or with settings; None: that of the node's class,
     else ``gate``."""
     merge: Mapping[str, Any] | None = None
     """Per edge group: a callable from the list of states to the values of the merged one."""
     lane: str | None = None
     effects: Effects | None = None
-    """What running the body once more may do to the world; None: what the node's class says, else
+    """The effects of running the body once more; None: those that the node's class states, else
     ``idempotent``.
     """
     wrappers: tuple[ComponentRef, ...] = ()
@@ -292,7 +292,9 @@ class GraphSpec:
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """First values of the state."""
     payload: Literal["fields", "messages", "state"] = "fields"
-    """What edges carry: fields of a message, lists of messages, or (typed state) nothing."""
+    """The payload kind of its edges: fields of a message, lists of messages, or (typed state)
+    nothing.
+    """
     end: tuple[str, ...] = ()
     """Message graphs: whose output is the result, in order of preference."""
     cycles: Literal["allow", "forbid"] = "allow"
@@ -356,7 +358,7 @@ class SubgraphSpec:
     have.
     """
     keep: bool = False
-    """Whether its nodes' own fields outlast a visit, until the next in the same run."""
+    """True if its nodes' own fields are kept until the next visit in the same run."""
 
 
 READ = frozenset({"growing", "lenient"})

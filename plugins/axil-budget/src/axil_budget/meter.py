@@ -47,7 +47,7 @@ class BudgetMeter:
         self.ledger = Ledger(
             self.usage, Budget(**bounds) if bounds else None, uses.get("estimate"), stop
         )
-        """What is spent and reserved, and by whom."""
+        """The spent and reserved amounts, by account."""
 
     @property
     def has_spent(self) -> bool:

@@ -47,7 +47,7 @@ class Dependency:
     """The distribution that has it, installed or not; empty: none is known."""
     error: PluginError | None = None
     is_default: bool = False
-    """Whether it is not written, but meant where nothing is."""
+    """True if it is a default, which the file does not write."""
     config: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     """The settings that it is used with; may hold values of the environment."""
 
@@ -61,7 +61,7 @@ class Dependencies:
     files: dict[str, None] = field(default_factory=dict[str, None])
     """Every file that was read, the workflows themselves included: real paths."""
     requires: dict[str, str] = field(default_factory=dict[str, str])
-    """What the files say that they require: distribution → version specifier."""
+    """The requirements in the files: distribution → version specifier."""
     models: dict[str, None] = field(default_factory=dict[str, None])
     """Models by the names that their settings give them: ``openai:gpt-x``."""
     blind: dict[str, None] = field(default_factory=dict[str, None])

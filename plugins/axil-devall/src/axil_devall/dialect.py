@@ -37,7 +37,7 @@ _RETRY: Final = {
     "max_wait_seconds": "max_wait_seconds",
 }
 _TRIES: Final = {"tries": 5, "min_wait_seconds": 1.0, "max_wait_seconds": 6.0}
-"""How often DevAll asks again, and after how long, where a file says only that it does."""
+"""DevAll's number of tries and its waits, where a file says only that it tries again."""
 
 
 def agent(node: NodeSpec, graph: GraphSpec) -> NodeSpec:

@@ -30,7 +30,7 @@ from axil.plugin import (
 )
 
 Keys = tuple[str | int, ...]
-"""Where something is in plain data: ``("graph", "nodes", 2, "config")``."""
+"""A path in plain data: ``("graph", "nodes", 2, "config")``."""
 
 LARGEST: Final = 1 << 20
 """Bytes in a file, and characters of text in its data."""
@@ -52,7 +52,7 @@ class Document:
     lines: Mapping[Keys, int] = field(default_factory=dict[Keys, int], repr=False)
     """Lines, counted from 1, by keys; whatever is missing is on the line of what contains it."""
     name: str = ""
-    """What messages call the file."""
+    """The name of the file in messages."""
 
     def place(self, *keys: str | int) -> Place:
         """Return where ``keys`` were written.

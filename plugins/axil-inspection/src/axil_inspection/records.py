@@ -8,7 +8,7 @@ from typing import Any
 
 from axil.driver import Entry, decode_value
 
-_NO_STEPS = ("clock", "slept", "began")
+_NO_STEPS = ("clock", "slept", "began", "prompt")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,18 +23,18 @@ class RunStep:
     at: float
     """Seconds since the run began."""
     output: Any = None
-    """What its edges carried, by edge; of a question its text, of an answer its value, of an end
+    """The payloads of its edges, by edge; of a question its text, of an answer its value, of an end
     its status."""
     delta: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What it wrote to the state, without the fields that nodes keep for themselves."""
+    """Its writes to the state, without the fields that nodes keep for themselves."""
     used: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The usage of the run up to here, as far as the entry has it."""
     by: str = ""
-    """What gave an answer, if it was no person: ``deadline``."""
+    """The source of an answer that no person gave: ``deadline``."""
 
 
 def steps(entries: Sequence[Entry]) -> list[RunStep]:
-    """Return the steps of a run; sleeps and clock reads of bodies are left out."""
+    """Return the steps of a run; sleeps, clock reads and prompts of bodies are left out."""
     numbered = enumerate(entries, 1)
     return [_step(number, entry) for number, entry in numbered if entry.kind not in _NO_STEPS]
 

@@ -29,7 +29,7 @@ class Scope:
     plan: Plan
     depth: int
     specs: Mapping[str, NodeSpec]
-    """What the file says of the nodes, by name."""
+    """The specs of the nodes, by name."""
     parent: Scope | None = None
     node: PlanNode | None = None
     """The node of ``parent`` that this is the inside of."""

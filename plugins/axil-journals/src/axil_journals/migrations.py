@@ -33,8 +33,8 @@ Migration = Callable[[dict[str, Any]], Mapping[str, Any]]
 """From what was written under one version of a state to the same under the next."""
 
 SAID = ("digest", "states", "marked", "pins", "origin")
-"""What the beginning of a run says of the graph that it runs; a run that goes on with another says
-it again.
+"""The part of a run's first entry that describes its graph; a run that continues with another
+writes it again.
 """
 
 
@@ -148,7 +148,9 @@ def left(state: Mapping[str, Any], before: Mapping[str, Any], plan: Plan) -> dic
     walk = _Walk(plan.graph)
     walk.heed(before)
     where = "what the thread's last run left"
-    return walk.fitting(walk.written(state, ((), plan.graph), where), plan.graph, where)
+    written = walk.written(state, ((), plan.graph), where)
+    own = {name: data for name, data in before.get("before", {}).items() if name[:1] == "@"}
+    return walk.fitting(written, plan.graph, where, decode_delta(own, plan.graph.schema))
 
 
 def graph_of_frame(graph: Graph, frame: Frame) -> Graph:
@@ -256,13 +258,21 @@ class _Walk:
         self.fitting(report, at[1], where)
         return report
 
-    def fitting(self, data: Mapping[str, Any], graph: Graph, where: str) -> dict[str, Any]:
+    def fitting(
+        self,
+        data: Mapping[str, Any],
+        graph: Graph,
+        where: str,
+        since: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Return the written values that the present schema accepts.
+
+        ``since``: what they continue, as far as it is known; see ``decode_delta``.
 
         Raises: JournalError (AX526).
         """
         try:
-            found = decode_delta(data, graph.schema)
+            found = decode_delta(data, graph.schema, since or {})
             if self.then != self.now:
                 _take(found, graph.schema)
             return found

@@ -17,7 +17,7 @@ from axil_mcp.sampling import YES_OR_NO, Sampled, allowance, sampled
 from axil_mcp.texts import clean, without
 
 _TRIES: Final = 3
-"""How often a person is asked for an answer that fits."""
+"""The number of times that a person is asked for an answer that fits."""
 _MOST_SAMPLES: Final = 50
 """Calls of a model that a server gets during one of its own."""
 _SHOWN: Final = 4000

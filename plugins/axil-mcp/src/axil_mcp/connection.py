@@ -236,8 +236,8 @@ class _Owner:
         self.calls: list[Call] = []
         self.error: BaseException | None = None
         self.unasked = ""
-        """Why a question of the server was not asked, for the error of the call that it makes
-        fail.
+        """The reason why a question of the server was not asked, for the error of the call that it
+        makes fail.
         """
         self.secrets: dict[str, str] = {}
         self._tail = Tail(_TAIL)

@@ -56,18 +56,18 @@ class Serving:
     """The settings by which calls are run."""
 
     allow: frozenset[str] = frozenset()
-    """What workflows may do; as ``axil.Options``."""
+    """The grants of workflows; as ``axil.Options``."""
     concurrency: int = 16
     """Runs at the same time; further calls wait."""
     most_paused: int = 100
     """Runs that wait for an answer; the oldest is given up for a new one."""
     keep_seconds: float = 3600.0
-    """How long a run waits for an answer."""
+    """The seconds that a run waits for an answer."""
     hooks: Any = None
     workspace: Path | None = None
-    """Where each run gets a folder of its own; None: runs have none."""
+    """The folder in which each run gets a folder of its own; None: runs have none."""
     journal: Any = None
-    """Where runs are kept; None: those that wait are kept in memory."""
+    """The journal of runs; None: those that wait are kept in memory."""
     waiting: Path | None = None
     """The folder that says which run of the journal waits for which call; None: in memory."""
 
@@ -358,7 +358,7 @@ class _Live:
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
         self.action = ""
-        """What the person did instead of answering."""
+        """The action of the person instead of an answer."""
 
     async def ask(self, question: Question) -> Any:
         """Return the answer; ``MISSING``: the person gave none."""

@@ -33,7 +33,7 @@ from axil_plugins.advisories import Advisory
 from axil_plugins.survey import is_ours, rows
 
 IMPORT_SECONDS: Final = 60.0
-"""How long a module may take to be imported before it is given up."""
+"""The seconds that the import of a module may take."""
 SLOW_SECONDS: Final = 2.0
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?")
 

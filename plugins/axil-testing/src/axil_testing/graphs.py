@@ -107,7 +107,7 @@ class RandomEdge:
     trigger: bool = True
     group: str = ""
     table: tuple[bool, ...] = (True,)
-    """Whether it is taken at its source's first, second … firing; the last entry stands for all
+    """True where it is taken: at its source's first, second … firing; the last entry stands for all
     later ones.
     """
     modulus: int = 0

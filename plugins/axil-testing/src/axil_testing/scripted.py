@@ -57,10 +57,10 @@ class ScriptedModel:
     default: Any = "OK"
     """The reply where no rule matches."""
     name: str = "scripted"
-    """What ``match.model`` is compared with, unless ``settings`` name a model."""
+    """The name that ``match.model`` is compared with, unless ``settings`` name a model."""
     clock: Any = None
     calls: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """What it was asked, in order: ``messages``, ``tools``, ``settings``, and the ``rule`` that
+    """The calls, in order: ``messages``, ``tools``, ``settings``, and the ``rule`` that
     answered (None: the default).
     """
 

@@ -28,7 +28,7 @@ class ReplacementNode:
     def __init__(self, use: ComponentRef, node: NodeInfo) -> None:
         """Raises: PluginError, ConfigError, SpecError: as for any node."""
         self.components: list[Any] = []
-        """What has to be provisioned and closed."""
+        """The components to provision and close."""
         self._plan: Any = None
         self._body: Body | None = None
         found: Any = use.made

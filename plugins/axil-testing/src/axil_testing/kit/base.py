@@ -71,7 +71,7 @@ class Kit:
     kind: ClassVar[str] = ""
     """The kind of component, as in the entry-point group: ``nodes`` for ``axil.nodes``."""
     component: ClassVar[Any] = None
-    """What the entry point names: a class, a function, or an object."""
+    """The object that the entry point names: a class, a function, or an instance."""
     config: ClassVar[Mapping[str, Any]] = {}
     """A config that it can be made with, as a file would say it."""
 

@@ -43,7 +43,7 @@ class LoaderKit(Kit):
     text: ClassVar[str] = ""
     """A document; empty: the one of the common formats that it reads."""
     data: ClassVar[Any] = None
-    """What is in it; None: not compared."""
+    """The data in it; None: not compared."""
     has_lines: ClassVar[bool] = False
     """Claim: it says on which line each key is."""
 

@@ -133,7 +133,7 @@ class NodeKit(Kit):
     inputs: ClassVar[Sequence[Any]] = ("hello", "a second text", "{}")
     """Texts (for ``payload="fields"``: fields) that it works on."""
     payload: ClassVar[str] = "messages"
-    """What edges carry in the graph around it: ``messages`` or ``fields``."""
+    """The payload kind of the graph around it: ``messages`` or ``fields``."""
     targets: ClassVar[Sequence[str]] = ()
     """Nodes that it sends to; empty: what its class calls ``example_targets``."""
     runs_code: ClassVar[bool] = False
