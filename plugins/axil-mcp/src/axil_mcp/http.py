@@ -45,7 +45,7 @@ async def http(
     """Open the streams of messages from and to the server.
 
     ``refused`` receives the status of each answer that is an error; ``login`` shows a person the
-    address to log in at, None: nobody is there.
+    address to log in at, None: there is none.
     """
     import httpx2
     from mcp.client.streamable_http import streamable_http_client

@@ -117,7 +117,7 @@ def auth_of(
     """Return what signs the requests to a server.
 
     Args:
-        login: shows a person the address to open; None: nobody is there, and a login that is
+        login: shows a person the address to open; None: there is none, and a login that is
             needed is an error.
     Raises: ConfigError (AX134): the secret is not set.
     """
@@ -181,7 +181,7 @@ class _Person:
             async with asyncio.timeout(_LONGEST):
                 found = await self._back
         except TimeoutError:
-            found = {"error": f"nobody logged in within {_LONGEST:g} s"}
+            found = {"error": f"there was no login within {_LONGEST:g} s"}
         finally:
             self._listening.close()
         if "code" not in found:
