@@ -219,7 +219,7 @@ class Lives(RuleBasedStateMachine):
     # -- what happens
 
     def go(self, run: str, death: tuple[int, bool] | None, **options: Any) -> None:
-        """Begin ``run`` or go on with it, in a process that may die; then compare with what is
+        """Begin ``run`` or continue with it, in a process that may die; then compare with what is
         known.
         """
         life, seen = self.lives[run], len(self.reported)

@@ -120,7 +120,7 @@ class Executor(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of what was acquired; nothing is executed afterwards."""
+        """Release what was acquired; nothing is executed afterwards."""
         ...
 
 

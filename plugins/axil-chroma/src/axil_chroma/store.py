@@ -230,7 +230,7 @@ class Store:
                     _shut(client)
 
     def _lose(self, error: Exception) -> bool:
-        """Let go of a collection that is not there any more; whether that is what was wrong."""
+        """Drop a collection that does not exist any more; return whether that was the fault."""
         if type(error).__name__ != "NotFoundError" or not type(error).__module__.startswith(
             "chromadb."
         ):

@@ -50,7 +50,7 @@ from axil.driver import (
     accept_answers,
     decode_value,
     encode_value,
-    moment,
+    snapshot,
 )
 from axil.plugin import EngineError, JournalError, RunError
 from axil_engine.clock import SuspendingClock
@@ -476,7 +476,7 @@ class LocalEngine:
         if replay.ended is None or replay.ended.data["status"] == "paused":
             return None
         recorded = replay.ended.data
-        stood = await moment(self._workflow_of(replay), entries)
+        stood = await snapshot(self._workflow_of(replay), entries)
         result = replace(stood.result, run_id=run_id)
         if recorded["status"] == "done":
             return result

@@ -10,7 +10,7 @@ exactly is refused, never changed.
 Entries are appended in the order in which they took effect, and are safe in that order: a crash
 loses an end of them, never one from among them. What a run only worked out for itself may be lost
 and is worked out again; so it waits for the journal before a body starts that the world could
-notice, before a step is gone on from, and before it says how it ended.
+notice, before a run continues after a step, and before it says how it ended.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class JournalWriter(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the run; nothing is appended after that. May be called again."""
+        """Release the run; nothing is appended after that. May be called again."""
         ...
 
 
@@ -286,7 +286,7 @@ class _Shelf:
 
 
 class MemoryJournal:
-    """A journal in this process's memory: for tests, and for runs that pause and go on within one
+    """A journal in this process's memory: for tests, and for runs that pause and continue in one
     process.
 
     Superseded entries are dropped.

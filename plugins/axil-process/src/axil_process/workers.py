@@ -93,7 +93,7 @@ class _Place:
     async def rested(self) -> _Worker | None:
         """Return one that has nothing to do.
 
-        Those that died meanwhile are let go of, with all that they started.
+        Those that died meanwhile are removed, with all that they started.
         """
         while self.idle:
             worker = self.idle.pop()
