@@ -43,6 +43,7 @@ MOST = {
     "an entry of the journal": 43.3,
     "a round in the journal": 76,
     "an observer, a firing": 6.2,
+    "an observer of what edges carry, a firing": 22,
     # how many times as much
     "2,000 rounds with a list that grows, of ten times 200": 1.1,
     # memory blocks that are kept until the run is over
@@ -139,8 +140,17 @@ def test_an_observer_costs_few_calls_and_no_observer_none():
         def firing_finished(self, activation: Any) -> None:
             """Listens."""
 
+    class Reader:
+        def firing_received(self, payloads: Any) -> None:
+            """Listens."""
+
+        def firing_sent(self, payloads: Any) -> None:
+            """Listens."""
+
     plain, watched = for_each(subjects.chain), for_each(subjects.chain, observers=[Observer()])
     assert watched - plain <= MOST["an observer, a firing"]
+    read = for_each(subjects.chain, observers=[Reader()])
+    assert read - plain <= MOST["an observer of what edges carry, a firing"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import logging
 import pluggy
 import pytest
 
-from axil import MemoryJournal, RootGraph, hookimpl
+from axil import Graph, MemoryJournal, RootGraph, hookimpl
 from axil.builder.workflow import Workflow
 from axil.compiler.planner import CompileOptions
 from axil.contract.decisions import DECIDING_HOOKS
@@ -26,10 +26,10 @@ def flow_with(*plugins, nodes=("a",), edges=("in a", "a out")) -> Workflow:
     return Workflow(graph(list(nodes), list(edges)), CompileOptions(hooks=hook_manager(plugins)))
 
 
-def test_there_are_eighteen_hooks_and_each_says_what_it_is_for():
+def test_there_are_twenty_hooks_and_each_says_what_it_is_for():
     hooks = {name for name, value in vars(Hooks).items() if callable(value)}
     assert hooks == {*MAKING, *OBSERVER_HOOKS, *DECIDING_HOOKS}
-    assert len(hooks) == 18
+    assert len(hooks) == 20
     assert all(getattr(Hooks, name).__doc__ for name in hooks)
 
 
@@ -67,7 +67,7 @@ def test_an_observer_of_a_plugin_receives_the_run_where_it_asks_for_it():
 
 def test_without_observers_there_is_nothing_to_call():
     for observers in (Observers.freeze(None), Observers.freeze(hook_manager())):
-        assert [getattr(observers, name) for name in OBSERVER_HOOKS] == [None] * 10
+        assert [getattr(observers, name) for name in OBSERVER_HOOKS] == [None] * 12
 
 
 def test_one_listener_leaves_the_other_hooks_empty():
@@ -389,3 +389,99 @@ def test_a_root_graph_may_be_given_its_hooks():
     g.edge_to_exit(a)
     g.build().invoke({}, run_id="mine")
     assert seen == ["mine"]
+
+
+def test_an_observer_receives_inputs_and_what_each_edge_carries():
+    seen: list[tuple] = []
+
+    class Listener:
+        @hookimpl
+        def run_started(self, inputs):
+            seen.append(("run", inputs))
+
+        @hookimpl
+        def firing_received(self, activation, payloads):
+            received = [(each.edge, dict(each.payload)) for each in payloads]
+            seen.append(("received", activation.path, *received))
+
+        @hookimpl
+        def firing_sent(self, activation, payloads):
+            sent = [(each.target, dict(each.payload)) for each in payloads]
+            seen.append(("sent", activation.path, *sent))
+            for each in payloads:
+                each.payload["n"] = "changed"
+
+    def twice(inputs):
+        return {"n": inputs["n"] * 2}
+
+    inner = Graph("inner")
+    c = inner.create_node(twice, name="c")
+    inner.edge_from_entry(c, ["n"])
+    inner.edge_to_exit(c, ["n"])
+    root = RootGraph("root", hooks=hook_manager([Listener()]))
+    a, b = (root.create_node(twice, name=name) for name in "ab")
+    sub = root.create_node(inner, name="sub")
+    root.edge_from_entry(a, ["n"])
+    root.create_edge(a, b, ["n"])
+    root.create_edge(a, sub, ["n"])
+    root.edge_to_exit(b, ["n"])
+    root.edge_to_exit(sub, ["n"])
+    output, _ = root.build().invoke({"n": 1})
+    assert output["n"] == [4, 4]
+    assert seen[:3] == [
+        ("run", {"n": 1}),
+        ("sent", "@entry", ("a", {"n": 1})),
+        ("received", "a", ("@entry->a", {"n": 1})),
+    ]
+    assert ("sent", "a", ("b", {"n": 2}), ("sub", {"n": 2})) in seen
+    assert ("received", "sub", ("a->sub", {"n": 2})) in seen
+    assert ("sent", "sub/@entry", ("c", {"n": 2})) in seen
+    assert ("received", "sub/c", ("@entry->c", {"n": 2})) in seen
+    assert ("sent", "sub", ("@exit", {"n": 4})) in seen
+
+
+def test_an_observer_of_edges_hears_each_way_a_round_is_taken():
+    """Short ways of the machine report as long ways do: in memory, and where it is recorded."""
+
+    def heard(**options) -> list[tuple]:
+        seen: list[tuple] = []
+
+        class Listener:
+            def firing_received(self, activation, payloads):
+                seen.append((str(activation), "in", [each.edge for each in payloads]))
+
+            def firing_sent(self, activation, payloads):
+                seen.append((str(activation), "out", [each.edge for each in payloads]))
+
+        flow = workflow(["a", "b", "c", "d"], ["in a", "a b", "a c", "b d", "c d", "d out"])
+        run_sync(flow.start({}, observers=[Listener()], **options).result())
+        return sorted(seen)
+
+    assert heard() == heard(journal=MemoryJournal())
+    assert ("d", "in", ["b->d", "c->d"]) in heard()
+
+
+def test_a_step_says_what_it_calls():
+    seen: list[tuple] = []
+
+    class Listener:
+        def step_started(self, step, kind):
+            seen.append((step, kind))
+
+        def step_finished(self, kind, result):
+            seen.append((result, kind))
+
+    async def body(inputs, ctx):
+        async def call():
+            return 1
+
+        await ctx.step("ask", call, kind="model")
+        await ctx.step("other", call)
+        return {}
+
+    root = RootGraph("steps")
+    node = root.create_node(body, name="n")
+    root.edge_from_entry(node, {})
+    root.edge_to_exit(node, {})
+    root.build().invoke({}, observers=[Listener()])
+    assert seen == [("ask", "model"), (1, "model"), ("other", ""), (1, "")]

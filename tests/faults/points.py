@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import axil_sqlite.journal
-import axil_sqlite.rows
 import axil_sqlite.store
 from axil import Result, RootGraph
 from axil.driver import LocalEngine, fork

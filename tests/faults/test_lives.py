@@ -111,7 +111,7 @@ class Gone(KeyboardInterrupt):
 
 class Dying(SqliteJournal):
     """The journal of a process that dies at its ``at``-th write, before it or when it is safe, and
-    lets go of nothing.
+    releases nothing.
     """
 
     def __init__(self, folder: Path, at: int, *, after: bool, sync: Sync) -> None:

@@ -21,7 +21,7 @@ _SUBJECTS = {
             STAR Attributes BodyRules arranged as_body bind body_of inputs_of is_async parameters_of
             pushed_fields result_reader
         """,
-        "contract.context": "SubRunResult",
+        "contract.context": "StepKind SubRunResult",
         "contract.node": "NodeContract",
         "kernel.joins": "Join",
         "kernel.plan": "Body Mode",
@@ -59,6 +59,7 @@ _SUBJECTS = {
         "axil_config.decoding": "decode_config refers_to",
         "axil_config.grants": "Grants reads_path sends_to writes_path",
         "axil_config.misfits": "Misfit misfits",
+        "axil_config.redaction": "REDACTED redact_data redact_text",
         "axil_config.secrets": "Secret is_private resolve_secret",
         "registry.components": "make_component",
         "registry.grants": """
@@ -91,7 +92,7 @@ _SUBJECTS = {
     "Hooks": {
         "contract.decisions": "Admission DECIDING_HOOKS Fail Firing Outcome Replace Retry Skip",
         "contract.hooks": "Hooks hook_manager",
-        "contract.observers": "OBSERVER_HOOKS",
+        "contract.observers": "OBSERVER_HOOKS EdgePayload",
     },
     "Registry and policy": {
         "registry.kinds": """
@@ -128,6 +129,7 @@ _SUBJECTS = {
             LoadOptions dump_spec=dump include_spec=include inline_spec=inline
             load_spec=load parse_workflow=parse spec_from_document=spec_from
         """,
+        "axil_files.templates": "match_path",
         "axil_files.format": "is_version_0 notes_field workflow_schema=json_schema",
         "spec.graph": "RouterSpec SURROUNDINGS with_usual_wrappers",
         "registry.excerpts": "format_value",
@@ -180,7 +182,11 @@ if TYPE_CHECKING:
         NodeInfo as NodeInfo,
         compile_spec as compile_spec,
     )
-    from axil.contract.context import Channel as Channel, SubRunResult as SubRunResult
+    from axil.contract.context import (
+        Channel as Channel,
+        StepKind as StepKind,
+        SubRunResult as SubRunResult,
+    )
     from axil.contract.decisions import (
         DECIDING_HOOKS as DECIDING_HOOKS,
         Admission as Admission,
@@ -210,7 +216,7 @@ if TYPE_CHECKING:
         RunUsage as RunUsage,
     )
     from axil.contract.node import NodeContract as NodeContract
-    from axil.contract.observers import OBSERVER_HOOKS as OBSERVER_HOOKS
+    from axil.contract.observers import OBSERVER_HOOKS as OBSERVER_HOOKS, EdgePayload as EdgePayload
     from axil.contract.views import (
         InstanceView as InstanceView,
         StateView as StateView,
@@ -348,6 +354,11 @@ if TYPE_CHECKING:
     )
     from axil_config.misfits import Misfit as Misfit, misfits as misfits
     from axil_config.policy import Policy as Policy
+    from axil_config.redaction import (
+        REDACTED as REDACTED,
+        redact_data as redact_data,
+        redact_text as redact_text,
+    )
     from axil_config.secrets import (
         Secret as Secret,
         is_private as is_private,
@@ -394,6 +405,7 @@ if TYPE_CHECKING:
         spec_from,
     )
     from axil_files.python import PythonTarget as PythonTarget, python_target as python_target
+    from axil_files.templates import match_path as match_path
     from axil_patterns.errors import PatternFault as PatternFault, PatternLimit as PatternLimit
     from axil_patterns.patterns import (
         Match as Match,

@@ -65,7 +65,7 @@ def run(registry: Registry) -> Callable[..., Result]:
 
     def run(
         graph: Mapping[str, Any],
-        text: str = "TASK",
+        text: str | Mapping[str, Any] = "TASK",
         *,
         watch: Watch | None = None,
         folder: Path | None = None,
@@ -78,9 +78,8 @@ def run(registry: Registry) -> Callable[..., Result]:
         )
         plan = compile_spec(spec, CompileOptions(registry=registry, folder=where))
         given = Options(observers=[watch] if watch else [], **options)
-        return asyncio.run(
-            Run(plan, [{"role": "user", "content": text, "source": "TASK"}], given).result()
-        )
+        said = [{"role": "user", "content": text, "source": "TASK"}]
+        return asyncio.run(Run(plan, said if isinstance(text, str) else text, given).result())
 
     return run
 

@@ -17,6 +17,7 @@ INDEXES = {
     },
     "axil.formatters": {"twins": "axil_formatters.twins:Twins"},
     "axil.embedders": {"lexical": "axil_retrieval.lexical:LexicalEmbedder"},
+    "axil.stores": {"memory": "axil_retrieval.rows:MemoryStore"},
 }
 
 

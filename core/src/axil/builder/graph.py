@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, Unpack, cast, overload
 
 from axil._door import provided
 from axil.builder.workflow import S, Workflow
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 N = TypeVar("N")
 M = TypeVar("M")
+M_co = TypeVar("M_co", covariant=True)
 Keys = Mapping[str, str] | Sequence[str] | None
 """The fields that an edge carries, with descriptions or without."""
 
@@ -66,6 +67,12 @@ class EdgeHandle:
     sender: Any
     receiver: Any
     spec: EdgeSpec
+
+
+class Template(Protocol[M_co]):
+    """A maker of nodes, which ``Graph.create_node`` asks for one."""
+
+    def create_in(self, graph: Graph, /, *args: Any, **options: Any) -> M_co: ...
 
 
 class Graph:
@@ -137,6 +144,8 @@ class Graph:
         self._is_forward = True  # all of these lead from an earlier node to a later one
         self._build_func = build_func
         self._frozen = False
+        self.owner: Graph | None = None
+        """The graph that it is a node of."""
         self.is_in_loop = False
         """True for a node of a graph that counts rounds."""
         self._declare(nodes or (), edges or ())
@@ -150,6 +159,8 @@ class Graph:
 
     # -- making
 
+    @overload
+    def create_node(self, kind: Template[N], *args: Any, name: str, **options: Any) -> N: ...
     @overload
     def create_node(
         self,
@@ -190,7 +201,23 @@ class Graph:
     ) -> FunctionNode: ...
     @overload
     def create_node(self, kind: N, **options: Unpack[NodeOptions]) -> N: ...
-    def create_node(
+    def create_node(self, kind: Any, *args: Any, **options: Any) -> Any:
+        """Add a node and give it.
+
+        Args:
+            kind: a node class, made with ``args`` and ``settings`` (by its ``Config``, if it has
+                one); an instance; a function; the name of a node type; or a ``Template``.
+            pull_keys, push_keys: attributes that it sees, and output fields that it writes back;
+                see ``NodeSpec``.
+            merge: how states that meet at it are merged: a callable, or one per edge group.
+            wrappers: around its body, outermost first: objects, names, or ``{type: …, …}``.
+        Raises: SpecError: the name is taken, reserved or malformed; the kind cannot be inside a
+        graph.
+        """
+        make = getattr(kind, "create_in", None)
+        return self._made(kind, *args, **options) if make is None else make(self, *args, **options)
+
+    def _made(
         self,
         kind: Any,
         *args: Any,
@@ -206,18 +233,6 @@ class Graph:
         wrappers: Sequence[Any] = (),
         **settings: Any,
     ) -> Any:
-        """Add a node and give it.
-
-        Args:
-            kind: a node class, made with ``args`` and ``settings`` (by its ``Config``, if it has
-                one); an instance; a function; or the name of an installed node type.
-            pull_keys, push_keys: attributes that it sees, and output fields that it writes back;
-                see ``NodeSpec``.
-            merge: how states that meet at it are merged: a callable, or one per edge group.
-            wrappers: around its body, outermost first: objects, names, or ``{type: …, …}``.
-        Raises: SpecError: the name is taken, reserved or malformed; the kind cannot be inside a
-        graph.
-        """
         self.check_open()
         if getattr(kind, "root_only", False):
             raise self.error(
@@ -238,7 +253,8 @@ class Graph:
             message = f'the same object is the node "{self._names[id(component)]}" already.'
             raise self.error("AX167", message, "Create a new object for each node.")
         if isinstance(component, Graph):
-            component.name, component.is_in_loop = name, self.counts_rounds
+            component.name, component.owner = name, self
+            component.is_in_loop = self.counts_rounds
             component.pull_keys = component.pull_keys if pull_keys is _UNSET else pull_keys
             component.push_keys = component.push_keys if push_keys is _UNSET else push_keys
             component._attributes.update(attributes or {})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from axil.kernel.plan import CycleLimit
     from axil.kernel.tokens import Effects
     from axil.registry.registry import Registry
-    from axil.runtime.result import Journal
+    from axil.runtime.result import Journal, Prompts
     from axil.spec.graph import ComponentRef, Limits
 
 
@@ -84,6 +84,7 @@ class ResumeOptions(TypedDict, total=False):
     migrate: bool
     origin: Mapping[str, Any]
     pins: Mapping[str, Mapping[str, str]]
+    prompts: Prompts
     channel: Channel | None
     observers: Sequence[Any]
     hooks: Any

@@ -418,7 +418,7 @@ class _Watch(Trusted):
             self.more.set()
         self.events.append(new_tuple(Event, (kind, activation, data, lost)))
 
-    def run_started(self, run_id: str, plan: Any) -> None:
+    def run_started(self, run_id: str, plan: Any, inputs: Any) -> None:
         self._add("run_started", None, run_id)
 
     def firing_started(self, activation: Any, kind: str) -> None:

@@ -22,7 +22,7 @@ from axil.compiler.bodies import (
     is_async,
     is_coroutine_function,
 )
-from axil.compiler.declared import misread
+from axil.compiler.declared import brought, misread
 from axil.compiler.edges import KINDS, EdgeParts, carry_of
 from axil.compiler.folding import fold
 from axil.compiler.functions import asked_by_name, edge_function, merge_of, router_of
@@ -171,6 +171,14 @@ class NodeInfo:
     setting: CompileOptions = field(default_factory=CompileOptions)
     edges: Sequence[OutEdge] = ()
     """The edges that start at it."""
+    brought: frozenset[str] | None = None
+    """The fields that its in-edges bring; None: it is not known."""
+    stored: frozenset[str] | None = None
+    """The fields that the state has; None: it is not known."""
+    report: Callable[[Problem], None] | None = None
+    """The function that gets what a wrapper warns of; what is wrong it raises. Without a place it
+    is that of the wrapper.
+    """
 
     @property
     def where(self) -> str:
@@ -273,8 +281,6 @@ class Compiler:
         before, found = len(self.wants), list[Problem]()
         try:
             return make_it()
-        except SpecError as error:
-            found = list(error.problems)
         except AxilError as error:
             own = getattr(error, "problems", None) or (getattr(error, "problem", None),)
             found = [p if p.where else replace(p, where=where) for p in own if p is not None]
@@ -298,6 +304,7 @@ class _Draft:
         self.nested: dict[str, SubgraphSpec] = {}
         # for nodes that ask for their out-edges
         self._leading: dict[str, list[OutEdge]] | None = None
+        self._entering: dict[str, list[EdgeSpec]] | None = None
         self._routers: dict[str, list[tuple[str, RouterSpec]]] = {}
         self._exits = {"exit", "end"} - {node.id for node in spec.nodes}
         for name, router in spec.routers.items():
@@ -308,7 +315,7 @@ class _Draft:
                 spec,
                 migrations=planner.attempt(spec.where, lambda: self._migrations(spec)) or {},
             )
-        found = check(spec)
+        found = [*check(spec), *(spec.extras.get("warnings", ()) if as_nested else ())]
         if planner.setting.hooks is not None:
             found = [
                 *found,
@@ -374,7 +381,7 @@ class _Draft:
                     Problem("AX165", where, message, f'Put "{key}" on the nodes inside.')
                 )
         try:
-            return scope(node.id, self.setting)
+            return scope(node.id, replace(self.setting, place=node.place))
         except SpecError as error:
             raise SpecError(
                 replace(p, where=where) if p.where == f'node "{node.id}"' else p
@@ -389,6 +396,22 @@ class _Draft:
                     OutEdge(edge.source, edge.target, edge.keys)
                 )
         return self._leading.get(node, [])
+
+    def _brought(self, node: str) -> frozenset[str] | None:
+        """Return the fields that edges are known to bring to a node."""
+        if self._entering is None:
+            self._entering = {}
+            for edge in self.spec.edges:
+                self._entering.setdefault(edge.target, []).append(edge)
+        return brought(
+            self._entering.get(node, ()),
+            lambda name: self.kinds[name].component if name in self.kinds else None,
+        )
+
+    def _stored(self) -> frozenset[str] | None:
+        """Return the fields that the state is known to have."""
+        is_known = self.schema.closed or self.as_nested is None
+        return frozenset({*self.schema.fields, *self.spec.attributes}) if is_known else None
 
     def _ruled(self, node: NodeSpec, nested: SubgraphSpec) -> SubgraphSpec:
         """Return a graph by name, with the pull and push rules that its node states."""
@@ -469,8 +492,17 @@ class _Draft:
                     payload=self.spec.payload,
                     setting=self.setting,
                     edges=self._out_edges(node.id),
+                    brought=self._brought(node.id),
+                    stored=self._stored(),
+                    report=lambda problem, at=str(use.place or where): self.planner.problems.append(
+                        replace(problem, where=problem.where or at)
+                    ),
                 )
-                vertex = replace(vertex, body=wrapper.wrap(vertex.body, info))
+                body = self.planner.attempt(
+                    str(use.place or where),
+                    lambda wrapper=wrapper, info=info: wrapper.wrap(info.vertex.body, info),
+                )
+                vertex = replace(vertex, body=vertex.body if body is None else body)
         if self.planner.setting.hooks is not None:
             for hook in reversed(self.planner.setting.hooks.hook.wrap_body.get_hookimpls()):
                 chosen = {

@@ -8,7 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 
 from axil.contract.meters import Meter, MeterReservation
 from axil.contract.views import InstanceView, StateView
@@ -64,6 +64,10 @@ class Question:
         return data
 
 
+StepKind = Literal["", "model", "tool"]
+"""The type of a step's call, for observers and records; empty: another one."""
+
+
 class StepCall(NamedTuple):
     """One step of a body."""
 
@@ -73,6 +77,7 @@ class StepCall(NamedTuple):
     """Plain data that says what is asked for: a recorded result is used only for the same request.
     """
     effects: Effects = "idempotent"
+    kind: StepKind = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +383,7 @@ class Context:
         *,
         request: Any = None,
         effects: Effects = "idempotent",
+        kind: StepKind = "",
     ) -> Any:
         """``await call()``, recorded under ``name``: a resumed body gets the recorded result.
 
@@ -388,6 +394,7 @@ class Context:
                 only if it is recorded. A recorded result is used only where it is the same; where
                 it is not, the call is made, and nothing recorded by this activation after it is
                 used any more.
+            kind: what is called, for observers and for what a journal keeps of prompts.
             effects: ``external``: it must not be done twice unasked. It is journaled that it
                 begins; if the run breaks off before the result is recorded, a person is asked
                 whether to do it again.
@@ -406,7 +413,8 @@ class Context:
             finally:
                 _step.reset(token)
 
-        return await self._host.step(self.activation, StepCall(step.name, within, request, effects))
+        made = StepCall(step.name, within, request, effects, kind)
+        return await self._host.step(self.activation, made)
 
     def key(self, name: str = "", /) -> str:
         """Return a key for what this activation (and, within it, ``name``) does: the same however

@@ -1,6 +1,6 @@
 """The hooks. pluggy finds, orders, checks and blocks what implements them.
 
-Four act when a graph is compiled or a registry is filled, ten listen (``observers`` is how a run
+Four act when a graph is compiled or a registry is filled, twelve listen (``observers`` is how a run
 calls them), four decide about firings (``decisions``).
 """
 
@@ -14,6 +14,7 @@ import pluggy
 
 if TYPE_CHECKING:
     from axil.contract.decisions import Admission, Firing, Outcome, Retry
+    from axil.contract.observers import EdgePayload
     from axil.errors import LimitReached, Problem
     from axil.kernel.plan import Body, Plan
     from axil.kernel.tokens import Activation
@@ -52,12 +53,18 @@ class Hooks:
         """React to a plan that was made."""
 
     @hookspec
-    def run_started(self, run_id: str, plan: Plan) -> None:
-        """React to the beginning of a run."""
+    def run_started(self, run_id: str, plan: Plan, inputs: Any) -> None:
+        """React to the beginning of a run; ``inputs`` are those that it began with."""
 
     @hookspec
     def firing_started(self, activation: Activation, kind: str, run_id: str) -> None:
         """React to the beginning of a firing; ``kind`` is ``node``, ``graph`` or ``cycle``."""
+
+    @hookspec
+    def firing_received(
+        self, activation: Activation, payloads: tuple[EdgePayload, ...], run_id: str
+    ) -> None:
+        """React to the payloads that a firing begins with: those of its live in-edges."""
 
     @hookspec
     def chunk(self, activation: Activation, chunk: Any, run_id: str) -> None:
@@ -66,6 +73,15 @@ class Hooks:
     @hookspec
     def firing_finished(self, activation: Activation, kind: str, output: Any, run_id: str) -> None:
         """React to a firing that ended well; its tokens are on their way."""
+
+    @hookspec
+    def firing_sent(
+        self, activation: Activation, payloads: tuple[EdgePayload, ...], run_id: str
+    ) -> None:
+        """React to the payloads that the live out-edges of a firing carry.
+
+        The inputs of a graph are sent by ``@entry``.
+        """
 
     @hookspec
     def firing_failed(
@@ -78,20 +94,25 @@ class Hooks:
         """React to a node that will not fire in this frame, because no live token came."""
 
     @hookspec
-    def step_started(self, activation: Activation, step: str, request: Any, run_id: str) -> None:
-        """React to a step that a body takes with ``ctx.step``: a call of a model or a tool.
+    def step_started(
+        self, activation: Activation, step: str, request: Any, kind: str, run_id: str
+    ) -> None:
+        """React to a step that a body takes with ``ctx.step``; ``kind`` is ``model``, ``tool`` or
+        empty.
 
         ``request`` is the plain data that says what is asked for, or None. A step whose recorded
         result is used is not reported.
         """
 
     @hookspec
-    def step_finished(self, activation: Activation, step: str, result: Any, run_id: str) -> None:
+    def step_finished(
+        self, activation: Activation, step: str, result: Any, kind: str, run_id: str
+    ) -> None:
         """React to a step that ended well, before its result is recorded."""
 
     @hookspec
     def step_failed(
-        self, activation: Activation, step: str, error: BaseException, run_id: str
+        self, activation: Activation, step: str, error: BaseException, kind: str, run_id: str
     ) -> None:
         """React to a step that raised, was cancelled, or pauses its run."""
 

@@ -1,4 +1,4 @@
-"""The ten hooks that only listen, frozen into plain callables before a run.
+"""The twelve hooks that only listen, frozen into plain callables before a run.
 
 pluggy is the switchboard (see ``hooks``): it finds, orders, checks and blocks implementations. It
 is not the wire: when a run starts, ``Observers.freeze`` turns each observer hook into ``None``, a
@@ -11,21 +11,28 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from axil.kernel.tokens import ENTRY
+from axil.kernel.values import isolate
 
 if TYPE_CHECKING:
     import pluggy
 
+    from axil.kernel.plan import Graph
+
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
-    "run_started": ("run_id", "plan"),
+    "run_started": ("run_id", "plan", "inputs"),
     "firing_started": ("activation", "kind"),
+    "firing_received": ("activation", "payloads"),
     "chunk": ("activation", "chunk"),
     "firing_finished": ("activation", "kind", "output"),
+    "firing_sent": ("activation", "payloads"),
     "firing_failed": ("activation", "kind", "error"),
     "firing_skipped": ("activation", "kind"),
-    "step_started": ("activation", "step", "request"),
-    "step_finished": ("activation", "step", "result"),
-    "step_failed": ("activation", "step", "error"),
+    "step_started": ("activation", "step", "request", "kind"),
+    "step_finished": ("activation", "step", "result", "kind"),
+    "step_failed": ("activation", "step", "error", "kind"),
     "run_finished": ("run_id", "result"),
 }
 """The parameters of each report; ``hooks.Hooks`` describes them. Plugins may ask for ``run_id``
@@ -33,6 +40,28 @@ too.
 """
 OBSERVER_HOOKS = tuple(PARAMETERS)
 """Names of the hooks that only listen."""
+
+
+class EdgePayload(NamedTuple):
+    """The payload of one edge, for observers: a copy, unless it is immutable."""
+
+    edge: str
+    """``a->b``, with ``#1`` and so on for further edges between the same two."""
+    source: str
+    """The name of the node it is from, or ``@entry``."""
+    target: str
+    """The name of the node it leads to, or ``@exit``."""
+    payload: Any
+
+
+def edge_payloads(graph: Graph, carried: Iterable[tuple[int, Any]]) -> tuple[EdgePayload, ...]:
+    """Return what edges carried, by their positions in a graph, as observers receive it."""
+    found: list[EdgePayload] = []
+    for position, payload in carried:
+        edge = graph.edges[position]
+        source = ENTRY if edge.source < 0 else graph.vertices[edge.source].name
+        found.append(EdgePayload(edge.name, source, edge.target_name, isolate(payload)))
+    return tuple(found)
 
 
 class Trusted:
@@ -48,15 +77,17 @@ class Observers:
 
     __slots__ = OBSERVER_HOOKS
 
-    run_started: Callable[[str, Any], None] | None
+    run_started: Callable[[str, Any, Any], None] | None
     firing_started: Callable[[Any, str], None] | None
+    firing_received: Callable[[Any, tuple[EdgePayload, ...]], None] | None
     chunk: Callable[[Any, Any], None] | None
     firing_finished: Callable[[Any, str, Any], None] | None
+    firing_sent: Callable[[Any, tuple[EdgePayload, ...]], None] | None
     firing_failed: Callable[[Any, str, BaseException], None] | None
     firing_skipped: Callable[[Any, str], None] | None
-    step_started: Callable[[Any, str, Any], None] | None
-    step_finished: Callable[[Any, str, Any], None] | None
-    step_failed: Callable[[Any, str, BaseException], None] | None
+    step_started: Callable[[Any, str, Any, str], None] | None
+    step_finished: Callable[[Any, str, Any, str], None] | None
+    step_failed: Callable[[Any, str, BaseException, str], None] | None
     run_finished: Callable[[str, Any], None] | None
 
     @classmethod

@@ -106,12 +106,14 @@ Command: TypeAlias = Task | RecordFiring | RecordRound | DecideLimit | Return | 
 class Report(NamedTuple):
     """Something that happened, for observers."""
 
-    kind: Literal["started", "finished", "failed", "skipped"]
+    kind: Literal["started", "finished", "sent", "failed", "skipped"]
     activation: Activation
     node: str
     """The type of the node: ``node``, ``graph`` or ``cycle``."""
     data: Any = None
-    """Of ``finished`` the payload of its first edge, of ``failed`` the error."""
+    """Of ``started`` the task, of ``failed`` the error, of ``finished`` what its first edge
+    carries, of ``sent`` the graph, and the positions of edges with what they carry.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,6 +61,7 @@ from axil.kernel.tokens import (
     Ordinal,
     Out,
     Task,
+    Token,
     inner_frame,
     new_tuple,
     path_of,
@@ -135,8 +136,9 @@ class Scheduler:
 
     __slots__ = (
         "_asks_limits", "_commands", "_dropped", "_ended", "_failures", "_has_dropped",
-         "_known", "_limited", "_open", "_pending", "_queue", "_records", "_reports",
-        "_reports_skipped", "_root", "_stop", "_subs", "_took", "cycles", "reports",
+        "_known", "_limited", "_open", "_pending", "_queue", "_records", "_reports",
+        "_reports_sent", "_reports_skipped", "_root", "_stop", "_subs", "_took", "cycles",
+        "reports",
     )  # fmt: skip
 
     def __init__(
@@ -162,6 +164,7 @@ class Scheduler:
         self._took = root.took = None if known is None else known.took
         self._records, self._asks_limits = records, asks_limits
         self._reports, self._reports_skipped = bool(wanted), "skipped" in wanted
+        self._reports_sent = "sent" in wanted
         self.reports: list[Report] = []
         """The reports since the driver last emptied this list."""
         self.cycles: dict[str, CycleTally] = {}
@@ -190,6 +193,8 @@ class Scheduler:
             self._fail_at(self._root, ENTRY, error)
             return
         machine.start(tokens)
+        if self._reports_sent:
+            self._report_entry(machine, tokens)
         self._notice(self._root)
 
     def finish(self, task: Task, out: Any) -> Command | None:
@@ -210,7 +215,11 @@ class Scheduler:
             return None
         if type(after) is not Task:
             if type(after) is list:  # in effect
-                self._finished(task, cast("list[Any]", after)[0])
+                if self._reports:
+                    out_edges = machine.plan.nodes[task.node].out
+                    both = zip(out_edges, cast("list[Any]", after), strict=True)
+                    self._report_outcome(task, [(arc.id, payload) for arc, payload in both])
+                self._notice(machine.running)
                 return None
             if self._records:
                 record = RecordFiring(machine, task, after)
@@ -219,7 +228,8 @@ class Scheduler:
                 return self._commit(task, after)
             after = visit.again(after)
         if self._reports:
-            self._report("finished", task, after.tokens[0].payload)
+            token = after.tokens[0]
+            self._report_outcome(task, ((token.edge, token.payload),))
         if self._known is None and machine.plan.nodes[after.node].mode != "scope":
             return after
         return self._started(after)
@@ -272,7 +282,10 @@ class Scheduler:
         name = task.owner.plan.nodes[task.node].name
         frame = (*inner_frame(task.frame, name, task.ordinal), *sub.name)
         machine = machine_type(sub.plan, frame, root, keeps=True, took=self._took)
-        machine.start(entry_tokens(sub.plan, sub.inputs, root))
+        tokens = entry_tokens(sub.plan, sub.inputs, root)
+        machine.start(tokens)
+        if self._reports_sent:
+            self._report_entry(machine, tokens)
         running = RunningFrame(machine, task, contained=sub.contained)
         self._subs.setdefault(task, []).append(running)
         self._notice(running)
@@ -452,17 +465,15 @@ class Scheduler:
     def _again(self, task: Task, visit: CycleRun, step: Transition) -> Command | None:
         after = visit.again(step)
         if self._reports:
-            self._report("finished", task, after.tokens[0].payload)
+            token = after.tokens[0]
+            self._report_outcome(task, ((token.edge, token.payload),))
         return self._started(after)
 
     def _commit(self, task: Task, step: Transition) -> None:
         task.owner.commit(task, step)
-        self._finished(task, step.sends[0].payload if step.sends else None)
 
-    def _finished(self, task: Task, payload: Any) -> None:
-        """Take the results of a firing into effect."""
         if self._reports:
-            self._report("finished", task, payload)
+            self._report_outcome(task, [(send.arc.id, send.payload) for send in step.sends])
         self._notice(task.owner.running)
 
     def _notice(self, running: RunningFrame) -> None:
@@ -499,6 +510,21 @@ class Scheduler:
         activation = new_tuple(Activation, (task.frame, node.name, task.ordinal))
         self.reports.append(new_tuple(Report, (kind, activation, node.kind, data)))
 
+    def _report_outcome(self, task: Task, carried: Sequence[tuple[int, Any]]) -> None:
+        """Report a firing that ended well, and what its live edges carry, by their positions."""
+        node = task.owner.plan.nodes[task.node]
+        activation = new_tuple(Activation, (task.frame, node.name, task.ordinal))
+        payload = carried[0][1] if carried else None
+        self.reports.append(new_tuple(Report, ("finished", activation, node.kind, payload)))
+        if self._reports_sent:
+            data = task.owner.plan.graph, carried
+            self.reports.append(Report("sent", activation, node.kind, data))
+
+    def _report_entry(self, machine: Machine, tokens: Sequence[Token]) -> None:
+        """Report what the entry edges of a graph carry."""
+        data = machine.plan.graph, [(token.edge, token.payload) for token in tokens]
+        self.reports.append(Report("sent", Activation(machine.frame, ENTRY), "node", data))
+
     # ------------------------------------------------------------------------------ scopes
 
     def _enter(self, task: Task) -> Command | None:
@@ -506,7 +532,7 @@ class Scheduler:
         node = task.owner.plan.nodes[task.node]
         body, turning = node.body, None
         if self._reports:
-            self._report("started", task)
+            self._report("started", task, task)
         try:
             if isinstance(body, CycleBody):
                 activation = Activation(task.frame, node.name, task.ordinal)
@@ -528,6 +554,8 @@ class Scheduler:
             return None
         running = self._open[task] = RunningFrame(visit.machine, task, visit=visit)
         running.turning = turning
+        if self._reports_sent and isinstance(visit, SubgraphRun):
+            self._report_entry(visit.machine, visit.entered)
         self._notice(running)
         return None
 

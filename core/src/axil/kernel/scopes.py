@@ -376,9 +376,10 @@ class SubgraphRun:
         self.machine = machine_type(
             body.plan, inner_frame(task.frame, name, task.ordinal), root, keeps=True, took=took
         )
-        self.machine.start(
-            entry_tokens(body.plan, body.plan.graph.payloads.gather(task.tokens), root)
-        )
+        gathered = body.plan.graph.payloads.gather(task.tokens)
+        self.entered = entry_tokens(body.plan, gathered, root)
+        """The tokens that ``@entry`` sent."""
+        self.machine.start(self.entered)
         self._ended: FrameResult | None = None
 
     def next(self, ended: FrameResult) -> None:

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from axil.contract.context import Clock, Context, Executor, SubRunResult
 from axil.contract.decisions import Deciders, Fail, Outcome, Replace
-from axil.contract.observers import NO_OBSERVERS, Observers
+from axil.contract.observers import NO_OBSERVERS, Observers, edge_payloads
 from axil.errors import AxilError, HookFailed, LimitReached, RunCancelled
 from axil.kernel.events import (
     Command,
@@ -34,7 +34,7 @@ from axil.kernel.events import (
 )
 from axil.kernel.machine import Machine
 from axil.kernel.outcomes import FrameResult, output_of
-from axil.kernel.plan import PlanNode
+from axil.kernel.plan import Plan, PlanNode
 from axil.kernel.scheduler import RunningFrame, Scheduler
 from axil.kernel.state import State
 from axil.kernel.tokens import Activation, Changes, Out, Task, new_tuple
@@ -51,7 +51,8 @@ class RunLoop:
     """The driver of one run, and the owner of its worker pool."""
 
     __slots__ = (
-        "_deciders", "_heard", "_is_bare", "_is_local", "_most", "_plan", "_recorder", "_started",
+        "_deciders", "_heard", "_is_bare", "_is_local", "_most", "_plan", "_received", "_recorder",
+        "_started",
         "_turn_ends", "_waiter", "_waiters", "limits", "meter", "observers", "pool", "scheduler",
         "services",
     )  # fmt: skip
@@ -77,9 +78,11 @@ class RunLoop:
             if hooks is None and not options.observers
             else Observers.freeze(hooks, options.observers, run_id)
         )
-        kinds = ("started", "finished", "failed", "skipped")
+        kinds = ("started", "finished", "sent", "failed", "skipped")
         self._heard: dict[str, Any] = {kind: getattr(observers, f"firing_{kind}") for kind in kinds}
         reports = [kind for kind, call in self._heard.items() if call is not None]
+        if observers.firing_received is not None and "started" not in reports:
+            reports.append("started")
         known = None if recorder is None else recorder.known
         self._deciders = deciders = None if hooks is None else Deciders(hooks)
         self.scheduler = Scheduler(
@@ -93,10 +96,11 @@ class RunLoop:
             self.meter.usage.firings = recorder.used.get("firings", 0)
             self.meter.restore(recorder.used)
             self.scheduler.cycles.update(recorder.cycles)
-        self._started = observers.firing_started
+        self._started, self._received = observers.firing_started, observers.firing_received
         executor: Executor = options.executor or LocalExecutor(options.threads, run_id)
         self.pool = WorkerPool(self.limits, executor, recorder, self.scheduler, self)
-        self.pool.announce = None if self._started is None else self._announce
+        is_watched = self._started is not None or self._received is not None
+        self.pool.announce = self._announce if is_watched else None
         clock: Clock = options.clock or REAL_CLOCK
         progress = Progress(clock, self.meter, self.scheduler.cycles)
         if recorder is not None:
@@ -175,7 +179,7 @@ class RunLoop:
     def _do(self, command: Command | None) -> None:
         """Do a command, and those that follow from it at once."""
         scheduler, most = self.scheduler, self._most
-        usage, started = self.meter.usage, self._started
+        usage, started, received = self.meter.usage, self._started, self._received
         is_first = True
         while command is not None:
             if scheduler.reports:
@@ -203,6 +207,8 @@ class RunLoop:
                 return
             if started is not None:
                 started(new_tuple(Activation, (task.frame, node.name, task.ordinal)), "node")
+            if received is not None:
+                self._report_inputs(task)
             try:
                 out = node.call(task, self._context(task, node) if node.wants_ctx else None)
             except Pause as pause:
@@ -266,15 +272,27 @@ class RunLoop:
         for kind, activation, node, data in reports:
             call = heard[kind]
             if call is None:
-                continue
-            if kind == "finished":
+                pass
+            elif kind == "sent":
+                call(activation, edge_payloads(*data))
+            elif kind == "finished":
                 # what an observer does to the payload is not seen elsewhere
                 call(activation, node, isolate(data))
             elif kind == "failed":
                 call(activation, node, data)
             else:
                 call(activation, node)
+            if kind == "started":
+                self._report_inputs(data)
         reports.clear()
+
+    def _report_inputs(self, task: Task) -> None:
+        """Tell observers what a firing begins with."""
+        if self._received is not None:
+            plan: Plan = task.owner.plan
+            carried = [(token.edge, token.payload) for token in task.tokens]
+            activation = Activation(task.frame, plan.nodes[task.node].name, task.ordinal)
+            self._received(activation, edge_payloads(plan.graph, carried))
 
     # ------------------------------------------------------------------ bodies
 
@@ -301,13 +319,19 @@ class RunLoop:
         )
 
     def _announce(self, work: Work) -> None:
-        if self._started is not None and work.doing is None and not work.is_announced:
-            work.is_announced = True
+        if work.doing is not None or work.is_announced:
+            return
+        work.is_announced = True
+        if self._started is not None:
             self._started(Activation(work.task.frame, work.node.name, work.task.ordinal), "node")
+        if self._received is not None:
+            self._report_inputs(work.task)
 
     def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
         """Take in the outcome or the error of a body, and do what follows from it."""
         scheduler, task = self.scheduler, work.task
+        if self.services.from_afar:
+            self.services.catch_up()
         if error is not None:
             self._hear_error(work, error)
         else:

@@ -64,6 +64,8 @@ class StepDone(NamedTuple):
     value: Any
     request: str | None
     """A digest of what was asked for; None: nothing was said of it."""
+    prompt: Any = None
+    """The prompt of a model call, as plain data, where ``Options.prompts`` has it kept."""
 
 
 class Asked(NamedTuple):

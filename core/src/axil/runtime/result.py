@@ -31,6 +31,8 @@ else:
 
 
 _NONE: Any = None
+Prompts = Literal["off", "digests", "whole"]
+"""The part of prompts that a journal keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,11 @@ class Options:
     """
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Answers to questions that an earlier part of the run asked, by question id."""
+    prompts: Prompts = "off"
+    """The part of prompts that the journal keeps: ``off``, no more than a digest of each
+    request, by which a resumed run finds its reply; ``digests``, the role, the length and a digest
+    of each message; ``whole``, the messages as well, without known forms of secrets.
+    """
     channel: Channel | None = None
     observers: Sequence[Any] = ()
     """Objects with methods named like the observer hooks."""

@@ -23,7 +23,7 @@ from axil.contract.meters import Meter
 from axil.errors import JournalError, KernelBug, LimitReached, RunCancelled
 from axil.kernel.plan import Plan
 from axil.kernel.scopes import machine_type
-from axil.kernel.values import unshared
+from axil.kernel.values import isolate, unshared
 from axil.runtime.loop import RunLoop
 from axil.runtime.recorder import Recorder
 from axil.runtime.result import Options, Result
@@ -114,7 +114,7 @@ class Run:
         )
         try:
             if observers.run_started is not None:
-                observers.run_started(self.id, self.plan)
+                observers.run_started(self.id, self.plan, isolate(self._inputs))
             given, recorder = self.options.answers, self.recorder
             services.answers.update(given if recorder is None else recorder.begin(given))
             loop.scheduler.begin(self._inputs)

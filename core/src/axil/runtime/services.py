@@ -9,9 +9,11 @@ import asyncio
 import json
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from axil._door import provided
@@ -143,6 +145,11 @@ class RunServices:
     """The thread of the loop: what a body in another thread says is brought there, so observers are
     called in one thread.
     """
+    from_afar: deque[Callable[[], None]] = field(default_factory=deque[Callable[[], None]])
+    """Calls that other threads left for the loop, oldest first. Since Python 3.14 a future may have
+    its result before the loop runs what was handed to it earlier, so the loop's own queue does not
+    keep a body's chunks before its outcome.
+    """
     open: dict[Activation, list[Question]] = field(default_factory=dict[Activation, list[Question]])
     """Questions without an answer, by who asked."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -197,15 +204,23 @@ class RunServices:
             self.at_home(self.observers.chunk, activation, chunk)
 
     def at_home(self, call: Callable[..., None], *values: Any) -> None:
-        """Call ``call`` in the thread of the run's loop.
+        """Call ``call`` in the thread of the run's loop, after what was handed over before it.
 
         The loop is closed: the run has ended, and has no receivers.
         """
         if self.loop is None or threading.get_ident() == self.home:
+            if self.from_afar:
+                self.catch_up()
             call(*values)
         else:
+            self.from_afar.append(partial(call, *values))
             with suppress(RuntimeError):
-                self.loop.call_soon_threadsafe(call, *values)
+                self.loop.call_soon_threadsafe(self.catch_up)
+
+    def catch_up(self) -> None:
+        """Make the calls that other threads left for the loop."""
+        while self.from_afar:
+            self.from_afar.popleft()()
 
     def now(self, activation: Activation, call: Call) -> float:
         recorder = self.recorder
@@ -327,7 +342,9 @@ class RunServices:
             self.diverged |= {activation}
         report = await self.begin(activation, step.name) if step.effects == "external" else None
         value = await self._take(activation, step) if report is None else report["output"]
-        await self.keep(StepDone(activation, step.name, value, asked))
+        # a call of a tool is kept with the model's reply that asked for it
+        prompt = request if step.kind == "model" and self.options.prompts != "off" else None
+        await self.keep(StepDone(activation, step.name, value, asked, prompt))
         return value
 
     async def _take(self, activation: Activation, step: StepCall) -> Any:
@@ -339,15 +356,15 @@ class RunServices:
             return await step.call()
         if started is not None:
             request = step.request() if callable(step.request) else step.request
-            self.at_home(started, activation, name, isolate(request))
+            self.at_home(started, activation, name, isolate(request), step.kind)
         try:
             value = await step.call()
         except BaseException as error:
             if failed is not None:
-                self.at_home(failed, activation, name, error)
+                self.at_home(failed, activation, name, error, step.kind)
             raise
         if finished is not None:
-            self.at_home(finished, activation, name, isolate(value))
+            self.at_home(finished, activation, name, isolate(value), step.kind)
         return value
 
     async def begin(self, activation: Activation, step: str = "") -> Any:

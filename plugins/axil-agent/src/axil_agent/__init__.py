@@ -10,7 +10,7 @@ from axil_agent.history import HistoryMemory
 from axil_agent.human import HumanFileEdit, HumanNode
 from axil_agent.judge import Judge
 from axil_agent.measure import measure_text
-from axil_agent.models import models_through
+from axil_agent.models import Chosen, models_through
 from axil_agent.nodes import AgentConfig
 from axil_agent.prompt import Wiring
 from axil_agent.replay import Recorder, Replay
@@ -19,6 +19,7 @@ from axil_agent.single import SingleAgent, ask
 from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim
 from axil_agent.thinking import Reflection, Thinking, considered
+from axil_agent.verdict import decided
 from axil_models import (
     Command,
     ContextBlock,
@@ -47,6 +48,7 @@ __all__ = [
     "AgentConfig",
     "AgentSwitch",
     "AgentTool",
+    "Chosen",
     "Command",
     "ContextBlock",
     "ContextPolicy",
@@ -81,6 +83,7 @@ __all__ = [
     "ask",
     "audio",
     "considered",
+    "decided",
     "file",
     "image",
     "measure_text",

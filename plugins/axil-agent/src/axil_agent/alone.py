@@ -50,6 +50,7 @@ class Alone:
         *,
         request: Any = None,
         effects: str = "idempotent",
+        kind: str = "",
     ) -> Any:
         """``await call()``."""
         return await call()

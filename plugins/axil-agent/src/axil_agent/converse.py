@@ -53,7 +53,14 @@ class Stage(Protocol):
     def emit(self, chunk: Any, /) -> None: ...
     async def ask(self, question: Any, /, *, name: str = "") -> Any: ...
     async def step(
-        self, name: str, call: Any, /, *, request: Any = None, effects: Any = "idempotent"
+        self,
+        name: str,
+        call: Any,
+        /,
+        *,
+        request: Any = None,
+        effects: Any = "idempotent",
+        kind: Any = "",
     ) -> Any: ...
     async def reserve(
         self, *, model: Sequence[str], characters: Callable[[], int], output_tokens: int | None
@@ -199,7 +206,7 @@ async def think(
         return reply.plain()
 
     # counted inside: what is read again was paid once
-    return Reply.read(await ctx.step(name, call, request=request.plain))
+    return Reply.read(await ctx.step(name, call, request=request.plain, kind="model"))
 
 
 def names_of(model: Any) -> tuple[str, ...]:
@@ -463,6 +470,7 @@ async def _result(
             run,
             request=lambda: {"name": call.name, "arguments": plain_data(call.arguments)},
             effects="idempotent" if tool is None else tool.effects_of(answer.arguments),
+            kind="tool",
         )
         # a person has said what came of a call that broke off
         if not isinstance(result, Mapping) or "content" not in result:

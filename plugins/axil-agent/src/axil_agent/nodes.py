@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from axil import Out
+from axil import ComponentRef, Out
 from axil.plugin import (
     Body,
     BodyRules,
@@ -38,6 +38,7 @@ from axil_agent.human import HumanNode
 from axil_agent.outputs import Output, OutputField, described, output_type
 from axil_agent.prompt import Wiring
 from axil_agent.sharing import shared_delta
+from axil_agent.speakers import heard_by, since, spoken, unmarked, unsaid
 from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim, places
 from axil_agent.thinking import Reflection
@@ -51,7 +52,6 @@ from axil_models import (
     is_content,
     is_part,
     is_toolset,
-    plain_data,
     text_part,
     tool_of,
     tools_by_name,
@@ -202,9 +202,7 @@ class AgentConfig(_Modelled):
             "formatters": parts.made("formatters", self.formatters, "formatters")
             if several is None
             else [parts.made("formatters", use, "formatters", i) for i, use in enumerate(several)],
-            "tools": _there(
-                parts.made("tools", use, "tools", i) for i, use in enumerate(self.tools)
-            ),
+            "tools": _there(_tool(parts, use, "tools", i) for i, use in enumerate(self.tools)),
             "approve": self.approve,
             "approval": self.asking,
             "memories": _there(
@@ -367,11 +365,15 @@ class _Chat:
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, wiring = self.agent, Wiring(node=self.node)
         heard = (
-            [_unmarked(m) for m in messages]
-            if self.mode == "messages"
-            else [message(_blocks(messages))]
+            [message(_blocks(messages))]
+            if self.mode != "messages"
+            else heard_by(self.node, messages)
+            if self.chat
+            else [unmarked(m) for m in messages]
         )
-        history, report = agent.recalled(ctx), list(heard)
+        history, report, new = agent.recalled(ctx), list(heard), list(heard)
+        if self.chat:  # the state holds it, and no memory has to repeat it
+            history, new = unsaid(history, heard), since(self.node, messages)
         words = "\n".join(content_text(m.get("content")) for m in heard if m.get("role") == "user")
         shared, path = agent.shared(ctx), ctx.activation.path
         query = ContextQuery(
@@ -402,22 +404,13 @@ class _Chat:
         options = await agent.chat_options(wiring, query, ctx, formatter=_Text())
         answer = await agent.think([*first, *history, *report], options, ctx)
         await agent.tell(
-            [*heard, {"role": "assistant", "content": answer.text}], answer, query, options, ctx
+            [*new, {"role": "assistant", "content": answer.text}], answer, query, options, ctx
         )
         reply: Message = {"role": "assistant", "content": answer.text}
         delta = shared_delta(ctx, task)
         if self.chat and self.chat not in delta:
-            delta[self.chat] = plain_data([*answer.acted, reply])
+            delta[self.chat] = spoken([*answer.acted, reply], self.node)
         return commanded(Out([reply], delta), self.rules, ctx, task)
-
-
-def _unmarked(given: Message) -> Message:
-    """Return a message without axil's own marks."""
-    return {
-        name: given[name]
-        for name in ("role", "content", "name", "tool_call_id", "tool_calls", "extra")
-        if name in given
-    }
 
 
 def _blocks(messages: Sequence[Message]) -> Any:
@@ -458,6 +451,14 @@ def _provider(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
             lambda: make_component(HistoryMemory, config, parts.where(*keys)), *keys
         )
     return parts.made("context", use, *keys)
+
+
+def _tool(parts: Parts, use: ComponentRef, *keys: str | int) -> Any:
+    """Return a tool by its name, that knows where it is written; None: it cannot be had."""
+    made = parts.made("tools", use, *keys)
+    if hasattr(made, "place") and not isinstance(parts.place(), str):
+        made.place = parts.place(*keys, "config")
+    return made
 
 
 def _there(made: Iterable[Any]) -> list[Any]:

@@ -116,6 +116,11 @@ class Settings(_Part):
         description="Where a distribution comes from instead of this environment: "
         "a wheel, or its source.",
     )
+    wheels: str = Field(
+        "",
+        description="A folder with original wheels; those that hold what is installed here are "
+        "shipped as they are.",
+    )
     folder: str = Field(
         ".", description="The folder at which paths begin; set by the reader of the file."
     )

@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from axil import Question
-from axil.driver import Difference, Outline, OutlineNode, RunInfo, RunStep, format_time, shortened
+from axil.driver import (
+    Difference,
+    Outline,
+    OutlineNode,
+    Prompt,
+    RunInfo,
+    RunStep,
+    format_time,
+    shortened,
+)
 from axil.plugin import format_duration, is_messages, render, text_of
 from axil_cli.plain import as_json, plain
 
@@ -213,6 +222,32 @@ def step_lines(step: RunStep) -> Iterator[str]:
         yield _line("by: ", step.by)
     for name, value in step.delta.items():
         yield _line(f"{name} := ", value)
+
+
+def prompt_lines(prompts: Sequence[Prompt]) -> Iterator[str]:
+    """Yield the lines of the prompts that a run kept, each with its reply and what it used."""
+    if not prompts:
+        yield "no prompts are kept: axil run --prompts whole keeps them"
+    for prompt in prompts:
+        yield f"{prompt.activation}  {prompt.step}"
+        for message in prompt.messages:
+            if "digest" in message:
+                text = f"{message['characters']} characters, {message['digest']}"
+            else:
+                text = said(message.get("content") or message.get("tool_calls"))
+            yield from _block(f"{message.get('role')}: ", text)
+        reply = prompt.reply
+        text = f"{reply['characters']} characters" if "characters" in reply else None
+        yield from _block("reply: ", text or said(reply.get("text") or reply.get("tool_calls")))
+        used = cast("Mapping[str, Any]", reply.get("usage") or {})
+        if amounts := [f"{value} {name}" for name, value in used.items() if value]:
+            yield from _block("used: ", ", ".join(amounts))
+
+
+def _block(name: str, text: str) -> Iterator[str]:
+    first, *rest = text.splitlines() or [""]
+    yield f"    {name}{first}"
+    yield from (f"    {line}" for line in rest)
 
 
 _KINDS = {"run": "input"}

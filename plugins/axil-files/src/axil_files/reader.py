@@ -77,7 +77,7 @@ def _pass_on(
     the message's.
     """
     fields = (cast("dict[str, Any]", item) for item in items if isinstance(item, dict))
-    passing = [each["id"] for each in fields if each.get("type") in FORWARDING]
+    passing = [each.get("id") for each in fields if each.get("type") in FORWARDING]
     onward: dict[str, list[str]] = {}
     for edge in edges:
         onward.setdefault(edge.source, []).append(edge.target)
@@ -291,7 +291,11 @@ class Reader:
             if keeper is not None and keeper.type not in there:
                 added.append(keeper)
         if received.dynamic is not None and received.kind not in there:
-            config = {**received.dynamic, "edges": list(dict.fromkeys(received.edges))}
+            edges = list(dict.fromkeys(received.edges))
+            config = {
+                **received.dynamic,
+                **({} if "over" in received.dynamic else {"edges": edges}),
+            }
             added.append(ComponentRef(type=received.kind, config=config, place=received.place))
         waiting = [
             replace(use, config={**use.config, "edges": list(dict.fromkeys(sources))})
@@ -545,6 +549,7 @@ class Reader:
             asked["split"] = {"type": named["type"], "config": named.get("config") or {}}
             if asked["split"] == {"type": "message", "config": {}}:  # as if it were left out
                 del asked["split"]
+        asked |= {key: dynamic[key] for key in ("over", "item") if dynamic.get(key)}
         edge = f"edges[{keys[-1]}]"
         if received.dynamic is None:
             received.dynamic, received.kind, received.first = asked, kind, edge

@@ -8,7 +8,7 @@ from typing import Any
 
 from axil.driver import Entry, decode_value
 
-_NO_STEPS = ("clock", "slept", "began")
+_NO_STEPS = ("clock", "slept", "began", "prompt")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class RunStep:
 
 
 def steps(entries: Sequence[Entry]) -> list[RunStep]:
-    """Return the steps of a run; sleeps and clock reads of bodies are left out."""
+    """Return the steps of a run; sleeps, clock reads and prompts of bodies are left out."""
     numbered = enumerate(entries, 1)
     return [_step(number, entry) for number, entry in numbered if entry.kind not in _NO_STEPS]
 

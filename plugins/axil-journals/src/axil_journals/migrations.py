@@ -148,7 +148,9 @@ def left(state: Mapping[str, Any], before: Mapping[str, Any], plan: Plan) -> dic
     walk = _Walk(plan.graph)
     walk.heed(before)
     where = "what the thread's last run left"
-    return walk.fitting(walk.written(state, ((), plan.graph), where), plan.graph, where)
+    written = walk.written(state, ((), plan.graph), where)
+    own = {name: data for name, data in before.get("before", {}).items() if name[:1] == "@"}
+    return walk.fitting(written, plan.graph, where, decode_delta(own, plan.graph.schema))
 
 
 def graph_of_frame(graph: Graph, frame: Frame) -> Graph:
@@ -256,13 +258,21 @@ class _Walk:
         self.fitting(report, at[1], where)
         return report
 
-    def fitting(self, data: Mapping[str, Any], graph: Graph, where: str) -> dict[str, Any]:
+    def fitting(
+        self,
+        data: Mapping[str, Any],
+        graph: Graph,
+        where: str,
+        since: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Return the written values that the present schema accepts.
+
+        ``since``: what they continue, as far as it is known; see ``decode_delta``.
 
         Raises: JournalError (AX526).
         """
         try:
-            found = decode_delta(data, graph.schema)
+            found = decode_delta(data, graph.schema, since or {})
             if self.then != self.now:
                 _take(found, graph.schema)
             return found

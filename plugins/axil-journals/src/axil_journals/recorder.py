@@ -24,6 +24,7 @@ from axil.plugin import Plan
 from axil_journals.deadlines import LATE, accept_answers
 from axil_journals.journal import Entry
 from axil_journals.migrations import adapt_entries
+from axil_journals.prompts import PromptKeeper
 from axil_journals.records import (
     Recorded,
     beginning,
@@ -72,6 +73,7 @@ class JournalRecorder:
         self._progress: Progress
         # what was said to be used, as last written
         self._reported: dict[str, Any] = {}
+        self._prompts = PromptKeeper(options.prompts, entries)
 
     # ------------------------------------------------------------------ what is known
 
@@ -96,6 +98,8 @@ class JournalRecorder:
 
     def record(self, fact: Fact, /) -> None:
         """See ``Recorder``."""
+        if type(fact) is StepDone and fact.prompt is not None:
+            self._append(self._prompts.encode(fact))
         self._append(_ENCODED[type(fact)](fact))
 
     def take(self, answers: Sequence[Entry], /) -> Mapping[str, Any]:
@@ -106,7 +110,7 @@ class JournalRecorder:
 
     def end(self, result: Result, state: State, /) -> None:
         """See ``Recorder``."""
-        self._append(ending(result, state, self.thread))
+        self._append(ending(result, state, self.thread, self._first.before))
 
     def close(self) -> None:
         """See ``Recorder``."""
@@ -152,6 +156,11 @@ def _asked(fact: Asked) -> Entry:
 def _answered(fact: Answered) -> Entry:
     by = {"by": LATE} if fact.is_late else {}
     return Entry("answer", data={"id": fact.question, "value": encode_value(fact.value), **by})
+
+
+def answer_entry(question: str, answer: Any) -> Entry:
+    """Return the entry of a person's answer to a question, by the question's id."""
+    return _answered(Answered(question, answer))
 
 
 def _clock(fact: ClockRead) -> Entry:
@@ -223,4 +232,4 @@ _RECALLED: Mapping[type[Any], Callable[[ReplayIndex, Activation, Any], Any]] = {
 }
 
 
-__all__ = ["JournalRecorder"]
+__all__ = ["JournalRecorder", "answer_entry"]

@@ -105,8 +105,12 @@ class ChatMemory(Protocol):
 
     async def remember(
         self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask, /
-    ) -> list[Message]:
-        """Return what is kept after a turn. ``ask``: for those that summarise."""
+    ) -> Sequence[Message]:
+        """Return what is kept after a turn, plain data. ``ask``: for those that summarise.
+
+        Where the node keeps it, ``kept`` is an ``axil.plugin.Log`` from the second turn on, and
+        ``kept.extended(turn)`` takes no time for what is there already.
+        """
         ...
 
 

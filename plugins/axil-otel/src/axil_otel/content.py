@@ -3,33 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-REDACTED = "[redacted]"
-_SECRET_NAME = re.compile(
-    r"(?:^|[_\-.])(?:password|passwd|secret|token|api[_-]?key|authorization|cookie|credentials?)$",
-    re.IGNORECASE,
-)
-_SECRET_TEXT = re.compile(
-    r"(?i:\bbearer\s+[a-z0-9._~+/=-]{8,})"
-    r"|\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}"
-    r"|\bgh[opsur]_[A-Za-z0-9]{16,}|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b"
-    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?"
-    r"|[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}"
-)
-
-
-def redacted(text: str) -> str:
-    """Return a text without known forms of secrets and without mail addresses.
-
-    >>> redacted("Authorization: Bearer abcdefgh12345, from ann@example.org")
-    'Authorization: [redacted], from [redacted]'
-    """
-    return _SECRET_TEXT.sub(REDACTED, text)
+from axil.plugin import redact_data, redact_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +19,7 @@ class Content:
 
     def text(self, value: Any) -> str:
         """Return a value's text, redacted as a whole and then cut."""
-        whole = (self.redact or redacted)(str(value))
+        whole = (self.redact or redact_text)(str(value))
         left = len(whole) - self.longest
         return whole if left <= 0 else f"{whole[: self.longest]}… [{left} more characters]"
 
@@ -51,20 +29,7 @@ class Content:
         >>> Content(5).data({"api_key": "x", "city": "Reykjavik"})
         '{"api_key": "[redacted]", "city": "Reykj… [4 more characters]"}'
         """
-        return json.dumps(self._plain(value), ensure_ascii=False)
-
-    def _plain(self, value: Any) -> Any:
-        if value is None or isinstance(value, (bool, int, float)):
-            return value
-        if isinstance(value, Mapping):
-            given = cast("Mapping[Any, Any]", value)
-            return {
-                str(name): REDACTED if _SECRET_NAME.search(str(name)) else self._plain(each)
-                for name, each in given.items()
-            }
-        if isinstance(value, (list, tuple)):
-            return [self._plain(each) for each in cast("Sequence[Any]", value)]
-        return self.text(value)
+        return json.dumps(redact_data(value, self.text), ensure_ascii=False)
 
 
 def message_parts(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -94,9 +94,11 @@ class OpenTelemetry:
         self.tracing.chunk(run_id, activation, chunk)
 
     @hookimpl
-    def step_started(self, activation: Activation, step: str, request: Any, run_id: str) -> None:
+    def step_started(
+        self, activation: Activation, step: str, request: Any, kind: str, run_id: str
+    ) -> None:
         """Start the span of a call of a model or a tool, or of another step."""
-        self.tracing.step_started(run_id, activation, step, request)
+        self.tracing.step_started(run_id, activation, step, request, kind)
 
     @hookimpl
     def step_finished(self, activation: Activation, step: str, result: Any, run_id: str) -> None:

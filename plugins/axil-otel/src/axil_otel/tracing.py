@@ -329,23 +329,24 @@ class Tracing:
 
     # ------------------------------------------------------------------ steps
 
-    def step_started(self, run_id: str, activation: Activation, step: str, request: Any) -> None:
+    def step_started(
+        self, run_id: str, activation: Activation, step: str, request: Any, calls: str
+    ) -> None:
         """Start the span of a step, and make it the current one in the task that takes it."""
         run = self._runs.get(run_id)
         firing = None if run is None else run.firings.get(activation)
         if run is None or firing is None:
             return
         given = cast("Mapping[str, Any]", request if isinstance(request, Mapping) else {})
-        tool = _TOOL_STEP.search(step)
         attributes: dict[str, Any]
-        if "messages" in given and "settings" in given:
+        if calls == "model":
             kind, labels, attributes = "chat", *self._asked(run, firing, activation, given)
             name = " ".join(("chat", *filter(None, [labels.get("gen_ai.request.model")])))
-        elif tool is not None and "arguments" in given:
+        elif calls == "tool":
             kind, called = "execute_tool", str(given.get("name"))
             labels = {"gen_ai.operation.name": kind, "gen_ai.tool.name": called}
             attributes = {"gen_ai.tool.type": "function"}
-            at = int(tool[1])
+            at = int(tool[1]) if (tool := _TOOL_STEP.search(step)) else len(firing.calls)
             if at < len(firing.calls):
                 attributes["gen_ai.tool.call.id"] = firing.calls[at]
             if self._content is not None:

@@ -88,7 +88,9 @@ def summary_of(found: Any) -> str:
     'Does it.'
     """
     plain = inspect.isclass(found) or inspect.isroutine(found) or inspect.ismodule(found)
-    text = inspect.getdoc(found if plain else getattr(found, "reduce", None))
+    described = found if plain else getattr(found, "reduce", None)
+    # None has a docstring since Python 3.13, and it describes no component
+    text = None if described is None else inspect.getdoc(described)
     line = " ".join((text or "").split("\n\n")[0].split())
     first = line.partition(". ")[0].rstrip(".") + "." if line else ""
     named, colon, rest = first.partition(": ")

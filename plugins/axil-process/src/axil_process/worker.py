@@ -23,7 +23,7 @@ from typing import Any, NoReturn, cast
 
 from axil import Activation, AxilError, Context, Out, Question
 from axil.driver import decode_value, encode_value
-from axil.plugin import BodyError, Effects, Plan, Task
+from axil.plugin import BodyError, Effects, Plan, StepKind, Task
 from axil_process.errors import ProcessError
 from axil_process.jobs import decode_task, encode_outcome, plan_of_job
 from axil_process.wire import LENGTH, packed
@@ -312,9 +312,10 @@ class Elsewhere(Context):
         *,
         request: Any = None,
         effects: Effects = "idempotent",
+        kind: StepKind = "",
     ) -> Any:
         plain = request() if callable(request) else request
-        asked = self._firing.ask("step", name, plain, effects)
+        asked = self._firing.ask("step", name, plain, effects, kind)
         begins, ends = asyncio.wrap_future(asked.begins), asyncio.wrap_future(asked.answer)
         await asyncio.wait({begins, ends}, return_when=asyncio.FIRST_COMPLETED)
         if not begins.done():  # it is on record, or may not be done

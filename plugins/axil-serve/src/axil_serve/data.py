@@ -78,6 +78,8 @@ def step_data(entry: Entry, number: int) -> dict[str, Any]:
         result = {"output": plain(thaw(step.output)), "wrote": plain(thaw(dict(step.delta)))}
     if entry.kind == "step":
         result["name"] = str(data.get("name", ""))
+    if entry.kind == "prompt":
+        result |= {name: plain(data[name]) for name in ("name", "messages", "request", "reply")}
     if entry.kind == "asked":
         result["question"] = plain(dict(data))
     if entry.kind == "ended":

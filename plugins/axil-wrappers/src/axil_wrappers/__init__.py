@@ -8,6 +8,7 @@ from axil_wrappers.budget import Budget
 from axil_wrappers.cache import Cache
 from axil_wrappers.errors import LimiterConflict, TimeoutReached, WrapperError
 from axil_wrappers.fallback import Fallback
+from axil_wrappers.fields import Collect, Write
 from axil_wrappers.limit import Limit
 from axil_wrappers.models import FallbackModel
 from axil_wrappers.retry import Retry
@@ -16,6 +17,7 @@ from axil_wrappers.timeout import Timeout
 __all__ = [
     "Budget",
     "Cache",
+    "Collect",
     "Fallback",
     "FallbackModel",
     "Limit",
@@ -24,4 +26,5 @@ __all__ = [
     "Timeout",
     "TimeoutReached",
     "WrapperError",
+    "Write",
 ]

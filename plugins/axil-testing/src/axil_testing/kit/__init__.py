@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from axil_testing.kit.nodes import NodeKit
     from axil_testing.kit.reducers import ReducerKit
     from axil_testing.kit.report import Outcome, Report, check
+    from axil_testing.kit.stores import StoreKit
 
 __all__ = [
     "AnswerKit",
@@ -50,6 +51,7 @@ __all__ = [
     "ProcessorKit",
     "ReducerKit",
     "Report",
+    "StoreKit",
     "check",
     "claimed",
     "require",
@@ -72,6 +74,7 @@ _FOUND_IN = {
     "ProcessorKit": "edges",
     "ReducerKit": "reducers",
     "Report": "report",
+    "StoreKit": "stores",
     "check": "report",
     "claimed": "base",
     "require": "base",

@@ -47,10 +47,11 @@ KITS: Final[Mapping[str, str]] = {
     "hooks": "hooks:HookKit",
     "journals": "journals:JournalKit",
     "context": "context:ContextKit",
+    "stores": "stores:StoreKit",
 }
 """Kind → module and class of its kit, in this package.
 
-That of context is about an interface of axil-models, and so are those of models,
+Those of context and stores are about interfaces of axil-models, and so are those of models,
 which ``unaided`` chooses by what an adapter says of its service."""
 _IMPORTING: Final = """
 import importlib, json, sys

@@ -1,0 +1,57 @@
+"""Redaction: values without what looks like a secret, for traces and for prompts in journals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from axil_config.secrets import is_private
+
+REDACTED = "[redacted]"
+"""The text in the place of a secret."""
+_HEADER = re.compile(r"(?:^|[_\-.])(?:authorization|cookie)$", re.IGNORECASE)
+_SECRET_TEXT = re.compile(
+    r"(?i:\bbearer\s+[a-z0-9._~+/=-]{8,})"
+    r"|\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}"
+    r"|\bgh[opsur]_[A-Za-z0-9]{16,}|\bxox[a-z]-[A-Za-z0-9-]{10,}|\bAKIA[A-Z0-9]{16}\b"
+    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?"
+    r"|[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}"
+)
+
+
+def redact_text(text: str) -> str:
+    """Return a text without known forms of secrets and without mail addresses.
+
+    >>> redact_text("Authorization: Bearer abcdefgh12345, from ann@example.org")
+    'Authorization: [redacted], from [redacted]'
+    """
+    return _SECRET_TEXT.sub(REDACTED, text)
+
+
+def redact_data(value: Any, redact: Callable[[str], str] = redact_text) -> Any:
+    """Return a value as plain data, each text in it redacted; what a name calls a secret is
+    replaced.
+
+    >>> redact_data({"api_key": "x", "lines": ["ann@example.org wrote", 2]})
+    {'api_key': '[redacted]', 'lines': ['[redacted] wrote', 2]}
+    """
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        given = cast("Mapping[Any, Any]", value)
+        return {
+            str(name): REDACTED if _is_secret(str(name)) else redact_data(each, redact)
+            for name, each in given.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [redact_data(each, redact) for each in cast("Sequence[Any]", value)]
+    return redact(str(value))
+
+
+def _is_secret(name: str) -> bool:
+    return is_private(name) or _HEADER.search(name) is not None
+
+
+__all__ = ["REDACTED", "redact_data", "redact_text"]

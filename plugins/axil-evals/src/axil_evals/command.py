@@ -1,0 +1,183 @@
+"""``axil eval``: evaluate, compare, make cases of kept runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, cast
+
+from axil import run_sync
+from axil.plugin import use_registry
+from axil_agent import Recorder, Replay
+from axil_evals.comparison import compare
+from axil_evals.datasets import add_case, read_dataset
+from axil_evals.errors import EvalError
+from axil_evals.evaluation import Plan, Report, evaluate
+from axil_evals.rendering import WRITERS, as_json, as_text, comparison_text
+from axil_evals.targets import KeptTarget, Target, WorkflowTarget, case_of_run
+
+KEPT = "kept"
+"""The target that stands for runs of a journal."""
+
+
+class Eval:
+    """Evaluate workflows: try the cases of a dataset, score what comes of them, compare versions.
+
+    A report is written with --out as JSON, HTML or JUnit XML: .json, .html, .xml.
+    The exit code is 1 where a case fails, or a version is worse than the one before.
+    """
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments."""
+        doing = parser.add_subparsers(dest="doing", metavar="WHAT", required=True)
+        running = doing.add_parser("run", help="try the cases of a dataset and score the trials")
+        running.add_argument("dataset", metavar="DATASET", help=".yaml, .json, .jsonl or .csv")
+        running.add_argument(
+            "target",
+            metavar="TARGET",
+            help="a workflow file; a graph in Python, as module:graph or file.py:graph; or "
+            f"{KEPT}: runs of the journal that the cases name",
+        )
+        running.add_argument("--node", default="", help="one node of the workflow, by its name")
+        running.add_argument(
+            "--scorer",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help='a scorer beside those of the dataset: its name, or JSON, {"type": …}',
+        )
+        running.add_argument("--model", help="the model of judges that name none: a name, or JSON")
+        running.add_argument("--repeats", type=int, default=1, metavar="N", help="trials of a case")
+        running.add_argument("--concurrency", type=int, default=4, metavar="N")
+        running.add_argument(
+            "--budget", type=float, metavar="MONEY", help="begin no trial when so much is spent"
+        )
+        running.add_argument(
+            "--run-id", default="", help="keep the evaluation under this id; the same one goes on"
+        )
+        running.add_argument("--journal", metavar="FOLDER", help="of kept evaluations and runs")
+        running.add_argument(
+            "--allow", action="append", default=[], metavar="WHAT", help="as for axil run"
+        )
+        running.add_argument(
+            "--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run"
+        )
+        cassette = running.add_mutually_exclusive_group()
+        cassette.add_argument(
+            "--record", metavar="FILE", help="write what models are asked and answer to FILE"
+        )
+        cassette.add_argument(
+            "--replay", metavar="FILE", help="answer models from FILE: scoring again is free"
+        )
+        running.add_argument("--out", action="append", default=[], metavar="FILE")
+        running.add_argument("--format", choices=sorted(WRITERS), default="table")
+        comparing = doing.add_parser("compare", help="what the second of two reports does better")
+        comparing.add_argument("first", metavar="REPORT", help="a .json file of axil eval run")
+        comparing.add_argument("second", metavar="REPORT")
+        comparing.add_argument("--format", choices=("table", "json"), default="table")
+        adding = doing.add_parser("add", help="make a case of a kept run")
+        adding.add_argument("run", metavar="RUN", help="the id of a run")
+        adding.add_argument("dataset", metavar="DATASET", help=".yaml or .jsonl; made if missing")
+        adding.add_argument("--name", default="", help="of the case; without it the run's id")
+        adding.add_argument("--journal", metavar="FOLDER")
+
+    def run(self, options: argparse.Namespace, session: Any) -> int:
+        """Do what was typed, and return the exit code."""
+        with use_registry(session.registry):
+            doing = {"run": self._run, "compare": self._compare, "add": self._add}
+            return doing[options.doing](options, session)
+
+    def _run(self, options: argparse.Namespace, session: Any) -> int:
+        dataset = read_dataset(options.dataset)
+        writers = [_writer(path) for path in options.out]
+        needs = "--run-id" if options.run_id else KEPT if options.target == KEPT else ""
+        journal = session.journal(options, needs) if needs else None
+        plan = Plan(
+            repeats=options.repeats,
+            concurrency=options.concurrency,
+            budget=options.budget,
+            model=_data(options.model) if options.model else None,
+        )
+        with ExitStack() as within:
+            if options.record:
+                within.enter_context(Recorder.everywhere(options.record))
+            if options.replay:
+                within.enter_context(Replay.everywhere(options.replay))
+            report = run_sync(
+                evaluate(
+                    dataset,
+                    _target(options, session, journal),
+                    plan,
+                    scorers=[_data(each) for each in options.scorer],
+                    journal=journal if options.run_id else None,
+                    run_id=options.run_id,
+                )
+            )
+        for path, write in zip(options.out, writers, strict=True):
+            Path(path).write_text(write(report), "utf-8")
+        session.say(WRITERS[options.format](report))
+        return 0 if all(report.passes(name) for name in report.trials) else 1
+
+    def _compare(self, options: argparse.Namespace, session: Any) -> int:
+        found = compare(_read(options.first), _read(options.second))
+        if options.format == "json":
+            session.say(json.dumps(found.plain(), ensure_ascii=False, indent=1))
+        else:
+            session.say(comparison_text(found))
+        return int(found.is_worse)
+
+    def _add(self, options: argparse.Namespace, session: Any) -> int:
+        journal = session.journal(options, "axil eval add")
+        ids = [info.run_id for info in journal.runs()]
+        near = [each for each in ids if each.startswith(options.run)]
+        run_id = options.run if options.run in ids or len(near) != 1 else near[0]
+        case = case_of_run(list(journal.entries(run_id)), run_id, options.name)
+        add_case(options.dataset, case)
+        session.say(f'{options.dataset}: case "{case.name}"')
+        return 0
+
+
+def _target(options: argparse.Namespace, session: Any, journal: Any) -> Target:
+    if options.target == KEPT:
+        return KeptTarget(journal)
+    allow = frozenset(cast("Sequence[str]", options.allow))
+    reading: dict[str, Any] = {"allow": allow, "allow_code": "code" in allow}
+    if options.set:
+        reading["vars"] = session.variables(options.set)
+    workflow = session.workflow(options.target, **reading)
+    return WorkflowTarget(workflow, node=options.node, allow=allow)
+
+
+def _data(text: str) -> Any:
+    """Return a component as it was typed: a name, or JSON. Raises: EvalError (AX971)."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise EvalError("AX971", f"this is no JSON: {error}.", where=text) from None
+
+
+def _writer(path: str) -> Any:
+    found = {
+        ".json": as_json,
+        ".html": WRITERS["html"],
+        ".xml": WRITERS["junit"],
+        ".txt": as_text,
+    }.get(Path(path).suffix.lower())
+    if found is None:
+        raise EvalError(
+            "AX970", "a report ends with .json, .html, .xml or .txt.", where=f"--out {path}"
+        )
+    return found
+
+
+def _read(path: str) -> Report:
+    try:
+        data = json.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise EvalError("AX970", f"the report cannot be read: {error}.", where=path) from None
+    return Report.of(data if isinstance(data, dict) else {})

@@ -1,0 +1,309 @@
+"""Datasets: cases in YAML, JSON, JSON Lines or CSV; those of pydantic-evals as well."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+import yaml
+
+from axil import MISSING
+from axil.plugin import did_you_mean, format_names
+from axil_evals.errors import EvalError
+from axil_evals.trials import Case
+
+_OF_CASE: Final = (
+    "name", "inputs", "expected", "expected_output", "metadata", "scorers", "evaluators",
+)  # fmt: skip
+_OF_DATASET: Final = ("name", "cases", "scorers", "evaluators", "$schema", "report_evaluators")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """Cases, and the scorers for all of them."""
+
+    name: str
+    cases: tuple[Case, ...]
+    scorers: tuple[Any, ...] = ()
+    """Names, or ``{type: …, …}``."""
+    left_out: tuple[str, ...] = ()
+    """Evaluators of another framework that mean nothing here."""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the dataset as plain data."""
+        return {
+            "name": self.name,
+            "scorers": list(self.scorers),
+            "cases": [case.plain() for case in self.cases],
+        }
+
+
+def read_dataset(path: str | Path) -> Dataset:
+    """Return the dataset in a file: ``.yaml``, ``.yml``, ``.json``, ``.jsonl`` or ``.csv``.
+
+    Raises: EvalError: AX970 it cannot be read; AX971 it holds no dataset.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise EvalError("AX970", f"the dataset cannot be read: {error}.", where=str(path)) from None
+    suffix = file.suffix.lower()
+    if suffix == ".csv":
+        return _made(file, [_row(row, f"{file}:{at}") for at, row in _rows(text, file)], [], [])
+    if suffix == ".jsonl":
+        lines = [(at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip()]
+        found = [(_parsed(json.loads, line, f"{file}:{at}"), f"{file}:{at}") for at, line in lines]
+        left: list[str] = []
+        return _made(file, [_case(data, where, left) for data, where in found], [], left)
+    if suffix not in (".yaml", ".yml", ".json"):
+        raise EvalError(
+            "AX970",
+            f'a dataset ends with .yaml, .json, .jsonl or .csv, found "{suffix}".',
+            where=str(file),
+        )
+    data = _parsed(json.loads if suffix == ".json" else yaml.safe_load, text, str(file))
+    given = cast("Mapping[str, Any]", data if isinstance(data, Mapping) else {"cases": data})
+    if not isinstance(given.get("cases"), list):
+        raise EvalError(
+            "AX971", "expected a list of cases, or a mapping with cases.", where=str(file)
+        )
+    _known(given, _OF_DATASET, str(file))
+    left = [f"report evaluator {each!r}" for each in given.get("report_evaluators") or ()]
+    cases = [
+        _case(case, f"{file}: cases[{at}]", left)
+        for at, case in enumerate(cast("Sequence[Any]", given["cases"]))
+    ]
+    return _made(file, cases, _scorers(given, str(file), left), left, str(given.get("name") or ""))
+
+
+def _made(
+    file: Path, cases: Sequence[Case], scorers: Iterable[Any], left: Iterable[str], name: str = ""
+) -> Dataset:
+    named: list[Case] = []
+    for at, case in enumerate(cases, 1):
+        title = case.name or f"case {at}"
+        if any(other.name == title for other in named):
+            raise EvalError("AX971", f'two cases are called "{title}".', where=str(file))
+        named.append(
+            Case(
+                name=title,
+                inputs=case.inputs,
+                expected=case.expected,
+                metadata=case.metadata,
+                scorers=case.scorers,
+            )
+        )
+    if not named:
+        raise EvalError("AX971", "the dataset has no cases.", where=str(file))
+    return Dataset(
+        name=name or file.stem,
+        cases=tuple(named),
+        scorers=tuple(scorers),
+        left_out=tuple(dict.fromkeys(left)),
+    )
+
+
+def _parsed(parse: Callable[[str], Any], text: str, where: str) -> Any:
+    try:
+        return parse(text)
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        said = " ".join(str(error).split())
+        raise EvalError("AX971", f"it cannot be parsed: {said}.", where=where) from None
+
+
+def _known(data: Mapping[str, Any], names: Sequence[str], where: str) -> None:
+    for name in data:
+        if name not in names:
+            hint = did_you_mean(str(name), names) or f"There are {format_names(list(names))}."
+            raise EvalError("AX971", f'unknown key "{name}".', hint, where)
+
+
+def _case(given: Any, where: str, left: list[str]) -> Case:
+    if not isinstance(given, Mapping):
+        raise EvalError("AX971", f"expected a case, found {type(given).__name__}.", where=where)
+    data = cast("Mapping[str, Any]", given)
+    _known(data, _OF_CASE, where)
+    if "inputs" not in data:
+        raise EvalError("AX971", "the case has no inputs.", where=where)
+    said: Any = data.get("metadata") or {}
+    metadata: Any = said if isinstance(said, Mapping) else {"metadata": said}
+    expected = data.get("expected", data.get("expected_output", MISSING))
+    return Case(
+        name=str(data.get("name") or ""),
+        inputs=data["inputs"],
+        expected=MISSING if "expected_output" in data and expected is None else expected,
+        metadata=metadata,
+        scorers=tuple(_scorers(data, where, left)),
+    )
+
+
+def _scorers(data: Mapping[str, Any], where: str, left: list[str]) -> list[Any]:
+    own: Any = data.get("scorers") or []
+    found: list[Any] = [own] if isinstance(own, (str, Mapping)) else list(own)
+    for each in data.get("evaluators") or ():
+        translated = evaluator(each)
+        if translated is None:
+            left.append(_name_of(each))
+        else:
+            found.append(translated)
+    for scorer in found:
+        if not isinstance(scorer, str) and not (isinstance(scorer, Mapping) and "type" in scorer):
+            raise EvalError(
+                "AX971", f"{scorer!r:.80} names no scorer.", "Write {type: name, …}.", where
+            )
+    return found
+
+
+# ------------------------------------------------------------------ pydantic-evals
+
+
+def _name_of(given: Any) -> str:
+    if isinstance(given, Mapping):
+        return str(next(iter(cast("Mapping[str, Any]", given)), ""))
+    return str(given)
+
+
+def evaluator(given: Any) -> dict[str, Any] | None:
+    """Return an evaluator of pydantic-evals as a scorer; None: nothing here does what it does.
+
+    >>> evaluator("EqualsExpected"), evaluator({"Contains": "Paris"})
+    ({'type': 'exact'}, {'type': 'contains', 'text': 'Paris', 'ignore_case': False})
+    """
+    name, value = _name_of(given), None
+    if isinstance(given, Mapping):
+        value = cast("Mapping[str, Any]", given)[name]
+    settings = cast("Mapping[str, Any]", value if isinstance(value, Mapping) else {})
+    if name == "EqualsExpected":
+        return {"type": "exact"}
+    if name == "Equals":
+        return {"type": "exact", "value": settings.get("value", value)}
+    if name == "Contains":
+        wanted = settings.get("value", value)
+        if not isinstance(wanted, str):
+            return None
+        is_sensitive = settings.get("case_sensitive", True)
+        return {"type": "contains", "text": wanted, "ignore_case": not is_sensitive}
+    if name == "MaxDuration":
+        seconds = settings.get("seconds", value)
+        return (
+            {"type": "time", "most_seconds": seconds} if isinstance(seconds, (int, float)) else None
+        )
+    if name == "IsInstance":
+        kind = _JSON.get(str(settings.get("type_name", value)))
+        return None if kind is None else {"type": "schema", "schema": {"type": kind}}
+    if name == "LLMJudge":
+        rubric = settings.get("rubric", value)
+        if not isinstance(rubric, str):
+            return None
+        shown = {
+            "show_input": bool(settings.get("include_input", False)),
+            "show_expected": bool(settings.get("include_expected_output", False)),
+        }
+        return {"type": "judge", "rubric": rubric, **shown}
+    return None
+
+
+_JSON: Final = {
+    "str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object",
+    "list": "array", "NoneType": "null",
+}  # fmt: skip
+
+
+# ------------------------------------------------------------------ CSV
+
+
+def _rows(text: str, file: Path) -> list[tuple[int, dict[str, str]]]:
+    reader = csv.DictReader(io.StringIO(text), strict=True)
+    found: list[tuple[int, dict[str, str]]] = []
+    try:
+        for row in reader:
+            if None in row or None in row.values():
+                raise EvalError(
+                    "AX971", "a row has another number of columns than the first.",
+                    where=f"{file}:{reader.line_num}",
+                )  # fmt: skip
+            found.append((reader.line_num, row))
+    except csv.Error as error:
+        raise EvalError("AX971", f"{error}.", where=f"{file}:{reader.line_num}") from None
+    return found
+
+
+def _row(row: Mapping[str, str], where: str) -> Case:
+    """Return a row as a case: ``name``, ``expected``, ``expected.FIELD`` and ``metadata.NAME`` are
+    what they are called; every other column is an input, as text.
+    """
+    inputs: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
+    for column, value in row.items():
+        head, _, rest = column.partition(".")
+        if column in ("name", "expected"):
+            continue
+        if head == "metadata" and rest:
+            metadata[rest] = value
+        elif head == "expected" and rest:
+            fields[rest] = value
+        else:
+            inputs[rest if head == "inputs" and rest else column] = value
+    if not inputs:
+        raise EvalError("AX971", "the row has no inputs.", where=where)
+    expected = fields or row.get("expected", MISSING)
+    return Case(name=row.get("name", ""), inputs=inputs, expected=expected, metadata=metadata)
+
+
+# ------------------------------------------------------------------ a further case
+
+
+def add_case(path: str | Path, case: Case) -> None:
+    """Add a case at the end of a dataset; a file that is not there is made. What is there stays as
+    it is written.
+
+    Raises: EvalError: AX971 a case has this name already, or the end of the file is not its list
+    of cases.
+    """
+    file = Path(path)
+    if file.suffix.lower() not in (".yaml", ".yml", ".jsonl"):
+        raise EvalError("AX971", "a case is added to .yaml or .jsonl files.", where=str(file))
+    is_lines = file.suffix.lower() == ".jsonl"
+    text = file.read_text("utf-8") if file.exists() else ("" if is_lines else "cases:\n")
+    known = read_dataset(file) if file.exists() else None
+    if known is not None and any(case.name == other.name for other in known.cases):
+        raise EvalError(
+            "AX971", f'there is a case "{case.name}" already.', "Give another --name.", str(file)
+        )
+    if text and not text.endswith("\n"):
+        text += "\n"
+    if is_lines:
+        text += json.dumps(case.plain(), ensure_ascii=False) + "\n"
+    else:
+        block = yaml.safe_dump([case.plain()], sort_keys=False, allow_unicode=True)
+        last = next(
+            (line for line in reversed(text.splitlines()) if line.lstrip().startswith("- ")), ""
+        )
+        indent = _indent_of_cases(text) if last else "  "
+        text += "".join(f"{indent}{line}\n" for line in block.splitlines())
+        data: Any = _parsed(yaml.safe_load, text, str(file))
+        cases: Any = cast("Any", data).get("cases") if isinstance(data, Mapping) else data
+        before = 0 if known is None else len(known.cases)
+        if type(cases) is not list or len(cases) != before + 1 or cases[-1] != case.plain():
+            raise EvalError(
+                "AX971",
+                "the file does not end with its list of cases.",
+                "Move cases to the end, or use a .jsonl file.",
+                str(file),
+            )
+    file.write_text(text, "utf-8")
+
+
+def _indent_of_cases(text: str) -> str:
+    """Return the white space before the items of the list of cases."""
+    lines = text.splitlines()
+    start = next((at for at, line in enumerate(lines) if line.startswith("cases:")), -1)
+    first = next((line for line in lines[start + 1 :] if line.lstrip().startswith("- ")), "")
+    return first[: len(first) - len(first.lstrip())]
