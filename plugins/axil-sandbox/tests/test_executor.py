@@ -218,7 +218,7 @@ def test_a_cancelled_run_kills_the_body_and_all_that_it_started(tmp_path):
 
 
 @needs_it
-def test_a_body_that_passes_a_limit_of_its_sandbox_is_told_apart_from_one_that_crashed():
+def test_a_body_that_passes_a_limit_of_its_sandbox_is_distinguished_from_one_that_crashed():
     (result,) = ran(make(guarded.swells, Sandbox(memory_megabytes=128)), {})
     cause = result.error.__cause__
     assert isinstance(cause, WorkerDied)

@@ -132,7 +132,7 @@ class NodeTool(AgentTool):
     )
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """The node, and how the model is told of it."""
+        """The node, and its description for the model."""
 
         name: str = Field(min_length=1, description="The name of the tool.")
         description: str = Field(

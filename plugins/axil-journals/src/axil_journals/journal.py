@@ -211,7 +211,7 @@ class SharedJournal(Journal, Protocol):
         ...
 
     def release(self, run_id: str) -> None:
-        """Let go of a run that was taken and has no open writer; it stays due."""
+        """Release a run that was taken and has no open writer; it stays due."""
         ...
 
     def wake(self, run_id: str, due: float = AT_ONCE) -> None:

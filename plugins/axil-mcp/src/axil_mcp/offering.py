@@ -38,7 +38,7 @@ def prompt_of(tool: Served) -> Any:
 
 
 def prompted(tool: Served, arguments: Mapping[str, str]) -> Any:
-    """Return what a client's model is told by the prompt."""
+    """Return the messages of the prompt, for a client's model."""
     from mcp_types import GetPromptResult, PromptMessage, TextContent
 
     given = json.dumps(dict(arguments), ensure_ascii=False)
