@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
@@ -74,7 +74,7 @@ class AgentTool:
         if self._plan is not None:
             return
         ends = [EdgeSpec(source=ENTRY, target=self.name), EdgeSpec(source=self.name, target=EXIT)]
-        around = {} if setting is None else setting.extras
+        around: Mapping[str, Any] = {} if setting is None else setting.extras
         spec = GraphSpec(
             id=self.name,
             nodes=(self.node(),),
