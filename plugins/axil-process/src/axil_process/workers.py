@@ -81,6 +81,7 @@ class Workers:
             finally:
                 if worker is not None:
                     place.busy.discard(worker)
+            assert worker is not None  # else its start has raised
             most = self.config.firings_per_worker
             if most is not None and worker.firings >= most:
                 await worker.close()
