@@ -677,7 +677,7 @@ def test_what_a_server_asks_is_asked_of_a_person(various, note):
 
 
 @pytest.mark.parametrize("protocol", ["auto", "legacy"])
-def test_a_run_pauses_at_a_servers_question_and_goes_on_with_the_answer(various, note, protocol):
+def test_a_run_pauses_at_a_servers_question_and_continues_with_the_answer(various, note, protocol):
     calls = [
         {"name": "v__order", "arguments": {"what": "shoes"}},
         {"name": "v__order", "arguments": {"what": "hats"}},

@@ -291,7 +291,7 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
         if reply.tool_calls:
             turns += 1
             if turns > options.max_turns:
-                hint = "Raise max_turns, or find out why the model does not come to an end."
+                hint = "Raise max_turns, or find out why the model does not finish."
                 raise TurnLimit(
                     "AX653",
                     f"the model asked for tools more than {options.max_turns} times.",
@@ -382,7 +382,7 @@ async def act(
     async def do(at: int) -> None:
         try:
             results[at] = await _result(calls[at], tools, ctx, f"tool:{turn}:{at}:{calls[at].name}")
-        except Pause as pause:  # the others come to their end first, and are recorded
+        except Pause as pause:  # the others end first, and are recorded
             pauses.append(pause)
 
     last = [

@@ -15,7 +15,7 @@ from axil.plugin import Log
 from axil_models import Ask, Message, Request, content_text, estimated_tokens
 
 _ASKED = (
-    "Summarise the conversation below for the one who will go on with it: "
+    "Summarise the conversation below for the model that will continue it: "
     "facts, decisions, open questions. Be brief, and write only the summary."
 )
 
@@ -51,7 +51,7 @@ class HistoryMemory:
             memory_size: messages that are kept; up to twice as many are stored, so that old ones
                 are dropped many at a time.
             share: the attribute that holds the messages, for agents that share one conversation,
-                and for runs that go on with what an earlier run gave back; empty: the node keeps
+                and for runs that continue with what an earlier run gave back; empty: the node keeps
                 them for itself.
             messages: what it begins with.
             summarise: what would fall out is summarised by the agent's model into one message; else

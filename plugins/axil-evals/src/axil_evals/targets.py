@@ -26,11 +26,11 @@ from axil_models import plain_data
 
 
 class Target(Protocol):
-    """What a dataset is tried on."""
+    """The object that a dataset is tried on."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Its name in reports."""
         ...
 
     @property

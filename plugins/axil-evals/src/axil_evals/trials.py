@@ -1,4 +1,6 @@
-"""What is evaluated: cases, what a target did with one, and what a scorer says of that."""
+"""The data of an evaluation: cases, the outcome of a target for one, and a scorer's judgement of
+it.
+"""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class Line:
 
         A request that a lost connection did not take is sent once more over a new one.
         Raises: Unreachable (AX920); CallFailed: AX924: the connection was lost, AX925: it took too
-        long, AX927: the server refused it, AX931: the answer is none.
+        long, AX927: the server refused it, AX931: the answer is malformed.
         """
         async with self._room:
             owner = await self._opened()

@@ -1,4 +1,4 @@
-"""What a served workflow is beside a tool: a prompt that asks for its tool, a resource that
+"""The other forms of a served workflow: a prompt that asks for its tool, a resource that
 describes it, and resources for the files that its runs leave.
 """
 

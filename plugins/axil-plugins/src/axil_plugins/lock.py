@@ -345,7 +345,7 @@ def _record(metadata: Any) -> str:
 
 
 def _source(metadata: Any) -> Path | None:
-    """Return the package of an editable distribution; None: it is none."""
+    """Return the package of an editable distribution; None: it is not editable."""
     try:
         stated = json.loads(metadata.read_text("direct_url.json") or "{}")
     except ValueError:

@@ -118,7 +118,7 @@ class Damage(NamedTuple):
     run_id: str
     problem: str
     good: int = 0
-    """How many entries before it are sound."""
+    """The number of sound entries before it."""
 
 
 class PostgresJournal:
@@ -275,7 +275,7 @@ class PostgresJournal:
         return found
 
     def cut(self, run_id: str, at: int) -> None:
-        """Drop the entries of a run but for the first ``at``, so that it goes on from there.
+        """Drop the entries of a run but for the first ``at``, so that it continues from there.
 
         Raises: JournalError (AX503, AX506).
         """

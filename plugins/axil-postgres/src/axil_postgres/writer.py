@@ -110,7 +110,7 @@ class Writer:
         return waiter
 
     def finish(self, book: PostgresBook) -> None:
-        """Write what is left of ``book``, and let go of its run."""
+        """Write the rest of ``book``, and release its run."""
         self._finishing.add(book)
         self._ask([(book, None)])
 

@@ -428,7 +428,7 @@ class SqliteJournal:
                 )
 
     def cut(self, run_id: str, at: int) -> None:
-        """Drop the entries of a run but for the first ``at``, so that it goes on from there.
+        """Drop the entries of a run but for the first ``at``, so that it continues from there.
 
         Raises: JournalError (AX503, AX506).
         """

@@ -143,7 +143,7 @@ class WebSearch(Tools):
 
 
 def _answer(data: bytes, host: str) -> Mapping[str, Any]:
-    """Return the answer of a service. Raises: FetchFault (AX878): it is none."""
+    """Return the answer of a service. Raises: FetchFault (AX878): it is not an answer."""
     try:
         found: Any = json.loads(data)
     except ValueError:

@@ -1,5 +1,5 @@
 """The kit of journals: what is appended is there, in order, exactly, for each run alone; and a run
-goes on from it.
+continues from it.
 """
 
 from __future__ import annotations
