@@ -38,6 +38,7 @@ class ModelJudge:
     """``judge``: a model says whether the output meets a rubric."""
 
     Config = JudgeConfig
+    capabilities = ("asks_a_model",)
     examples: ClassVar[Any] = (
         {"rubric": "It is polite.", "model": {"type": "scripted", "replies": ["PASS"]}},
     )
