@@ -181,6 +181,12 @@ class Progress:
                 "↻",
                 f"{data.get('try', '')} of {data.get('of', '')}: {data.get('error', '')}",
             )
+        elif kind == "guard":
+            what = (
+                f"guard {data.get('guard', '')}: {data.get('place', '')}, {data.get('reason', '')}"
+            )
+            is_bad = data.get("action") == "block"
+            self._noted(activation, "✗", f"{data.get('action', '')} · {what}", bad=is_bad)
         elif kind == "context_failed":
             self._noted(
                 activation, "✗", f"{data.get('provider', '')}: {data.get('error', '')}", bad=True

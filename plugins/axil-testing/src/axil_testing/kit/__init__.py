@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from axil_testing.kit.edges import ConditionKit, ProcessorKit
     from axil_testing.kit.engines import EngineKit
     from axil_testing.kit.formatters import FormatterKit
+    from axil_testing.kit.guards import GuardKit
     from axil_testing.kit.hooks import HookKit
     from axil_testing.kit.joins import JoinKit
     from axil_testing.kit.journals import JournalKit
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from axil_testing.kit.nodes import NodeKit
     from axil_testing.kit.reducers import ReducerKit
     from axil_testing.kit.report import Outcome, Report, check
+    from axil_testing.kit.scorers import ScorerKit
 
 __all__ = [
     "AnswerKit",
@@ -39,6 +41,7 @@ __all__ = [
     "ContextKit",
     "EngineKit",
     "FormatterKit",
+    "GuardKit",
     "HookKit",
     "JoinKit",
     "JournalKit",
@@ -50,6 +53,7 @@ __all__ = [
     "ProcessorKit",
     "ReducerKit",
     "Report",
+    "ScorerKit",
     "check",
     "claimed",
     "require",
@@ -61,6 +65,7 @@ _FOUND_IN = {
     "ContextKit": "context",
     "EngineKit": "engines",
     "FormatterKit": "formatters",
+    "GuardKit": "guards",
     "HookKit": "hooks",
     "JoinKit": "joins",
     "JournalKit": "journals",
@@ -72,6 +77,7 @@ _FOUND_IN = {
     "ProcessorKit": "edges",
     "ReducerKit": "reducers",
     "Report": "report",
+    "ScorerKit": "scorers",
     "check": "report",
     "claimed": "base",
     "require": "base",
