@@ -182,11 +182,11 @@ class Progress:
                 f"{data.get('try', '')} of {data.get('of', '')}: {data.get('error', '')}",
             )
         elif kind == "guard":
-            what = (
-                f"guard {data.get('guard', '')}: {data.get('place', '')}, {data.get('reason', '')}"
+            action, guard, place = (
+                str(data.get(name, "")) for name in ("action", "guard", "place")
             )
-            is_bad = data.get("action") == "block"
-            self._noted(activation, "✗", f"{data.get('action', '')} · {what}", bad=is_bad)
+            text = f"guard {guard}, {place}: {action}, {data.get('reason', '')}"
+            self._noted(activation, "✗", text, bad=action == "block")
         elif kind == "context_failed":
             self._noted(
                 activation, "✗", f"{data.get('provider', '')}: {data.get('error', '')}", bad=True
