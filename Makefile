@@ -91,9 +91,11 @@ plainly: $(STAMP)
 # 100,000 random workflows, compared with each other and with the reference model; thousands of mutants of hostile files.
 thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest core/tests/property tests/faults
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-postgres/tests/test_workers.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-build/tests -k within_its_size
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto tests/differential
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/fuzz
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-sandbox
 
 # MCP servers that others wrote, where npm is at hand; they are kept outside the checkout.
 foreign: $(STAMP)

@@ -19,16 +19,16 @@ class Case:
     def __init__(self, size: int, **settings: Any) -> None:
         self.size = size
         self.seconds: float = settings.pop("seconds", 0.0)
-        """What an asynchronous body waits; 0: nothing."""
+        """The seconds that an asynchronous body waits; 0: it does not."""
         self.bytes: int = settings.pop("bytes", 0)
         """Of each message that is added to a list; 0: there is no list."""
         self.runs: int = settings.pop("runs", 1)
-        """How many runs there are at once."""
+        """The number of runs at once."""
         self.folder: Path = settings.pop("folder", Path())
-        """Where what has to outlive the process goes."""
+        """The folder for data that has to outlive the process."""
         self.marks: list[float] = []
         self.closing: list[Callable[[], Any]] = []
-        """What has to be closed, or awaited, after the run; that is not measured."""
+        """An object to close, or to await, after the run; that is not measured."""
         self.waiting = 0
         self.gate: asyncio.Event | None = None
         """At which bodies stand until all runs do."""

@@ -15,7 +15,7 @@ from typing import Any
 from .workloads import BY_NAME, Workload
 
 Sample = dict[str, float]
-"""What one process measured: ``seconds`` on the wall, of the ``processor``, and what else the
+"""The figures of one process: ``seconds`` on the wall, of the ``processor``, and others that the
 workload is about.
 """
 
@@ -26,7 +26,7 @@ class Cell:
 
     samples: list[Sample] = field(default_factory=list)
     failure: str = ""
-    """Why there is no figure."""
+    """The reason why there is no figure."""
     spent: float = 0.0
     """Seconds that its processes took in all."""
 

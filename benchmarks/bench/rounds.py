@@ -29,7 +29,7 @@ QUIET = {
 }
 """Reports are not measured."""
 UNLIKE = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONHASHSEED", "PYTHONASYNCIODEBUG"}
-"""What a user's own interpreter is not told."""
+"""Variables that are removed from the environment of measured processes."""
 FIND = f"import sys; sys.path.append({str(HERE)!r}); "
 
 
@@ -49,7 +49,7 @@ class Pace:
     enough_seconds: float = 0.3
     """About how long a process repeats a run."""
     far: float = 3.0
-    """How many times as long a process may take at a size that only we and the baselines are asked
+    """Factor on the time of a process at a size that only axil and the baselines are asked
     for.
     """
     minutes: float = 23.0

@@ -21,7 +21,7 @@ class Row:
     workload: Workload
     size: int
     what: str
-    """What of a sample is shown."""
+    """The figure of a sample that is shown."""
 
     @property
     def label(self) -> str:

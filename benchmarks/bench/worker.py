@@ -30,7 +30,7 @@ from .workloads import BY_NAME, Workload
 
 MOST_TIMES = 200
 EARLY, LATE = slice(5, 105), slice(-100, None)
-"""Which steps are meant by the tenth and by the last: means over so many, as what costs more may do
+"""Numbers of steps for the tenth and for the last: means over so many, as what costs more may do
 so only now and then.
 """
 

@@ -36,11 +36,11 @@ class Workload:
     answer: Callable[[Case], Any] = lambda case: case.size
     settings: Mapping[str, Any] = field(default_factory=dict)
     clock: Literal["processor", "wall"] = "processor"
-    """What counts: processor time, which other work on the machine disturbs least; or time on the
-    wall, where something is waited for.
+    """The clock that counts: processor time, which other work on the machine disturbs least; or
+    time on the wall, where something is waited for.
     """
     makes: bool = False
-    """Whether the making of the graph is a row of its own."""
+    """True if the making of the graph is a row of its own."""
     warm: int | None = None
     """The size at which the work is done once before; None: the smallest."""
     measure: Measure = "run"

@@ -58,10 +58,16 @@ def table(door):
     return table_of(importlib.import_module(door)._SUBJECTS)
 
 
+def renamed(door):
+    """Return the old names of a door, with their new ones."""
+    return getattr(importlib.import_module(door), "_RENAMED", {})
+
+
 def for_type_checkers(door):
     """Return name → (module, name there), as the block below ``TYPE_CHECKING`` says it.
 
-    A name is imported ``as`` itself, which makes it public, or assigned to what has another name.
+    A name is imported ``as`` itself, which makes it public, or assigned: a name that its module
+    calls otherwise, or an old one.
     """
     tree = ast.parse(Path(importlib.import_module(door).__file__).read_text("utf-8"))
     blocks = [each for each in tree.body if isinstance(each, ast.If)]
@@ -74,7 +80,7 @@ def for_type_checkers(door):
                 (found if alias.asname else private)[alias.name] = (each.module, alias.name)
         else:
             (name,) = each.targets
-            found[name.id] = private[each.value.id]
+            found[name.id] = {**private, **found}[each.value.id]
     return found
 
 
@@ -91,7 +97,18 @@ def test_a_door_lists_the_names_of_its_table(door):
 
 @pytest.mark.parametrize("door", DOORS)
 def test_type_checkers_see_what_a_door_gives(door):
-    assert for_type_checkers(door) == table(door)
+    names = table(door)
+    old = {old: names[new] for old, new in renamed(door).items()}
+    assert for_type_checkers(door) == names | old
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_an_old_name_works_with_a_warning_and_is_not_listed(door):
+    module = importlib.import_module(door)
+    for old, new in renamed(door).items():
+        with pytest.warns(DeprecationWarning, match=rf"{door}\.{old} is now called {door}\.{new}"):
+            assert getattr(module, old) is getattr(module, new)
+        assert old not in module.__all__
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -318,8 +335,8 @@ def test_without_budgets_a_run_counts_what_its_bodies_spend():
 import axil
 async def body(ctx):
     ctx.spend(cost=0.5, input_tokens=3)
-    with await ctx.reserve(model="small", characters=9) as hold:
-        hold.settle(model="small", input_tokens=2)
+    with await ctx.reserve(model="small", characters=9) as reservation:
+        reservation.settle(model="small", input_tokens=2)
     try:
         ctx.ledger
     except ImportError as error:
@@ -401,9 +418,9 @@ print(type(axil.RootGraph("g", state=axil.Schema())).__name__)
 
 def test_without_dependencies_runs_are_not_pinned_and_none_is_refused():
     code = """
-from axil import EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, Use, Workflow, run_sync
+from axil import EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, ComponentRef, Workflow, run_sync
 from axil.driver import recorded_graph
-nodes = (NodeSpec(id="a", use=Use(type="custom")),)
+nodes = (NodeSpec(id="a", use=ComponentRef(type="custom")),)
 edges = (EdgeSpec(source="@entry", target="a"), EdgeSpec(source="a", target="@exit"))
 flow = Workflow(GraphSpec(id="g", nodes=nodes, edges=edges, payload="fields"))
 journal = MemoryJournal()

@@ -40,9 +40,9 @@ class Odometer:
         if self.most is not None and self.usage.miles > self.most:
             self.stop(LimitReached(f"the run went {self.usage.miles} miles."))
 
-    async def hold(self, who, wanted):
+    async def reserve(self, who, wanted):
         self.said.append((who.node, wanted))
-        return await Tally().hold(who, wanted)
+        return await Tally().reserve(who, wanted)
 
     def as_data(self):
         return {"miles": self.usage.miles}
@@ -124,8 +124,8 @@ def test_a_tally_adds_up_by_name_whatever_is_spent_or_settled_also_in_threads():
         return {}
 
     async def settles(ctx):
-        with await ctx.reserve(miles=9) as hold:
-            hold.settle(miles=2, by="bus", feet=3)
+        with await ctx.reserve(miles=9) as reservation:
+            reservation.settle(miles=2, by="bus", feet=3)
         with await ctx.reserve(miles=9):
             pass
         return {}

@@ -118,8 +118,16 @@ def test_a_chunk_from_a_thread_reaches_observers_on_the_loop_before_the_end():
         ctx.emit("from afar")
         return {"thread": 0}
 
-    run(body_of(body), observers=[Observer()])
-    assert threads == [threading.get_ident(), -1]
+    async def at_once(ctx):
+        thread = threading.Thread(target=ctx.emit, args=["from afar"])
+        thread.start()
+        thread.join()  # its outcome is there before the loop runs anything else
+        return {"thread": 0}
+
+    for each in (body, at_once):
+        threads.clear()
+        run(body_of(each), observers=[Observer()])
+        assert threads == [threading.get_ident(), -1]
 
 
 def test_context_variables_reach_a_body_in_a_thread():

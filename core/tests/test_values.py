@@ -47,6 +47,10 @@ class Logs(RuleBasedStateMachine):
             assert [log[i] for i in range(-len(model), len(model))] == [
                 model[i] for i in range(-len(model), len(model))
             ]
+            for other, begins in self.pairs:
+                if log.extends(other):
+                    assert model[: len(begins)] == begins
+                    assert list(log.after(len(begins))) == model[len(begins) :]
 
     def teardown(self):
         if hasattr(self, "pairs"):
@@ -83,6 +87,8 @@ def test_extending_a_growing_log_moves_no_earlier_item():
     for number in range(1000):
         grown = log.extended([number])
         assert grown._buffer is log._buffer
+        assert grown.extends(log)
+        assert not log.extends(grown)
         log = grown
 
 

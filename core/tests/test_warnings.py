@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from axil import CustomNode, GraphWarning, RootGraph, Use
+from axil import ComponentRef, CustomNode, GraphWarning, RootGraph
 from axil.plugin import EdgeInput
 
 
@@ -57,7 +57,7 @@ def test_a_condition_on_a_field_that_is_not_declared_is_warned_of():
         g = RootGraph("g")
         g.create_node(Sorts(), name="sort")
         g.edge_from_entry("sort", {})
-        g.create_edge("sort", "exit", ["category"], when=Use.of(Reads(field)))
+        g.create_edge("sort", "exit", ["category"], when=ComponentRef.of(Reads(field)))
         return g
 
     with pytest.warns(GraphWarning, match=r'AX158.*categroy.*Did you mean "category"'):

@@ -11,16 +11,14 @@ import pytest
 
 from axil.builder.workflow import Workflow
 from axil.compiler import planner
-from axil.compiler.planner import CompileOptions
 from axil.errors import JournalError, LimitReached, NodeFailed, RunCancelled, RunPaused, SpecError
 from axil.kernel.plan import CycleLimit
 from axil.kernel.tokens import Out
-from axil.registry.registry import Registry
 from axil.runtime.result import Event
 from axil.runtime.run import run_sync
-from axil.spec.graph import Limits, NodeSpec, Use
+from axil.spec.graph import Limits
 from axil_journals.journal import MemoryJournal
-from axil_testing.specs import edge, graph, node, says, workflow
+from axil_testing.specs import edge, graph, node, says, with_parts, workflow
 
 
 def echo(task, ctx) -> Out:
@@ -257,54 +255,6 @@ def test_resume_goes_on_with_answers():
 
 
 # ------------------------------------------------------------------------------------------------ l
-
-
-class Part:
-    """A component that notes what happens to it."""
-
-    log: list[str]
-
-    def __init__(self, name: str = "part", fails: str = "") -> None:
-        self.name, self.fails, self.ready = name, fails, False
-
-    async def provision(self) -> None:
-        self.log.append(f"provision {self.name}")
-        for _ in range(9):
-            await asyncio.sleep(0)
-        if self.fails == "provision":
-            raise OSError(self.name)
-        self.ready = True
-
-    async def close(self) -> None:
-        self.log.append(f"close {self.name}")
-        self.ready = False
-        if self.fails == "close":
-            raise OSError(self.name)
-
-    async def run(self) -> dict[str, Any]:
-        assert self.ready
-        await asyncio.sleep(0)
-        self.log.append(f"run {self.name}")
-        return {}
-
-
-def with_parts(**fails: str) -> tuple[Workflow, list[str]]:
-    log: list[str] = []
-    registry = Registry(entry_points=[])
-    nodes, edges = [], []
-    for name, how in fails.items():
-        kind = type(
-            name,
-            (Part,),
-            {
-                "log": log,
-                "__init__": lambda self, name=name, how=how: Part.__init__(self, name, how),
-            },
-        )
-        registry.register("nodes", name, kind)
-        nodes.append(NodeSpec(id=name, use=Use(type=name)))
-        edges.append(f"in {name}")
-    return Workflow(graph(nodes, edges), CompileOptions(registry=registry)), log
 
 
 def test_components_are_provisioned_before_a_run_and_closed_in_reverse_order_after_it():

@@ -51,7 +51,7 @@ SCRIPTS: Mapping[str, Mapping[str, Any]] = {
 }
 """Replies with which a file's loops come to an end; all others are answered "OK"."""
 AGREED = "ACCEPT, APPROVE"
-"""What people say."""
+"""Texts that people say."""
 SKILL = "---\nname: {name}\ndescription: Does {name}.\n---\nDo it.\n"
 
 

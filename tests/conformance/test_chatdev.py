@@ -13,7 +13,16 @@ from typing import Any
 
 import pytest
 
-from axil import AxilError, GraphSpec, NodeFailed, Result, SpecError, Use, Workflow, run_sync
+from axil import (
+    AxilError,
+    ComponentRef,
+    GraphSpec,
+    NodeFailed,
+    Result,
+    SpecError,
+    Workflow,
+    run_sync,
+)
 from axil.plugin import CompileOptions, CycleError, Registry, gather_messages, load_spec, text_of
 from axil_agent import Scripted
 from axil_control.channels import Replies
@@ -92,7 +101,11 @@ def watched(spec: GraphSpec) -> GraphSpec:
         nodes.append(
             replace(
                 node,
-                wrappers=(*node.wrappers[:inside], Use(type="watched"), *node.wrappers[inside:]),
+                wrappers=(
+                    *node.wrappers[:inside],
+                    ComponentRef(type="watched"),
+                    *node.wrappers[inside:],
+                ),
             )
         )
     return replace(spec, nodes=tuple(nodes))
@@ -117,7 +130,7 @@ OUTSIDE: dict[tuple[str, str], Any] = {
     **outside(),
     **{("tools", f.__name__): f for f in (get_weather, get_city_num, execute_code)},
 }
-"""What the recordings had around them: functions, and a service."""
+"""Surroundings of the recordings: functions, and a service."""
 
 
 def registry(log: Log) -> Registry:

@@ -39,7 +39,7 @@ BROKEN = {
         "AX103 {}:14 memory[0].config: expected a mapping, found nothing."
     ],
 }
-"""What is wrong with files that DevAll cannot run either."""
+"""Faults of files that DevAll cannot run either."""
 
 INCLUDED = {
     "yaml_instance/demo_sub_graph_path.yaml": "subgraphs/article_discuss.yaml",

@@ -39,7 +39,7 @@ UNDRAWN = {
     "yaml_instance/reflexion_product.yaml",
     "yaml_instance/subgraphs/reflexion_loop.yaml",
 }
-"""Those whose shape is wrong."""
+"""Files whose shape is wrong."""
 
 present = pytest.mark.skipif(not FILES, reason="the corpus is not here")
 

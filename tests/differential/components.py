@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from axil import Context, Out, Question, Use
+from axil import ComponentRef, Context, Out, Question
 from axil.plugin import Task, thaw
 
 from . import graphs
@@ -27,16 +27,16 @@ def out_of(done: graphs.Done) -> Out:
     return Out(done.output, done.delta, None if done.to is None else frozenset(done.to))
 
 
-def node_use(node: Node) -> Use:
+def node_use(node: Node) -> ComponentRef:
     """Return the component of a node by its import path."""
     reported = {**asdict(node), "inside": None}
-    return Use(type=f"{__name__}:Fires", config={"node": reported})
+    return ComponentRef(type=f"{__name__}:Fires", config={"node": reported})
 
 
-def edge_use(edge: Edge) -> Use:
+def edge_use(edge: Edge) -> ComponentRef:
     """Return the condition of an edge by its import path."""
     reported = {"table": list(edge.table), "modulus": edge.modulus}
-    return Use(type=f"{__name__}:Carries", config=reported)
+    return ComponentRef(type=f"{__name__}:Carries", config=reported)
 
 
 def seen_in(chunk: Any) -> Seen | None:

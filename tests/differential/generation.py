@@ -31,7 +31,7 @@ class Wishes:
 
     cycles: bool = True
     depth: int = 2
-    """How deep graphs are nested."""
+    """The depth of nested graphs."""
     most: int = 9
     """Nodes of one graph."""
     people: bool = True

@@ -20,7 +20,7 @@ OPEN = ("last", "other")
 ALWAYS = (True,)
 """The table of an edge that carries whatever its source sends."""
 TRIES = 3
-"""How often a failing node is tried."""
+"""The number of tries of a failing node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Node:
     asks: bool = False
     """Each firing asks a person."""
     fails: int = 0
-    """How many tries of each firing fail; from ``TRIES`` on the run fails."""
+    """The number of tries of each firing that fail; from ``TRIES`` on the run fails."""
     items: int = 0
     """A map: each firing runs ``inside`` once for each of up to so many items."""
     inside: Graph | None = None
@@ -58,7 +58,7 @@ class Edge:
     trigger: bool = True
     group: str = ""
     table: tuple[bool, ...] = (True,)
-    """Whether it carries at the first, second … firing of its source; the last: at the rest."""
+    """True where it carries: at the first, second … firing of its source; the last: at the rest."""
     modulus: int = 0
     """It carries nothing where the payload's digest is a multiple of this; 0: no condition."""
     filter: str = ""
@@ -169,7 +169,7 @@ class Seen:
     state: list[tuple[str, Any]]
     """Sorted by name, without what nodes keep for themselves; sequences as lists."""
     n: int
-    """Which firing of the node this is, counted along its path."""
+    """The number of the firing of the node, counted along its path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +195,7 @@ CONTRIBUTIONS: dict[str, Callable[[int], Any]] = {
     "last": lambda d: d % 11,
     "other": lambda d: [d % 5],
 }
-"""What a firing writes to each field, by its digest."""
+"""The writes of a firing to each field, by its digest."""
 
 
 def question(node: Node, seen: Seen) -> str:
@@ -268,7 +268,7 @@ class Observed:
     activations: dict[str, Seen] = field(default_factory=dict[str, Seen])
     error: str = ""
     way: str = ""
-    """How it was run, where there is more to say than the name of the way."""
+    """Details of the way it was run, beside its name."""
 
     def difference(self, other: Observed) -> str:
         """Return the first difference, in words; empty: there is none.

@@ -16,7 +16,7 @@ REDUCE: dict[str, Callable[[Any, Any], Any]] = {
     "best": lambda old, new: new if old is NOTHING else max(old, new),
     "bag": lambda old, new: {**({} if old is NOTHING else old), **new},
 }
-"""How the accumulating fields of a typed state take a write; all other fields overwrite."""
+"""The reducers of the accumulating fields of a typed state; all other fields overwrite."""
 DEFAULTS: dict[str, Any] = {"log": [], "total": 0}
 
 
@@ -33,7 +33,7 @@ class Write(NamedTuple):
 
 
 Change = tuple[Write, ...]
-"""What a frame did to one field: its writes, from the last reset on. It counts as one write."""
+"""The writes of a frame to one field, from the last reset on. They count as one write."""
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,7 @@ class Frame:
         self.slots: dict[int, list[Token]] = {e: [] for e in scope.edges}
         self.late: list[Token] = []
         self.ended: list[tuple[int, Ordinal, int, State]] = []
-        """Where a path of the state ended: place, ordinal, edge, state."""
+        """The ends of the paths of the state: place, ordinal, edge, state."""
         self.exits: list[Left] = []
         self.returns: list[Left] = []
         self.left_on: int | None = None

@@ -12,6 +12,7 @@ from typing import Any
 from axil import (
     MISSING,
     Activation,
+    ComponentRef,
     CycleLimit,
     EdgeSpec,
     GraphSpec,
@@ -22,7 +23,6 @@ from axil import (
     Reducer,
     Result,
     Schema,
-    Use,
 )
 from axil.plugin import (
     APPEND,
@@ -92,15 +92,15 @@ class World:
     """Of bodies that need no context: ``inline``, ``async`` or ``thread``; ``mixed``: by chance."""
     chance: random.Random = field(default_factory=lambda: random.Random(0))
     delays: str = "none"
-    """How long async bodies take: ``turns`` of the event loop, or seconds on the ``clock``."""
+    """The duration of async bodies: ``turns`` of the event loop, or seconds on the ``clock``."""
     seen: dict[str, Any] = field(default_factory=dict[str, Any])
     """By activation."""
     ran: Counter[str] = field(default_factory=Counter[str])
-    """How often each activation's body came to its end."""
+    """The number of times that each activation's body ended."""
     failed: Counter[str] = field(default_factory=Counter[str])
     emits: bool = False
     names: Callable[[Node], bool] = lambda node: False
-    """Which nodes are components that are named by their import path."""
+    """A function that says if a node is a component that is named by its import path."""
     is_file: bool = False
     """Everything is named, as a file does it."""
 
@@ -270,7 +270,7 @@ def _node(node: Node, graph: Graph, world: World) -> NodeSpec:
     join: Any = node.join
     if inner is not None and world.is_file:
         config = {"type": "config", "config": dump_spec(inner)["graph"], "keep": node.keeps}
-        use = Use(type="subgraph", config=config)
+        use = ComponentRef(type="subgraph", config=config)
         return NodeSpec(id=node.name, use=use, join=join, pull=pull, push=push)
     if inner is not None and not node.items:
         nested = SubgraphSpec(spec=inner, pull=pull, push=push, keep=node.keeps)
@@ -280,7 +280,9 @@ def _node(node: Node, graph: Graph, world: World) -> NodeSpec:
     if node.merges and groups:
         more["merge"] = dict.fromkeys(groups, graphs.merge)
     if node.fails:
-        more["wrappers"] = (Use.of(Retry(tries=graphs.TRIES, wait_seconds=0.25, jitter="none")),)
+        more["wrappers"] = (
+            ComponentRef.of(Retry(tries=graphs.TRIES, wait_seconds=0.25, jitter="none")),
+        )
     if world.is_file or world.names(node):
         return NodeSpec(use=components.node_use(node), lane="named", **more)
     return NodeSpec(body=Kind(node, world, inner), **more)

@@ -31,7 +31,7 @@ class Left(NamedTuple):
     edge: int
     payload: Any
     values: Mapping[str, Any] | None
-    """What a filter made of the state; None: no filter."""
+    """The state that a filter gave; None: no filter."""
     ordinal: Ordinal
 
 

@@ -70,9 +70,9 @@ class Way:
     name: str
     run: Run
     weight: float
-    """How often it is taken, compared with others: some cost much, some are seldom possible."""
+    """Its weight, compared with others: some cost much, some are seldom possible."""
     applies: Applies
-    """Whether a workflow can be run so."""
+    """A function that says if a workflow can be run so."""
     ends_well: bool
     """Only workflows that come to ``done`` are run so."""
 
@@ -104,7 +104,7 @@ class Difference(NamedTuple):
     way: str
     """In which way it was run; empty: plainly, which is not what the model says."""
     what: str
-    """What differs: ``activation``, ``output``, ``state`` …"""
+    """The part that differs: ``activation``, ``output``, ``state`` …"""
     reported: str
     """Both, in words."""
 

@@ -44,7 +44,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import axil_engine.engine
 import axil_sqlite.writer
 from axil import AxilError, MemoryJournal, Result
 from axil.driver import Entry, ReplayIndex
@@ -104,9 +103,6 @@ def doomed(case: Case, folder: Path, hung: int, woken: int) -> dict[str, Any]:
             world.cancel()
         return case.how == "cancel"
 
-    if case.how == "sleep":
-        # what became of its run elsewhere is looked for now and then
-        axil_engine.engine.RECHECK_SECONDS = 0.05
     points = world.points = Points(case.at, act)
     watch(points, lambda count: world.write({"who": "doomed", "safe": count}))
     journal = SqliteJournal(folder / "j", sync=case.sync)
@@ -240,9 +236,7 @@ def counted(
 
 
 LOOKS = {"resumed", "ended"}
-"""What is written where somebody looks what became of a run, which has ended: who was just
-accepting it when it slept.
-"""
+"""Entries of a process that loads an ended run to read its end."""
 BEHIND = {
     target: {
         edge.source

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import axil_sqlite.journal
-import axil_sqlite.rows
 import axil_sqlite.store
-from axil import Loop, Result, RootGraph
+from axil import Result, RootGraph
 from axil.driver import LocalEngine, fork
 from axil.plugin import KernelBug
 
 from ..internals import internal
+from .tools import add_loop
 
 RunServices: Any = internal("RunServices")
 RUN, ASIDE = "r", "fork of r"
@@ -162,7 +162,7 @@ class World:
 
 
 SENT = {"pays": {"paid": 5}, "posts": 7}
-"""What comes of what must not happen twice."""
+"""The results of actions that must not happen twice."""
 
 
 def orders() -> RootGraph:
@@ -235,16 +235,7 @@ def orders() -> RootGraph:
         )
         graph.create_edge(first, node, {"n": ""})
         graph.create_edge(node, last, {key: ""})
-    loop = graph.create_node(
-        Loop, name="loop", max_iterations=2, pull_keys={"turns": ""}, push_keys={"turns": ""}
-    )
-    worker = loop.create_node(turn, name="turn", pull_keys={"turns": ""}, push_keys={"turns": ""})
-    loop.edge_from_controller(worker, {})
-    loop.edge_to_controller(worker, {"said": ""})
-    graph.create_edge(first, loop, {})
-    graph.create_edge(loop, last, {"said": ""})
-    graph.edge_to_exit(last, {"sum": "", "turns": ""})
-    graph.build()
+    add_loop(graph, first, last, turn, 2)
     return graph
 
 

@@ -24,9 +24,9 @@ STRIDES = {"kill": 10, "raise": 3, "stop": 20, "hang": 20, "cancel": 20, "sleep"
 ``make thorough`` all, by each.
 """
 KINDS = [("tidy", "normal"), ("engine", "full"), ("tidy", "full"), ("engine", "normal")]
-"""Who owns the run, and what its journal waits for.
+"""The owner of the run, and what its journal waits for.
 
-Whoever is tidy passes all that a run passes which nobody owns.
+An owner that is tidy passes all that a run without an owner passes.
 """
 
 

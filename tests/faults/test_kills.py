@@ -19,9 +19,11 @@ from typing import Any
 
 import pytest
 
-from axil import Loop, RootGraph
+from axil import RootGraph
 from axil.driver import ReplayIndex
 from axil_sqlite import SqliteJournal
+
+from .tools import add_loop
 
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 
@@ -33,10 +35,10 @@ def effects(path: Path) -> list[dict[str, Any]]:
 
 
 LEFT: float | None = None
-"""In a process that is to be killed: after how many steps, and how far into a moment behind them.
+"""In a process that is to be killed: the number of steps before the end, and the time after them.
 
-It counts itself, for nobody else
-is sure to look in time."""
+The process counts by itself, because no other process is sure to look in time.
+"""
 
 
 def counted() -> None:
@@ -113,16 +115,7 @@ def factory(path: Path, rounds: int = 3) -> RootGraph:
         node = graph.create_node(branch(i), name=f"branch{i}")
         graph.create_edge(first, node, {"n": ""})
         graph.create_edge(node, last, {f"b{i}": ""})
-    loop = graph.create_node(
-        Loop, name="loop", max_iterations=rounds, pull_keys={"turns": ""}, push_keys={"turns": ""}
-    )
-    worker = loop.create_node(turn, name="turn", pull_keys={"turns": ""}, push_keys={"turns": ""})
-    loop.edge_from_controller(worker, {})
-    loop.edge_to_controller(worker, {"said": ""})
-    graph.create_edge(first, loop, {})
-    graph.create_edge(loop, last, {"said": ""})
-    graph.edge_to_exit(last, {"sum": "", "turns": ""})
-    graph.build()
+    add_loop(graph, first, last, turn, rounds)
     return graph
 
 
@@ -130,8 +123,8 @@ CHILD = """
 import asyncio, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
-import test_kills
-from test_kills import factory
+from tests.faults import test_kills
+from tests.faults.test_kills import factory
 from axil_sqlite import SqliteJournal
 test_kills.LEFT = float(sys.argv[8])
 journal = SqliteJournal(sys.argv[1], detail=int(sys.argv[6]), sync=sys.argv[7])
@@ -146,7 +139,7 @@ journal.close()
 
 
 RUNS, ROUNDS, LIVES, STEPS, DETAIL = (16, 1500, 1000, 160, 500) if LONG else (4, 40, 12, 25, 10_000)
-"""How many runs, of how many rounds each; how often they are killed at most, and after how many
+"""Runs, rounds of each, the largest number of kills, and the steps after which they come:
 steps; what is kept of what is over.
 """
 
@@ -173,7 +166,7 @@ def test_runs_outlive_being_killed_again_and_again(tmp_path, sync):
         CHILD,
         str(folder),
         str(reported),
-        str(Path(__file__).parent),
+        str(Path(__file__).parents[2]),
         *size,
     ]
     for _ in range(LIVES):

@@ -30,16 +30,18 @@ from hypothesis.stateful import (
 )
 
 import axil_sqlite.writer
-from axil import Loop, Result, RootGraph, Run
+from axil import Result, RootGraph, Run
 from axil.driver import Entry, ReplayIndex, fork
 from axil.plugin import JournalError
 from axil_sqlite import SqliteJournal
 from axil_sqlite.store import Sync
 
+from .tools import add_loop
+
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 
 Reported = list[tuple[str, str, str]]
-"""Which body ran: run, activation, key."""
+"""The body that ran: run, activation, key."""
 
 
 @dataclass
@@ -96,16 +98,7 @@ def letters() -> RootGraph:
         node = graph.create_node(body, name=key)
         graph.create_edge(first, node, {"n": ""})
         graph.create_edge(node, last, {key: ""})
-    loop = graph.create_node(
-        Loop, name="loop", max_iterations=3, pull_keys={"turns": ""}, push_keys={"turns": ""}
-    )
-    worker = loop.create_node(turn, name="turn", pull_keys={"turns": ""}, push_keys={"turns": ""})
-    loop.edge_from_controller(worker, {})
-    loop.edge_to_controller(worker, {"said": ""})
-    graph.create_edge(first, loop, {})
-    graph.create_edge(loop, last, {"said": ""})
-    graph.edge_to_exit(last, {"sum": "", "turns": ""})
-    graph.build()
+    add_loop(graph, first, last, turn, 3)
     return graph
 
 
@@ -212,7 +205,7 @@ class Lives(RuleBasedStateMachine):
         self.begun: Run | None = None
         """As it is at work."""
         self.overtaken: Result | None = None
-        """What a run that is at work has come to in the hands of another."""
+        """The result of the run, where another process has taken it over."""
         # the wall's clock, as the journal reads it
         axil_sqlite.writer.time = SimpleNamespace(
             time=lambda: time.time() + self.jumped, time_ns=time.time_ns

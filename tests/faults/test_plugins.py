@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from axil import GraphSpec, NodeSpec, SpecError, Use, Workflow
+from axil import ComponentRef, GraphSpec, NodeSpec, SpecError, Workflow
 from axil.plugin import CompileOptions, PluginLoadError, Policy, Registry, use_registry
 
 from .tools import edges, node
@@ -59,7 +59,7 @@ def shop(tmp_path, monkeypatch):
 
 
 def using(shop: Registry, *types: str) -> Workflow:
-    nodes = tuple(NodeSpec(id=name, use=Use(type=name)) for name in types)
+    nodes = tuple(NodeSpec(id=name, use=ComponentRef(type=name)) for name in types)
     words = [word for name in types for word in (f"in>{name}", f"{name}>out")]
     return Workflow(
         GraphSpec(id="g", nodes=nodes, edges=edges(*words)), CompileOptions(registry=shop)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from axil import EdgeSpec, GraphSpec, NodeSpec, Out, Result, Workflow, run_sync
+from axil import EdgeSpec, GraphSpec, Loop, NodeSpec, Out, Result, RootGraph, Workflow, run_sync
 
 
 class Raw:
@@ -25,6 +25,19 @@ class _Body:
 
     def __call__(self, task: Any, ctx: Any, /) -> Any:
         return self.call(task, ctx)
+
+
+def add_loop(graph: RootGraph, first: Any, last: Any, turn: Any, rounds: int) -> None:
+    """Add a loop of ``turn`` between two nodes, end the graph after them, and build it."""
+    keys = {"pull_keys": {"turns": ""}, "push_keys": {"turns": ""}}
+    loop = graph.create_node(Loop, name="loop", max_iterations=rounds, **keys)
+    worker = loop.create_node(turn, name="turn", **keys)
+    loop.edge_from_controller(worker, {})
+    loop.edge_to_controller(worker, {"said": ""})
+    graph.create_edge(first, loop, {})
+    graph.create_edge(loop, last, {"said": ""})
+    graph.edge_to_exit(last, {"sum": "", "turns": ""})
+    graph.build()
 
 
 NOTHING = Out({})

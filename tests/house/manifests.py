@@ -28,7 +28,7 @@ _FILLED = {
     "Qqthing": "@title@",
     "qqthing": "@word@",
 }
-"""What a distribution of that name is filled in with, the longer first, and what it was before."""
+"""Replacements in a distribution of that name, the longer first, and the texts before."""
 
 
 def template_with_manifest(kind: str) -> str:

@@ -29,27 +29,35 @@ NAMED = {
     "context": "a class with `get_blocks(self, query, top_k)`",
     "tools": "a function, or a class",
     "embedders": "a class; see [axil-retrieval](../../plugins/axil-retrieval/README.md)",
+    "stores": "a class with `upsert`, `search`, `delete` and `marks`",
     "wrappers": "a class with `wrap(self, body, node)`",
     "channels": "a class with `async ask(self, question)`",
     "journals": "a class with `open`, `entries`, `thread`, `runs` and `forget`",
     "ciphers": "a class with `seal`, `open`, `digest` and `is_current`",
     "executors": "a class with `async execute(self, body, task, ctx)` and `async close(self)`",
-    "sandboxes": "a class with `problem(self)` and `command(self, command, place)`",
+    "sandboxes": "a class with `problem(self)` and `launch(self, command, place)`",
     "loaders": "a function of `(text, name)`, named like the suffix of its files",
     "judges": "a class with `async decide(self, fields, attributes, ctx)`",
-    "scorers": "a class with `score(self, case, trial, ctx)`; see [axil-evals](../../plugins/axil-evals/README.md#a-scorer-of-your-own)",
-    "guards": "a class with `check(self, text, ctx)`; see [axil-guards](../../plugins/axil-guards/README.md#a-guard-of-your-own)",
+    "scorers": "a class with `score(self, case, trial, ctx)`; "
+    "see [axil-evals](../../plugins/axil-evals/README.md#a-scorer-of-your-own)",
+    "guards": "a class with `check(self, text, ctx)`; "
+    "see [axil-guards](../../plugins/axil-guards/README.md#a-guard-of-your-own)",
     "shorthands": "a function of what a workflow file says under a key, named like the key",
     "dialects": "a function of `(node, graph)`, named like the node type that it reads",
     "hooks": "a module, an object or a class with functions marked by `axil.hookimpl`",
     "commands": "a class with `configure(self, parser)` and `run(self, options, session)`",
     "options": "a class with `prepare(self, value, launch)`, named `run.…`",
+    "engines": "a class made with `(journal, workflows, *, find, loaded, **options)`; see "
+    "`axil.driver.Engine`",
     "protocols": "a class with `routes(self, service)`; see "
     "[axil-serve](../../plugins/axil-serve/README.md#protocols)",
 }
 PROTOCOLS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (axil.plugin, ("Condition", "Processor", "Loader", "Channel")),
-    (axil.driver, ("Clock", "Journal", "JournalWriter", "Cipher", "Executor", "Engine")),
+    (
+        axil.driver,
+        ("Clock", "Journal", "SharedJournal", "JournalWriter", "Cipher", "Executor", "Engine"),
+    ),
     (axil_models, ("Model", "Formatter", "ContextProvider", "Memory", "ChatMemory")),
 )
 

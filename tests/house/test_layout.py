@@ -50,6 +50,13 @@ def test_every_member_is_typed(member):
         assert "Typing :: Typed" in member.project["classifiers"]
 
 
+def test_every_member_is_checked_by_the_type_checker(root, members):
+    settings = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["pyright"]
+    folders = [str(each.folder.relative_to(root) / "src") for each in members if each.has_code]
+    assert sorted(settings["include"]) == sorted(folders)
+    assert settings["typeCheckingMode"] == "strict"
+
+
 def test_every_member_ships_the_licence(root, member):
     assert member.project["license"] == "Apache-2.0"
     assert member.project["license-files"] == ["LICENSE"]

@@ -11,10 +11,10 @@ from typing import Any
 
 from axil import CustomNode, RootGraph, Workflow
 
-MODULES = 18
+MODULES = 17
 """Modules of core that a run of two inline nodes in memory passes through."""
 CHANGES = 83
-"""How often it passes from one of them to another, calls and returns alike."""
+"""The number of changes from one of them to another, calls and returns alike."""
 
 
 def two_nodes() -> Workflow:

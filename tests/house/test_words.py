@@ -1,5 +1,5 @@
 """Docstrings and pages use plain words: verbs for functions, nouns for the rest, none of the
-banned.
+banned. Those of variables and fields, written below them, are nouns as well.
 
 The lists are short on purpose: each word in them stood for something that has a better name.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -25,14 +26,21 @@ NOUNS = ("The", "A", "An", "All", "One", "Every", "Each", "Another", "Its")
 
 BANNED = re.compile(r"\b(told|nobody|whoever|whomever|came to|gone on with)\b", re.IGNORECASE)
 
-Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
+Variable = ast.Assign | ast.AnnAssign
+Documented = Scope | Variable
 
 
 def documented(source: Path) -> Iterator[tuple[Documented, str]]:
-    """Yield the modules, classes and functions of a file that have docstrings."""
+    """Yield the modules, classes, functions and variables of a file that have docstrings."""
     for node in ast.walk(tree_of(source)):
-        if isinstance(node, Documented) and (text := ast.get_docstring(node)):
+        if isinstance(node, Scope) and (text := ast.get_docstring(node)):
             yield node, text
+        body = getattr(node, "body", ())
+        for each, below in pairwise(body if isinstance(body, list) else ()):
+            text = getattr(getattr(below, "value", None), "value", None)
+            if isinstance(each, Variable) and isinstance(below, ast.Expr) and isinstance(text, str):
+                yield each, text
 
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -65,7 +73,9 @@ def is_misnamed(node: Documented, word: str) -> bool:
 
 
 def place(node: Documented) -> str:
-    return f"{getattr(node, 'lineno', 1)}: {getattr(node, 'name', 'module')}"
+    targets = getattr(node, "targets", [getattr(node, "target", None)])
+    name = getattr(node, "name", ast.unparse(targets[0]) if targets[0] else "module")
+    return f"{getattr(node, 'lineno', 1)}: {name}"
 
 
 def unnamed(source: Path) -> list[str]:
@@ -88,6 +98,10 @@ def unnamed(source: Path) -> list[str]:
         ('def f() -> None:\n    """Return whether it adds up."""', ["1: f"]),
         ('class C:\n    """The sums."""', []),
         ('class C:\n    """Where sums are."""', ["1: C"]),
+        ('class C:\n    a: int = 1\n    """How many there are."""', ["2: a"]),
+        ('class C:\n    a: int = 1\n    """The number of sums."""', []),
+        ('A = 1\n"""Whether it adds up."""', ["1: A"]),
+        ('def f(self):\n    self.a = 1\n    """Who adds them up."""', ["2: self.a"]),
         ('class C:\n    @property\n    def f(self):\n        """The sum."""', []),
     ],
 )

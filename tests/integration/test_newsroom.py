@@ -23,6 +23,7 @@ from axil_cli.main import main
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SCRIPT = EXAMPLES / "replies/newsroom.yaml"
+DEMO = ("run", str(EXAMPLES / "newsroom.yaml"), "--model-script", str(SCRIPT))
 ROLE = re.compile(r"You are the (\w+)")
 
 
@@ -206,20 +207,7 @@ def test_the_demo_can_be_read(capsys, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     # on no machine does anything here take so long
     monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)
-    assert (
-        main(
-            [
-                "run",
-                str(EXAMPLES / "newsroom.yaml"),
-                "--model-script",
-                str(SCRIPT),
-                "--input",
-                "why?",
-                "--progress",
-            ]
-        )
-        == 0
-    )
+    assert main([*DEMO, "--input", "why?", "--progress"]) == 0
     printed = capsys.readouterr()
     lines = printed.err.splitlines()
     assert max(map(len, lines)) <= width
@@ -263,20 +251,7 @@ def test_the_readme_shows_what_the_demo_prints(capsys, monkeypatch, tmp_path):
     question = re.search(
         r"^QUESTION +\?= (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
     )[1]
-    assert (
-        main(
-            [
-                "run",
-                str(EXAMPLES / "newsroom.yaml"),
-                "--model-script",
-                str(SCRIPT),
-                "--input",
-                question,
-                "--progress",
-            ]
-        )
-        == 0
-    )
+    assert main([*DEMO, "--input", question, "--progress"]) == 0
     shown = re.search(r"^```console\n\$ make demo\n(.*?)^…\n```", readme, re.MULTILINE | re.DOTALL)[
         1
     ]

@@ -7,7 +7,7 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -15,24 +15,14 @@ from axil import Loop, MemoryJournal, RootGraph
 from axil.plugin import Registry, use_registry
 from axil_agent import Agent, Recorder, Replay, Scripted
 from axil_cli.main import main
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
+from axil_testing.members import command_runner
 
 
 @pytest.fixture
 def axil(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str) -> Done:
-        code = main(["run", *arguments])
-        printed = capsys.readouterr()
-        return Done(code, printed.out, printed.err)
-
-    return run
+    return command_runner(main, capsys, "run")
 
 
 def agent(name: str, **config: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -18,6 +18,7 @@ from axil.driver import Entry
 from axil.plugin import install_advice
 from axil_cli.main import main
 from axil_sqlite import SqliteJournal
+from axil_testing.members import command_runner
 
 ASKING = """
 graph:
@@ -32,16 +33,6 @@ graph:
 """
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -52,12 +43,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def axil(here, capsys):
-    def run(*arguments: object) -> Done:
-        code = main([str(each) for each in arguments])
-        printed = capsys.readouterr()
-        return Done(code, printed.out, printed.err)
-
-    return run
+    return command_runner(main, capsys)
 
 
 def test_a_run_is_kept_by_default(axil, here, monkeypatch):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
@@ -13,6 +12,7 @@ from axil import RunPaused, SpecError, load
 from axil_agent import Scripted
 from axil_cli.main import main
 from axil_testing.agents import Runner
+from axil_testing.members import command_runner
 
 SEND = """
 def send(to: str, text: str) -> str:
@@ -49,16 +49,6 @@ SHOWN = """\
 """
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
 @pytest.fixture
 def axil(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -68,12 +58,7 @@ def axil(capsys, tmp_path, monkeypatch):
     Path("script.json").write_text(json.dumps(SCRIPT))
     Path("act.json").write_text(json.dumps(ACT))
 
-    def run(*arguments: object) -> Done:
-        code = main([str(each) for each in arguments])
-        printed = capsys.readouterr()
-        return Done(code, printed.out, printed.err)
-
-    return run
+    return command_runner(main, capsys)
 
 
 @pytest.fixture

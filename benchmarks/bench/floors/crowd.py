@@ -17,9 +17,9 @@ from .measure import lines
 SIZES: Sequence[int] = (200, 1000, 5000)
 QUICK: Sequence[int] = (2,)
 OBJECTS = 53
-"""What the collector of garbage looks at of a run of axil that waits."""
+"""The number of objects of one waiting run of axil that the garbage collector looks at."""
 PLAIN, KEPT = 13, 27
-"""What it looks at of these here."""
+"""The same numbers for a run of each of these floors."""
 SECONDS = 0.01
 Run = Callable[[int], Coroutine[Any, Any, dict[str, int]]]
 

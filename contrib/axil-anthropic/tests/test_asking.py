@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -108,52 +109,30 @@ def test_files_are_documents():
         sent([file(b"\0\xff")])
 
 
-def test_an_error_in_the_middle_of_a_stream_is_reported_and_may_pass():
-    class Overloaded:
+OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+HEADLESS = {
+    "type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "x"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "reported"), [(OVERLOADED, "Overloaded"), (HEADLESS, "broke off")]
+)
+def test_an_error_in_a_stream_and_a_piece_of_no_block_are_reported_and_may_pass(event, reported):
+    class Broken:
         base = ""
 
         def stream(self, act, asked):
-            error = b'{"type": "overloaded_error", "message": "Overloaded"}'
-            yield b'event: error\ndata: {"type": "error", "error": ' + error + b"}\n\n"
+            yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
 
     with Stub("messages") as server:
-        server.dialect = Overloaded()
-        model = AnthropicModel(
-            "m", server.key, server.url, retry={"max_tries": 2, "first_wait_seconds": 0}
-        )
-        with pytest.raises(ModelError, match="Overloaded") as reported:
-            asyncio.run(
-                model.reply(
-                    Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None
-                )
-            )
-        assert reported.value.transient
-        assert len(server.requests) == 2
-
-
-def test_a_piece_of_a_block_that_never_began_is_a_reply_that_broke_and_may_pass():
-    class Headless:
-        base = ""
-
-        def stream(self, act, asked):
-            reported = (
-                '{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", '
-                '"text": "x"}}'
-            )
-            yield f"event: content_block_delta\ndata: {reported}\n\n".encode()
-
-    with Stub("messages") as server:
-        server.dialect = Headless()
-        model = AnthropicModel(
-            "m", server.key, server.url, retry={"max_tries": 2, "first_wait_seconds": 0}
-        )
-        with pytest.raises(ModelError, match="broke off") as reported:
-            asyncio.run(
-                model.reply(
-                    Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None
-                )
-            )
-        assert reported.value.transient
+        server.dialect = Broken()
+        retry = {"max_tries": 2, "first_wait_seconds": 0}
+        model = AnthropicModel("m", server.key, server.url, retry=retry)
+        request = Request(messages=[{"role": "user", "content": "hi"}])
+        with pytest.raises(ModelError, match=reported) as raised:
+            asyncio.run(model.reply(request, lambda chunk: None))
+        assert raised.value.transient
         assert len(server.requests) == 2
 
 

@@ -115,5 +115,5 @@ def test_a_derived_template_leaves_the_first_one_alone():
 
 
 def test_what_cannot_be_copied_is_named_with_what_to_do():
-    with pytest.raises(TypeError, match=r'"memories" holds a lock.*Give Shared'):
+    with pytest.raises(TypeError, match=r'"memories" of a template holds a lock.*Give Shared'):
         made(NodeTemplate(CustomNode, memories=[threading.Lock()]))

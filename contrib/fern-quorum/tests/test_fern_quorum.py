@@ -140,7 +140,7 @@ def test_a_file_says_how_many_are_enough():
     flow = axil.load(EXAMPLES / "flow.yaml")
     assert flow.invoke("hello")[0] == "hello"
     [count] = [node for node in flow.spec.nodes if node.id == "count"]
-    assert count.join == axil.Use(type="quorum", config={"of": 2, "rest": "cancel"})
+    assert count.join == axil.ComponentRef(type="quorum", config={"of": 2, "rest": "cancel"})
 
 
 def test_the_example_in_python_runs():

@@ -27,7 +27,7 @@ _SUBJECTS = {
     },
     "Graphs as data": {
         "kernel.plan": "CycleLimit",
-        "spec.graph": "EdgeSpec GraphSpec Limits NodeSpec Use",
+        "spec.graph": "ComponentRef EdgeSpec GraphSpec Limits NodeSpec",
     },
     "Bodies": {
         "contract.context": "Context Question",
@@ -57,6 +57,8 @@ _SUBJECTS = {
     },
 }
 
+_RENAMED = {"Use": "ComponentRef"}
+
 if TYPE_CHECKING:
     from axil.builder.graph import Graph as Graph, RootGraph as RootGraph
     from axil.builder.workflow import Workflow as Workflow
@@ -84,11 +86,11 @@ if TYPE_CHECKING:
     from axil.runtime.result import Event as Event, Options as Options, Result as Result
     from axil.runtime.run import Run as Run, run_sync as run_sync
     from axil.spec.graph import (
+        ComponentRef as ComponentRef,
         EdgeSpec as EdgeSpec,
         GraphSpec as GraphSpec,
         Limits as Limits,
         NodeSpec as NodeSpec,
-        Use as Use,
     )
     from axil_control.loop_graph import Loop as Loop
     from axil_files.workflows import load as load
@@ -99,5 +101,7 @@ if TYPE_CHECKING:
         schema_of as schema_of,
     )
     from axil_typed.views import safe_get_attr as safe_get_attr
+
+    Use = ComponentRef
 else:
-    __getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS)
+    __getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS, _RENAMED)

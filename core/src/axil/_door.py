@@ -50,8 +50,8 @@ def full_name(module: str) -> str:
 def table_of(subjects: Subjects) -> dict[str, tuple[str, str]]:
     """Return for each name the module that defines it, and what it is called there.
 
-    >>> table_of({"Graphs": {"spec": "Use"}, "Engines": {"axil_engine.engine": "LocalEngine"}})
-    {'Use': ('axil.spec', 'Use'), 'LocalEngine': ('axil_engine.engine', 'LocalEngine')}
+    >>> table_of({"Graphs": {"spec": "Limits"}, "Engines": {"axil_engine.engine": "LocalEngine"}})
+    {'Limits': ('axil.spec', 'Limits'), 'LocalEngine': ('axil_engine.engine', 'LocalEngine')}
     """
     return {
         name: (full_name(module), inner or name)
@@ -86,15 +86,27 @@ def provided(module: str, attribute: str, *, wanted: str) -> Any:
     return getattr(found, attribute)
 
 
-def lazy(namespace: dict[str, Any], subjects: Subjects) -> Accessors:
+def lazy(
+    namespace: dict[str, Any], subjects: Subjects, renamed: Mapping[str, str] | None = None
+) -> Accessors:
     """Return the ``__getattr__``, the ``__dir__`` and the ``__all__`` of a door.
 
     Args:
         namespace: the door's ``globals()``, where a name is kept from its first use.
+        renamed: old name → new name. An old name still works, with a ``DeprecationWarning`` at
+            each use; it is not listed.
     """
     table = table_of(subjects)
+    old_names = renamed or {}
 
     def load(name: str) -> Any:
+        if name in old_names:
+            import warnings
+
+            door, new = namespace["__name__"], old_names[name]
+            message = f"{door}.{name} is now called {door}.{new}; the old name will be removed."
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return namespace[new] if new in namespace else load(new)
         if name not in table:
             raise AttributeError(f"module {namespace['__name__']!r} has no attribute {name!r}")
         module, inner = table[name]

@@ -26,11 +26,16 @@ from axil._door import lazy
 _SUBJECTS = {
     "Journals": {
         "axil_journals.journal": """
-            Cipher Entry Journal JournalWriter RunInfo Compactor claimed_error
+            AT_ONCE Bell Cipher Entry Journal JournalWriter Letter RunInfo SharedJournal
+            Compactor claimed_error due_of_end question_due
         """,
         "axil_journals.threads": "admit_run left_behind_error overtaken_error",
     },
     "Records as plain data": {
+        "axil_journals.rows": """
+            EntryRow=Row entry_row=row_of row_entries=entries_of joined_row=joined
+            damaged_error=damaged
+        """,
         "axil_journals.values": "decode_delta decode_value encode_delta encode_value",
         "kernel.tokens": "Frame Ordinal inner_frame new_tuple",
     },
@@ -39,7 +44,7 @@ _SUBJECTS = {
             Answered Asked ClockRead EffectBegun Fact Recorder SleepBegun StepDone
         """,
         "runtime.services": "Progress",
-        "axil_journals.recorder": "JournalRecorder",
+        "axil_journals.recorder": "JournalRecorder answer_entry",
         "kernel.outcomes": "Exit Send Transition",
         "kernel.plan": "ResolvedGraph=Graph",
         "kernel.scopes": "CycleRun Round",
@@ -66,12 +71,16 @@ _SUBJECTS = {
         "axil_engine.protocol": "Engine RunStatus",
         "builder.workflow": "RunInput",
         "axil_engine.managed": "ManagedRun",
+        "axil_engine.loading": "Stand go_on",
         "axil_journals.deadlines": "accept_answers wall_time",
         "axil_engine.engine": "LocalEngine",
     },
     "Executors": {
         "contract.context": "Executor",
         "runtime.pool": "LocalExecutor",
+        "axil_process.executor": "ProcessExecutor",
+        "axil_process.wrapper": "ProcessWrapper=Process",
+        "axil_process.config": "ProcessConfig ProcessExecutorConfig=ExecutorConfig",
     },
     "Bodies as plain data": {
         "axil_process.jobs": """
@@ -142,6 +151,7 @@ if TYPE_CHECKING:
     from axil.runtime.services import Pause as Pause, Progress as Progress, RealClock as RealClock
     from axil.spec.graph import KEPT as KEPT
     from axil_engine.engine import LocalEngine as LocalEngine
+    from axil_engine.loading import Stand as Stand, go_on as go_on
     from axil_engine.managed import ManagedRun as ManagedRun
     from axil_engine.protocol import Engine as Engine, RunStatus as RunStatus
     from axil_inspection.breakpoints import Breakpoints as Breakpoints
@@ -167,13 +177,19 @@ if TYPE_CHECKING:
         wall_time as wall_time,
     )
     from axil_journals.journal import (
+        AT_ONCE as AT_ONCE,
+        Bell as Bell,
         Cipher as Cipher,
         Compactor as Compactor,
         Entry as Entry,
         Journal as Journal,
         JournalWriter as JournalWriter,
+        Letter as Letter,
         RunInfo as RunInfo,
+        SharedJournal as SharedJournal,
         claimed_error as claimed_error,
+        due_of_end as due_of_end,
+        question_due as question_due,
     )
     from axil_journals.migrations import (
         adapt_entries as adapt_entries,
@@ -181,12 +197,16 @@ if TYPE_CHECKING:
         recorded_graph as recorded_graph,
     )
     from axil_journals.prompts import Prompt as Prompt, prompts_of as prompts_of
-    from axil_journals.recorder import JournalRecorder as JournalRecorder
+    from axil_journals.recorder import (
+        JournalRecorder as JournalRecorder,
+        answer_entry as answer_entry,
+    )
     from axil_journals.records import (
         record_graph as record_graph,
         version_changes as version_changes,
     )
     from axil_journals.replay import ReplayIndex as ReplayIndex
+    from axil_journals.rows import Row, damaged, entries_of, joined, row_of
     from axil_journals.threads import (
         admit_run as admit_run,
         left_behind_error as left_behind_error,
@@ -198,6 +218,8 @@ if TYPE_CHECKING:
         encode_delta as encode_delta,
         encode_value as encode_value,
     )
+    from axil_process.config import ExecutorConfig, ProcessConfig as ProcessConfig
+    from axil_process.executor import ProcessExecutor as ProcessExecutor
     from axil_process.jobs import (
         Job as Job,
         decode_outcome as decode_outcome,
@@ -207,8 +229,16 @@ if TYPE_CHECKING:
         job_of as job_of,
         plan_of_job as plan_of_job,
     )
+    from axil_process.wrapper import Process
 
+    EntryRow = Row
+    damaged_error = damaged
+    entry_row = row_of
+    joined_row = joined
+    row_entries = entries_of
     PlanScope = Scope
+    ProcessExecutorConfig = ExecutorConfig
+    ProcessWrapper = Process
     ResolvedGraph = Graph
     cycle_bounds = bounded
     draw_plan = draw

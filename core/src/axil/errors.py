@@ -56,9 +56,9 @@ class Problem:
     where: str
     """``flow.yaml:41 edges[5].to``, ``graph "brief", node "a"``: what a reader can find."""
     message: str
-    """What was found and what was expected, one or two sentences."""
+    """The fact and the expectation, in one or two sentences."""
     hint: str = ""
-    """What to do next."""
+    """The next thing to do."""
     severity: Severity = "error"
 
     def __str__(self) -> str:
@@ -179,7 +179,7 @@ class NotInstalled(PluginError, ImportError):
     ) -> None:
         super().__init__(message, hint=hint, where=where)
         self.distribution = distribution
-        """What to install."""
+        """The distribution to install."""
 
 
 class StateError(_ClassError, ValueError):
@@ -224,7 +224,7 @@ class MissingKeys(_ClassError, KeyError):
     id = "AX221"
     missing: Sequence[str] = ()
     has: Sequence[str] = ()
-    """What the payload has instead."""
+    """The keys that the payload has instead."""
 
 
 class RouteError(_ClassError, ValueError):

@@ -87,7 +87,7 @@ _SUBJECTS = {
         "contract.loops": "LoopLocal",
     },
     "Meters": {
-        "contract.meters": "Hold Meter MeterMaker RunUsage",
+        "contract.meters": "Meter MeterMaker MeterReservation RunUsage",
     },
     "Hooks": {
         "contract.decisions": "Admission DECIDING_HOOKS Fail Firing Outcome Replace Retry Skip",
@@ -129,6 +129,7 @@ _SUBJECTS = {
             LoadOptions dump_spec=dump include_spec=include inline_spec=inline
             load_spec=load parse_workflow=parse spec_from_document=spec_from
         """,
+        "axil_files.templates": "match_path",
         "axil_files.format": "is_version_0 notes_field workflow_schema=json_schema",
         "spec.graph": "RouterSpec SURROUNDINGS with_usual_wrappers",
         "registry.excerpts": "format_value",
@@ -139,6 +140,8 @@ _SUBJECTS = {
         "compiler.planner": "CompileOptions Compiler compile_spec",
     },
 }
+
+_RENAMED = {"Hold": "MeterReservation"}
 
 if TYPE_CHECKING:
     from axil._installing import (
@@ -207,9 +210,9 @@ if TYPE_CHECKING:
         text_of as text_of,
     )
     from axil.contract.meters import (
-        Hold as Hold,
         Meter as Meter,
         MeterMaker as MeterMaker,
+        MeterReservation as MeterReservation,
         RunUsage as RunUsage,
     )
     from axil.contract.node import NodeContract as NodeContract
@@ -403,6 +406,7 @@ if TYPE_CHECKING:
         spec_from,
     )
     from axil_files.python import PythonTarget as PythonTarget, python_target as python_target
+    from axil_files.templates import match_path as match_path
     from axil_patterns.errors import PatternFault as PatternFault, PatternLimit as PatternLimit
     from axil_patterns.patterns import (
         Match as Match,
@@ -430,5 +434,6 @@ if TYPE_CHECKING:
     spec_changes = changes
     spec_from_document = spec_from
     workflow_schema = json_schema
+    Hold = MeterReservation
 else:
-    __getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS)
+    __getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS, _RENAMED)

@@ -43,7 +43,40 @@ def test_an_agent_reads_the_conversation_and_writes_its_turn(script: Script):
     said = after(Agent(one, "Be brief."), Agent(two))
     assert said == [("user", "hi"), ("assistant", "first"), ("assistant", "second")]
     assert asked(one) == [("system", "Be brief."), ("user", "hi")]
-    assert asked(two) == [("user", "hi"), ("assistant", "first")]
+    assert asked(two) == [("user", "hi"), ("user", "n0: first")]
+
+
+def test_speakers_have_names_and_nothing_is_said_twice():
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    called = {"tool_calls": [{"name": "add", "arguments": {"a": 1, "b": 2}}]}
+    ann = Scripted([called, "Three.", "Sure."])
+    bob = Scripted(["Are you sure?"])
+    g = RootGraph("g", state="messages", cycles="allow")
+    g.create_node(Agent(ann, tools=[add], memories=[HistoryMemory()]), name="ann")
+    g.create_node(Agent(bob, prompt_template="Ask.", formatters="twins"), name="bob")
+    g.create_node(Agent(Scripted(["Good."])), name="cid")
+    g.edge_from_entry("ann")
+    g.create_edge("ann", "bob", when=lambda state: len(state["messages"]) < 6)
+    g.create_edge("bob", "ann")
+    g.create_edge("ann", "cid", when=lambda state: len(state["messages"]) >= 6)
+    g.edge_to_exit("cid")
+    given = {"messages": [{"role": "user", "content": "1 + 2?"}]}
+    said = g.build().invoke(given).state["messages"]
+    assert [(m.get("source"), m["role"]) for m in said] == [
+        (None, "user"),
+        ("ann", "assistant"),
+        ("ann", "tool"),
+        ("ann", "assistant"),
+        ("bob", "assistant"),
+        ("ann", "assistant"),
+        ("cid", "assistant"),
+    ]
+    assert asked(bob)[:2] == [("user", "1 + 2?"), ("user", "ann: Three.")]
+    assert [role for role, _ in asked(ann)] == ["user", "assistant", "tool", "assistant", "user"]
+    assert asked(ann)[-1] == ("user", "bob: Are you sure?")
 
 
 def test_a_conversation_is_a_state_that_is_ready_made(script: Script):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, NodeFailed, Result, RootGraph
+from axil import MemoryJournal, NodeFailed, Result, RootGraph, SpecError, Workflow
+from axil.plugin import compile_spec, parse_json, spec_from_document
 from axil_agent import Agent, AgentTool, Command, HistoryMemory, Scripted, SingleAgent
 from axil_wrappers import Budget, Fallback
 
@@ -143,6 +145,45 @@ def test_an_agent_that_is_a_tool_has_a_budget_of_its_own():
     result = asyncio.run(graph.run({"message": "?"}))
     assert result.status == "limited"
     assert "clerk" in str(result.error)
+
+
+def scripted(*replies: Any) -> dict[str, Any]:
+    return {"type": "scripted", "config": {"rules": [{"replies": list(replies)}]}}
+
+
+def team(**clerk: Any) -> Any:
+    """Return a graph of a file, in which an agent has another as a tool."""
+    agent = {"type": "agent", "config": {"model": scripted("Ten."), **clerk}}
+    tool = {"name": "clerk", "agent": agent}
+    config = {
+        "model": scripted(asks("How many?"), "There are ten."),
+        "tools": [{"type": "agent", "config": tool}],
+    }
+    node = {"id": "boss", "type": "agent", "config": config}
+    text = json.dumps({"graph": {"nodes": [node], "start": "boss"}}, indent=1)
+    return spec_from_document(parse_json(text, "team.json"))
+
+
+def test_an_agent_of_a_file_is_a_tool_of_another():
+    async def run() -> list[str]:
+        workflow = Workflow(team(instructions="You count."))
+        events = workflow.stream("How many chairs?")
+        return [
+            f"{e.activation.path}: {e.kind}"
+            async for e in events
+            if e.kind in ("firing_started", "run_finished") and e.activation is not None
+        ]
+
+    assert asyncio.run(run()) == ["boss: firing_started", "boss/clerk/clerk: firing_started"]
+
+
+def test_what_is_wrong_with_it_has_its_place_in_the_file():
+    with pytest.raises(SpecError) as caught:
+        compile_spec(team(instrutions="You count."))
+    (problem,) = caught.value.problems
+    assert problem.where.endswith("nodes[0].config.tools[0].config.agent.config.instrutions")
+    assert problem.where.startswith("team.json:")
+    assert "Did you mean" in problem.hint
 
 
 def test_what_an_agent_that_is_a_tool_has_done_is_not_done_again():

@@ -40,11 +40,11 @@ def failing(tokens=None, cost=None, **more):
 def test_what_is_reserved_counts_until_it_is_settled_or_released():
     async def main():
         ledger = Ledger(Usage(), failing(100))
-        with await ledger.reserve(A, tokens(60)) as hold:
+        with await ledger.reserve(A, tokens(60)) as reservation:
             assert ledger.held == 1
-            with pytest.raises(OverBudget, match="60 reserved"), hold:
+            with pytest.raises(OverBudget, match="60 reserved"), reservation:
                 await ledger.reserve(A, tokens(41))
-            hold.settle(input_tokens=10, output_tokens=5)
+            reservation.settle(input_tokens=10, output_tokens=5)
         assert (ledger.held, ledger.usage.tokens) == (0, {"input_tokens": 10, "output_tokens": 5})
         (await ledger.reserve(A, tokens(85))).release()
 
@@ -56,10 +56,10 @@ def test_a_call_that_fits_only_when_another_used_less_waits_for_it():
         ledger, log = Ledger(Usage(), failing(100)), []
 
         async def call(who, held, used):
-            with await ledger.reserve(who, tokens(held)) as hold:
+            with await ledger.reserve(who, tokens(held)) as reservation:
                 log.append((who.node, "begins"))
                 await asyncio.sleep(0)
-                hold.settle(input_tokens=used)
+                reservation.settle(input_tokens=used)
                 log.append((who.node, "ends"))
 
         await asyncio.gather(call(A, 70, 20), call(B, 70, 30))
@@ -72,11 +72,11 @@ def test_a_call_that_fits_only_when_another_used_less_waits_for_it():
 def test_a_call_that_waited_in_vain_is_refused():
     async def main():
         ledger = Ledger(Usage(), failing(100))
-        hold = await ledger.reserve(A, tokens(70))
+        reservation = await ledger.reserve(A, tokens(70))
         other = asyncio.ensure_future(ledger.reserve(B, tokens(70)))
         await asyncio.sleep(0)
         assert ledger.waiting == 1
-        hold.settle(input_tokens=40)
+        reservation.settle(input_tokens=40)
         with pytest.raises(OverBudget, match="40 used, and a call may need 70 more"):
             await other
         assert (ledger.held, ledger.waiting) == (0, 0)
@@ -87,7 +87,7 @@ def test_a_call_that_waited_in_vain_is_refused():
 def test_a_later_call_does_not_overtake_where_the_budget_is_scarce():
     async def main():
         ledger, order = Ledger(Usage(), failing(100)), []
-        hold = await ledger.reserve(A, tokens(70))
+        reservation = await ledger.reserve(A, tokens(70))
 
         async def call(name, count):
             with await ledger.reserve(Activation((), name), tokens(count)):
@@ -96,7 +96,7 @@ def test_a_later_call_does_not_overtake_where_the_budget_is_scarce():
         jobs = [asyncio.ensure_future(call("large", 90)), asyncio.ensure_future(call("little", 10))]
         await asyncio.sleep(0)
         assert order == []
-        hold.release()
+        reservation.release()
         await asyncio.gather(*jobs)
         assert order == ["large", "little"]
 
@@ -106,10 +106,10 @@ def test_a_later_call_does_not_overtake_where_the_budget_is_scarce():
 def test_a_call_cancelled_as_it_is_granted_leaves_no_hold():
     async def main():
         ledger = Ledger(Usage(), failing(100))
-        hold = await ledger.reserve(A, tokens(70))
+        reservation = await ledger.reserve(A, tokens(70))
         other = asyncio.ensure_future(ledger.reserve(B, tokens(70)))
         await asyncio.sleep(0)
-        hold.release()
+        reservation.release()
         assert ledger.held == 1
         other.cancel()
         await asyncio.gather(other, return_exceptions=True)
@@ -153,12 +153,12 @@ def test_a_hold_is_taken_from_all_accounts_or_from_none():
         inside, beside = Activation(("sub",), "x"), Activation(("sub",), "y")
         with pytest.raises(OverBudget, match='"sub"'):
             await ledger.reserve(inside, tokens(101))
-        assert (ledger.held, len(sub.holds), len(node.holds)) == (0, 0, 0)
+        assert (ledger.held, len(sub.reservations), len(node.reservations)) == (0, 0, 0)
         with await ledger.reserve(inside, tokens(80)):
-            assert (ledger.held, len(sub.holds), len(node.holds)) == (1, 1, 1)
-        with await ledger.reserve(beside, tokens(100)) as hold:
-            assert (ledger.held, len(sub.holds), len(node.holds)) == (1, 1, 0)
-            hold.settle(input_tokens=7)
+            assert (ledger.held, len(sub.reservations), len(node.reservations)) == (1, 1, 1)
+        with await ledger.reserve(beside, tokens(100)) as reservation:
+            assert (ledger.held, len(sub.reservations), len(node.reservations)) == (1, 1, 0)
+            reservation.settle(input_tokens=7)
         assert [sum(usage.tokens.values()) for usage in (ledger.usage, sub.usage, node.usage)] == [
             7,
             7,
@@ -207,20 +207,21 @@ def test_no_account_is_ever_over_its_limit_and_what_was_settled_is_what_was_spen
     def hold_true():
         for place, account in accounts.items():
             assert (
-                sum(account.usage.tokens.values()) + sum(hold.tokens for hold in account.holds)
+                sum(account.usage.tokens.values())
+                + sum(reservation.tokens for reservation in account.reservations)
                 <= limits[place]
             )
 
     async def call(who, held, share, before, at_work):
         for _ in range(before):
             await asyncio.sleep(0)
-        with await ledger.reserve(who, tokens(held)) as hold:
+        with await ledger.reserve(who, tokens(held)) as reservation:
             hold_true()
             for _ in range(at_work):
                 await asyncio.sleep(0)
             used = int(held * share)
-            hold.settle(input_tokens=used)
-            for account in hold.accounts:
+            reservation.settle(input_tokens=used)
+            for account in reservation.accounts:
                 spent[account.place] += used
         hold_true()
 
@@ -242,7 +243,11 @@ def test_no_account_is_ever_over_its_limit_and_what_was_settled_is_what_was_spen
     assert spent == {
         place: sum(account.usage.tokens.values()) for place, account in accounts.items()
     }
-    assert (ledger.held, ledger.waiting, [len(account.holds) for account in accounts.values()]) == (
+    assert (
+        ledger.held,
+        ledger.waiting,
+        [len(account.reservations) for account in accounts.values()],
+    ) == (
         0,
         0,
         [0] * 5,
@@ -260,8 +265,8 @@ def test_money_that_is_settled_adds_up(calls):
         for given_, wanted, cached in calls:
             with await ledger.reserve(
                 A, Estimate(models=("small",), input_tokens=given_, output_tokens=wanted)
-            ) as hold:
-                hold.settle(input_tokens=given_, output_tokens=wanted, cached_tokens=cached)
+            ) as reservation:
+                reservation.settle(input_tokens=given_, output_tokens=wanted, cached_tokens=cached)
         return ledger.usage.cost
 
     expected = math.fsum(Price(input=1, output=10, cached=0.5).of(*call) for call in calls)
@@ -275,12 +280,14 @@ def test_a_call_is_held_at_its_dearest_and_settled_at_its_price():
     async def main():
         ledger = Ledger(Usage(), failing(cost=1.0, pricing=SMALL))
         either = Estimate(models=("small", "large"), input_tokens=1000, output_tokens=1000)
-        with await ledger.reserve(A, either) as hold:
-            assert hold.cost == pytest.approx(0.2)
-            hold.settle(model="small", input_tokens=1000, output_tokens=500, cached_tokens=400)
+        with await ledger.reserve(A, either) as reservation:
+            assert reservation.cost == pytest.approx(0.2)
+            reservation.settle(
+                model="small", input_tokens=1000, output_tokens=500, cached_tokens=400
+            )
         assert ledger.usage.cost == pytest.approx(0.0058)
-        with await ledger.reserve(A, either) as hold:
-            hold.settle(model="large", input_tokens=1, cost=0.5)
+        with await ledger.reserve(A, either) as reservation:
+            reservation.settle(model="large", input_tokens=1, cost=0.5)
         assert ledger.usage.cost == pytest.approx(0.5058), "what the provider says counts"
         with pytest.raises(OverBudget, match=r"a call may need 0\.6"):
             await ledger.reserve(A, Estimate(models=("large",), input_tokens=6000, output_tokens=0))
@@ -292,8 +299,8 @@ def test_a_limit_is_not_passed_by_a_rounding():
     async def main():
         ledger = Ledger(Usage(), failing(cost=0.3))
         for _ in range(3):
-            with await ledger.reserve(A, Estimate()) as hold:
-                hold.settle(cost=0.1)
+            with await ledger.reserve(A, Estimate()) as reservation:
+                reservation.settle(cost=0.1)
         (await ledger.reserve(A, Estimate())).release()
 
     asyncio.run(main())
@@ -307,10 +314,10 @@ def test_a_model_without_a_price(unknown, held):
         ledger = Ledger(
             Usage(), Budget(cost=1.0, pricing=Pricing(models=SMALL.models, unknown=unknown))
         )
-        hold = await ledger.reserve(
+        reservation = await ledger.reserve(
             A, Estimate(models=("smal",), input_tokens=1000, output_tokens=0)
         )
-        return hold.cost
+        return reservation.cost
 
     if held is None:
         with pytest.raises(UnknownPrice, match=r'"smal" has no price.*"small"'):
@@ -322,9 +329,9 @@ def test_a_model_without_a_price(unknown, held):
 def test_prices_that_are_not_needed_are_not_asked_for():
     async def main():
         ledger = Ledger(Usage(), Budget(tokens=5000, pricing=SMALL))
-        with await ledger.reserve(A, Estimate(models=("?",), characters=10)) as hold:
-            assert (hold.tokens, hold.cost) == (3 + 1000, 0.0)
-            hold.settle(input_tokens=3)
+        with await ledger.reserve(A, Estimate(models=("?",), characters=10)) as reservation:
+            assert (reservation.tokens, reservation.cost) == (3 + 1000, 0.0)
+            reservation.settle(input_tokens=3)
 
     asyncio.run(main())
 
@@ -337,8 +344,8 @@ def test_the_pricing_of_the_innermost_place_counts():
         )
         with await ledger.reserve(
             A, Estimate(models=("small",), input_tokens=10**6, output_tokens=0)
-        ) as hold:
-            hold.settle(input_tokens=10**6)
+        ) as reservation:
+            reservation.settle(input_tokens=10**6)
         return ledger.usage.cost
 
     assert asyncio.run(main()) == 7
@@ -385,10 +392,10 @@ def test_parallel_calls_that_pass_the_limit_only_together_do_not_both_start():
     begun = []
 
     async def body(ctx):
-        with await ctx.reserve(input_tokens=30, output_tokens=30) as hold:
+        with await ctx.reserve(input_tokens=30, output_tokens=30) as reservation:
             begun.append(ctx.activation.node)
             await asyncio.sleep(0)
-            hold.settle(input_tokens=30, output_tokens=30)
+            reservation.settle(input_tokens=30, output_tokens=30)
         return {"n": 1}
 
     async def main():
@@ -431,8 +438,8 @@ def test_a_resumed_run_counts_on_from_what_the_journal_says():
 
         async def __call__(self, ctx):
             ctx.ledger.open("w0", Budget(tokens=100))
-            with await ctx.reserve(input_tokens=60) as hold:
-                hold.settle(input_tokens=60)
+            with await ctx.reserve(input_tokens=60) as reservation:
+                reservation.settle(input_tokens=60)
             await ctx.step("data", self.nothing)
             if self.fails:
                 raise ConnectionError
@@ -461,8 +468,8 @@ def test_what_a_step_used_is_not_lost_when_its_entry_is_superseded(nested):
 
     async def spend(ctx):
         async def call():
-            with await ctx.reserve(input_tokens=60) as hold:
-                hold.settle(input_tokens=60)
+            with await ctx.reserve(input_tokens=60) as reservation:
+                reservation.settle(input_tokens=60)
 
         await ctx.step("call", call)
         return {"n": 1}

@@ -11,10 +11,13 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
+import venv
 import zipfile
+from importlib.metadata import PathDistribution
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import pytest
 
@@ -24,6 +27,7 @@ from axil_build import command, outputs, wheels
 from axil_build.command import build
 from axil_build.settings import Settings, read
 from axil_cli.main import main
+from axil_testing.members import command_runner
 
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 TWO = {
@@ -63,16 +67,6 @@ AGENT = {
 }
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
 def write(folder: Path, name: str, data: Any) -> str:
     file = folder / name
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -85,13 +79,11 @@ def axil(capsys, monkeypatch, tmp_path):
     """``axil("build", "flow.json")``: the exit code and what was printed."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: object) -> Done:
+    def afresh(arguments: list[str]) -> int:
         with use_registry(Registry(Policy())):
-            code = main([str(each) for each in arguments])
-        printed = capsys.readouterr()
-        return Done(code, printed.out, printed.err)
+            return main(arguments)
 
-    return run
+    return command_runner(afresh, capsys)
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -133,7 +125,7 @@ def test_a_workflow_of_two_node_types_is_small(small):
     # axil-patterns, which brings regex
     assert len(result.plan.distributions) <= 20
     # of 15 MB, regex is 3; each distribution costs some 20 kB for its licence and metadata
-    assert result.report["verified"]["bytes"] <= 15.4e6
+    assert result.report["verified"]["bytes"] <= 15.5e6
     roots = {"axil", "axil-cli", "axil-control", "axil-dependencies", "axil-files"}
     assert roots == set(result.plan.roots)
     assert not {"axil-agent", "axil-yaml", "axil-testing", "pytest", "axil-build"} & set(
@@ -686,3 +678,56 @@ def test_functions_are_built_with_leave_only(axil, tmp_path):
     assert (plan["functions"], plan["files"]) == ("own", ["ask.json", "own/processors.py"])
     missing = axil("build", "ask.json", "--until", "plan")
     assert (missing.code, "--functions DIR" in missing.err) == (2, True)
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A wheel with programs, data and headers, and its metadata in an environment without pip."""
+    files = {
+        "tool/__init__.py": b"",
+        "tool-1.0.data/scripts/tool-native": b"\x7fELF",
+        "tool-1.0.data/scripts/tool-script": b"#!python\nprint(1)\n",
+        "tool-1.0.data/data/share/tool.txt": b"data",
+        "tool-1.0.dist-info/METADATA": b"Metadata-Version: 2.3\nName: tool\nVersion: 1.0\n",
+        "tool-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nTag: py3-none-any\n",
+        "tool-1.0.dist-info/entry_points.txt": b"[console_scripts]\ntool = tool:main\n",
+    }
+    files["tool-1.0.dist-info/RECORD"] = wheels.record_of(files, "tool-1.0.dist-info/RECORD")
+    original = wheels.write_zip(tmp_path / "tool-1.0-py3-none-any.whl", files)
+    venv.create(tmp_path / "env", with_pip=False)
+    python = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    with monkeypatch.context() as patch:
+        patch.setattr(wheels, "find_spec", lambda name: None)  # as in an environment of uv's
+        pip = wheels.pip_command()
+    subprocess.run([*pip, "--python", python, "install", "--no-index", original], check=True)
+    site = sysconfig.get_path("purelib", vars={"base": str(tmp_path / "env")})
+    monkeypatch.setattr(wheels, "metadata_of", lambda name: PathDistribution(Path(site) / info))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(python.parent))
+    info = "tool-1.0.dist-info"
+    return original, files, Path(site)
+
+
+def test_a_wheel_is_shipped_whole_as_it_was_or_packed_again(installed, tmp_path):
+    original, files, site = installed
+    (tmp_path / "out").mkdir()
+    [packed] = wheels.make(["tool"], tmp_path / "out", {})
+    with zipfile.ZipFile(packed.path) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == files
+    [same] = wheels.make(["tool"], tmp_path / "out", {}, tmp_path)
+    assert same.path.read_bytes() == original.read_bytes()
+    record = site / "tool-1.0.dist-info/RECORD"
+    record.write_text(
+        record.read_text().replace("tool/__init__.py,sha256=", "tool/__init__.py,sha256=x")
+    )
+    with pytest.raises(ConfigError, match=r"AX742.*is not what is installed.*__init__"):
+        wheels.make(["tool"], tmp_path / "out", {}, tmp_path)
+
+
+def test_a_single_file_has_the_programs_of_its_wheels(installed, tmp_path, small):
+    _, result = small
+    path = outputs.single_file(result.plan, [installed[0]], (3, 11), tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        assert {"site/bin/tool-native", "site/share/tool.txt", "site/tool/__init__.py"} <= set(
+            archive.namelist()
+        )

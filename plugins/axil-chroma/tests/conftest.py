@@ -6,52 +6,24 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-import tomllib
-from dataclasses import dataclass
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from axil.plugin import Registry, use_registry
-
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))[
-    "project"
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """An entry point, as the registry reads it."""
-
-    name: str
-    group: str
-    value: str
-    dist: Any
+from axil_testing.members import own_components
 
 
 @pytest.fixture(autouse=True)
 def registry() -> Any:
     """The components of this distribution, and the embedder that is the default."""
-    tables = {
-        **PROJECT["entry-points"],
+    others = {
         "axil.embedders": {"lexical": "axil_retrieval.lexical:LexicalEmbedder"},
         "axil.formatters": {
             "json": "axil_formatters.json:Json",
             "paragraph": "axil_formatters.paragraph:Paragraph",
         },
     }
-    dist = SimpleNamespace(name=PROJECT["name"], version="0", requires=[])
-    with use_registry(
-        Registry(
-            entry_points=[
-                Entry(name=n, group=g, value=v, dist=dist)
-                for g, table in tables.items()
-                for n, v in table.items()
-            ]
-        )
-    ) as made:
+    with own_components(__file__, others) as made:
         yield made
 
 

@@ -182,6 +182,6 @@ def test_two_embedders_do_not_meet_on_a_server(port):
     run_sync(go(64))
     with pytest.raises(
         Exception,
-        match=r'AX910 .* holds vectors of "lexical-1/64", and the embedder is "lexical-1/128"',
+        match=r'AX910 .* vectors of "lexical-1/64" .*, and the embedder is "lexical-1/128"',
     ):
         run_sync(go(128))

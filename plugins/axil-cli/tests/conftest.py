@@ -7,22 +7,15 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from pydantic import BaseModel
 
 from axil import Context, Out
 from axil.plugin import Message, Registry, message, use_registry
 from axil_cli.main import main
-
-# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
-# it.
-settings.register_profile(
-    "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("axil")
+from axil_testing.members import command_runner
 
 
 class Say:
@@ -125,20 +118,6 @@ NODES = {
 }
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-    @property
-    def lines(self) -> list[Any]:
-        return [json.loads(line) for line in self.out.split("\n") if line]
-
-
 @pytest.fixture
 def registry() -> Iterator[Registry]:
     known = Registry()
@@ -156,12 +135,7 @@ def axil(registry, capsys, monkeypatch):
     monkeypatch.delenv("AXIL_DEBUG", raising=False)
     monkeypatch.setenv("AXIL_JOURNAL", "off")
 
-    def run(*arguments: object) -> Done:
-        code = main([str(each) for each in arguments])
-        printed = capsys.readouterr()
-        return Done(code, printed.out, printed.err)
-
-    return run
+    return command_runner(main, capsys)
 
 
 @pytest.fixture

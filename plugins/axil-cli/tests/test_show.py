@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from axil import EdgeSpec, GraphSpec, NodeSpec, Use
+from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
 from axil.plugin import compile_spec
 from axil_inspection import as_mermaid, as_text, escaped, walk
 from axil_inspection.scopes import _chosen
@@ -233,7 +233,7 @@ def test_wrappers_are_marks_on_their_node(axil, flow, registry):
 
 def test_a_routers_edges_say_which_values_lead_there():
     config = {"by": "text", "names": {"invoice": "a", "refund": ["a", "b"]}, "otherwise": "c"}
-    node = NodeSpec(id="desk", use=Use(type="router", config=config))
+    node = NodeSpec(id="desk", use=ComponentRef(type="router", config=config))
     assert [_chosen(node, target) for target in "abcd"] == [
         "text = invoice | refund",
         "text = refund",

@@ -5,15 +5,12 @@ the real kernel.
 from __future__ import annotations
 
 import asyncio
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from axil import Options, Result, Run, Schema
 from axil.plugin import (
@@ -23,39 +20,16 @@ from axil.plugin import (
     LoadOptions,
     Registry,
     compile_spec,
-    parse_json,
     spec_from_document,
-    use_registry,
 )
-
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))[
-    "project"
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """An entry point, as the registry reads it."""
-
-    name: str
-    group: str
-    value: str
-    dist: Any
+from axil_testing.members import own_components
 
 
 @pytest.fixture
 def registry() -> Any:
     """The components of this distribution, as its pyproject.toml names them, and JSON files."""
-    dist = SimpleNamespace(name=PROJECT["name"], version=PROJECT["version"], requires=[])
-    tables = PROJECT["entry-points"].items()
-    entries = [
-        Entry(name=n, group=group, value=v, dist=dist)
-        for group, table in tables
-        for n, v in table.items()
-    ]
-    made = Registry(entry_points=entries)
-    made.register("loaders", "json", parse_json)
-    with use_registry(made):
+    others = {"axil.loaders": {"json": "axil_files.documents:parse_json"}}
+    with own_components(__file__, others) as made:
         yield made
 
 
@@ -91,7 +65,7 @@ def run(registry: Registry) -> Callable[..., Result]:
 
     def run(
         graph: Mapping[str, Any],
-        text: str = "TASK",
+        text: str | Mapping[str, Any] = "TASK",
         *,
         watch: Watch | None = None,
         folder: Path | None = None,
@@ -104,9 +78,8 @@ def run(registry: Registry) -> Callable[..., Result]:
         )
         plan = compile_spec(spec, CompileOptions(registry=registry, folder=where))
         given = Options(observers=[watch] if watch else [], **options)
-        return asyncio.run(
-            Run(plan, [{"role": "user", "content": text, "source": "TASK"}], given).result()
-        )
+        said = [{"role": "user", "content": text, "source": "TASK"}]
+        return asyncio.run(Run(plan, said if isinstance(text, str) else text, given).result())
 
     return run
 
@@ -123,11 +96,3 @@ def texts(messages: Sequence[Mapping[str, Any]]) -> list[Any]:
 @pytest.fixture(name="texts")
 def _texts() -> Callable[..., list[Any]]:
     return texts
-
-
-# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
-# it.
-settings.register_profile(
-    "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("axil")

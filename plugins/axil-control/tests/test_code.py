@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,13 @@ import pytest
 
 from axil.plugin import ComponentBlocked, message
 from axil_control.code import Python, environment, program
+from axil_testing.members import ends
 
 
 @pytest.fixture(autouse=True)
 def without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """These are about programs as they run without one; axil-sandbox has tests of its own."""
-    monkeypatch.setattr("axil_subprocess.sandbox.find_sandbox", lambda: (None, "none is wanted"))
+    monkeypatch.setattr("axil_subprocess.sandbox.find_sandbox", lambda name: (None, name))
 
 
 SLEEP = "import time; time.sleep(600)"
@@ -103,23 +103,7 @@ def test_a_program_that_takes_too_long_is_killed_with_all_it_started():
         if pids := [int(pid) for pid in answer.partition("stderr:\n")[2].split()]:
             break
     assert len(pids) == 2
-    assert all(map(goes, pids))
-
-
-def goes(pid: int) -> bool:
-    """Return whether the process ends, which has been killed: the system may take a moment."""
-    until = time.monotonic() + 60
-    while not is_gone(pid) and time.monotonic() < until:
-        time.sleep(0.01)
-    return is_gone(pid)
-
-
-def is_gone(pid: int) -> bool:
-    """Return whether the process has ended, reaped or not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
+    assert all(map(ends, pids))
 
 
 def test_a_program_that_leaves_something_behind_does_not_hold_up_the_answer():
@@ -149,7 +133,7 @@ def test_a_cancelled_program_is_killed(tmp_path):
             await job
         return int((tmp_path / "pid").read_text())
 
-    assert goes(asyncio.run(cancelled()))
+    assert ends(asyncio.run(cancelled()))
     assert [file.name for file in tmp_path.iterdir()] == ["pid"]
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 from pydantic import ValidationError
 
-from axil import MemoryJournal, Out
-from axil_control import Replies
+from axil import GraphWarning, MemoryJournal, NodeFailed, Out, RootGraph, SpecError
+from axil_control import Map, Replies
 
 TREE = {"type": "regex", "config": {"pattern": r"\d"}}
 
@@ -66,7 +66,11 @@ def fan(run, registry):
     def go(
         kind: str, text: str, body: Any = "echo", static: str = "", split: Any = TREE, **more: Any
     ) -> Any:
-        config = {name: more.pop(name) for name in ("max_parallel", "group_size") if name in more}
+        config = {
+            name: more.pop(name)
+            for name in ("max_parallel", "max_items", "group_size")
+            if name in more
+        }
         node = {"type": body} if isinstance(body, str) else body
         nodes = [
             {"id": "A", "type": "passthrough", "config": {}},
@@ -103,6 +107,16 @@ def test_what_is_the_same_for_all_is_put_before_each_item(fan, texts):
 def test_no_more_items_than_allowed_are_at_work(fan):
     fan("map", "1 2 3 4 5 6", max_parallel=2)
     assert Echo.most == 2
+
+
+@pytest.mark.parametrize("kind", ["map", "tree"])
+def test_more_items_than_allowed_are_refused_before_any_is_worked_on(fan, kind):
+    result = fan(kind, "1 2 3", max_items=3)
+    assert result.status == "done"
+    Echo.most = 0
+    result = fan(kind, "1 2 3 4", max_items=3)
+    assert (result.status, Echo.most) == ("failed", 0)
+    assert "more than 3 items" in str(result.error)
 
 
 def test_without_items_the_node_runs_once_with_what_is_the_same_for_all(fan, texts):
@@ -232,6 +246,9 @@ def test_map_and_tree_are_node_types_with_a_body(run, registry, texts, body):
         {"size": 3},
         {"body": {}},
         {"body": {"type": "a", "nodes": []}},
+        {"over": "texts", "split": "regex"},
+        {"over": "texts", "edges": ["A"]},
+        {"item": "text"},
     ],
 )
 def test_settings_that_make_no_sense_are_refused(config):
@@ -239,3 +256,122 @@ def test_settings_that_make_no_sense_are_refused(config):
 
     with pytest.raises(ValidationError):
         TreeNode.Config(**{"body": {"type": "echo"}, **config})
+
+
+# ---------------------------------------------------------------------- items of a list in a field
+
+
+def noted(inputs: Any) -> Any:
+    return {"note": inputs["text"].upper(), "score": len(inputs["text"]) * inputs["weight"]}
+
+
+def over(*wrappers: Any, body: Any = noted, gives: Any = ("note", "score"), **graph: Any) -> Any:
+    made = RootGraph("over", **graph)
+    made.create_node(body, name="read", wrappers=wrappers)
+    made.edge_from_entry("read", ["texts", "weight"])
+    made.edge_to_exit("read", gives)
+    return made.build()
+
+
+def test_a_list_in_a_field_gives_a_list_in_each_field():
+    graph = over(Map(over="texts", item="text"))
+    given = {"texts": ["a", "bbb", "cc"], "weight": 2}
+    assert graph.invoke(given).output == {"note": ["A", "BBB", "CC"], "score": [2, 6, 4]}
+    none: Any = {"note": [], "score": []}
+    assert graph.invoke({"texts": [], "weight": 2}).output == none
+
+
+def test_attributes_that_are_pushed_are_the_lists():
+    graph = over(Map(over="texts", item="text"), attributes={"note": [], "score": 0})
+    attributes = graph.invoke({"texts": ["a", "bb"], "weight": 1}).attributes
+    assert attributes == {"note": ["A", "BB"], "score": [1, 2]}
+
+
+def test_a_tree_over_a_field_gives_each_layer_the_other_fields():
+    def merged(inputs: Any) -> Any:
+        return {"sum": "(" + "+".join(inputs["texts"]) + inputs["weight"] + ")"}
+
+    graph = over({"type": "tree", "over": "texts", "group_size": 2}, body=merged, gives=["sum"])
+    given = {"texts": ["a", "b", "c"], "weight": "!"}
+    assert graph.invoke(given).output == {"sum": "((a+b!)+(c!)!)"}
+
+
+def test_items_of_a_typed_state_are_fields_of_it():
+    class Reading(TypedDict):
+        texts: list[str]
+        text: str
+        total: Annotated[int, "sum"]
+
+    made = RootGraph("typed", state=Reading)
+    made.create_node(
+        lambda state: {"total": len(state["text"])},
+        name="read",
+        wrappers=[Map(over="texts", item="text")],
+    )
+    made.edge_from_entry("read")
+    made.edge_to_exit("read")
+    state = made.build().invoke({"texts": ["a", "bb"], "text": "", "total": 0}).state
+    assert (state["total"], state["text"]) == (3, "")
+
+
+@pytest.mark.parametrize(
+    ("given", "body", "found"),
+    [
+        ("ab", noted, 'AX636 "read" runs once per item of the list in "texts", and it is a str'),
+        (
+            ["a", "b"],
+            lambda inputs: {inputs["text"]: 1},
+            'AX635 an item of "read" gave b, the first one a',
+        ),
+    ],
+)
+def test_lists_that_would_not_stay_side_by_side_are_refused(given, body, found):
+    graph = over(Map(over="texts", item="text"), body=body)
+    with pytest.raises(NodeFailed, match=found):
+        graph.invoke({"texts": given, "weight": 1})
+
+
+def test_a_field_that_nothing_has_is_found_by_the_check():
+    with pytest.raises(SpecError, match=r'AX159 node "read": it runs over "text",.*mean "texts"'):
+        over(Map(over="text"))
+    with pytest.warns(GraphWarning, match=r"AX159.*bring texts, weight, and it takes all"):
+        over(Map())
+
+
+def test_a_dynamic_edge_runs_its_target_over_a_field(run, registry):
+    registry.register("nodes", "echo", Echo)
+    graph: Any = {
+        "payload": "fields",
+        "nodes": [{"id": "Z", "type": "echo"}],
+        "edges": [
+            {
+                "from": "@entry",
+                "to": "Z",
+                "keys": ["texts"],
+                "dynamic": {"type": "map", "over": "texts", "item": "message"},
+            },
+            {"from": "Z", "to": "@exit", "keys": ["message"]},
+        ],
+    }
+    assert run(graph, {"texts": ["1", "2"]}).output == {"message": ["(1)", "(2)"]}
+    graph["edges"][0]["dynamic"]["over"] = "text"
+    with pytest.raises(SpecError, match=r"edges\[0\].dynamic: it runs over"):
+        run(graph, {"texts": ["1", "2"]})
+
+
+def test_a_map_node_runs_its_body_over_a_field(run, registry, texts):
+    class Planning:
+        def run(self) -> Any:
+            return {"steps": ["1", "2"]}
+
+    registry.register("nodes", "echo", Echo)
+    registry.register("nodes", "planning", Planning)
+    config = {"over": "steps", "item": "message", "body": {"type": "echo"}}
+    nodes = [
+        {"id": "P", "type": "planning"},
+        {"id": "M", "type": "map", "config": config},
+        {"id": "O", "type": "passthrough", "config": {"only_last_message": False}},
+    ]
+    edges = [{"from": "P", "to": "M"}, {"from": "M", "to": "O"}]
+    graph = {"nodes": nodes, "edges": edges, "start": ["P"]}
+    assert texts(run(graph).messages) == ["(1)", "(2)"]

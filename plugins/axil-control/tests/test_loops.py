@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from axil import CustomNode, Loop, Out, RootGraph
+from axil import CustomNode, GraphWarning, Loop, Out, RootGraph
 from axil.plugin import message
+from axil_control import LogicSwitch
 from axil_control.loops import LoopCounter, LoopTimer
 
 SILENT = Out([], to=frozenset())
@@ -203,3 +204,38 @@ def test_a_parameter_of_a_stop_function_with_a_default_is_left_alone():
     g.edge_from_entry(loop, ["n"])
     g.edge_to_exit(loop, ["n"])
     assert g.build().invoke({"n": 0})[0] == {"n": 3}
+
+
+def refused_by_a_switch(trigger: bool = True, **options: Any) -> Any:
+    """Return a loop whose switch always says no to a node that the controller sends data to."""
+    g = RootGraph("g")
+    loop = g.create_node(Loop, name="loop", max_iterations=2)
+    switch = loop.create_node(
+        LogicSwitch({"mend": lambda m: False, "note": lambda m: True}), name="ask"
+    )
+    mend = loop.create_node(lambda inputs: {"log": inputs["log"] + "m"}, name="mend", **options)
+    note = loop.create_node(lambda inputs: {"log": inputs["log"] + "n"}, name="note")
+    for target in (switch, note):
+        loop.edge_from_controller(target, ["log"])
+    loop.edge_from_controller(mend, ["log"], trigger=trigger)
+    loop.create_edge(switch, mend, {})
+    loop.create_edge(switch, note, {})
+    loop.edge_to_controller(mend, ["log"])
+    loop.edge_to_controller(note, ["log"])
+    g.edge_from_entry(loop, ["log"])
+    g.edge_to_exit(loop, ["log"])
+    return g.build()
+
+
+def test_a_switch_that_the_controller_overrules_is_warned_of():
+    with pytest.warns(GraphWarning) as caught:
+        refused_by_a_switch()
+    (first, second) = (str(each.message) for each in caught)
+    assert 'AX173 graph "loop", node "mend": it fires in each round, also where the switch' in first
+    assert 'node "note"' in second
+
+
+@pytest.mark.filterwarnings("ignore:AX173.*note")
+@pytest.mark.parametrize("way", [{"join": "all"}, {"trigger": False}])
+def test_a_switch_decides_where_the_controller_only_brings_data(way):
+    assert refused_by_a_switch(**way).invoke({"log": ""}).output == {"log": "nn"}

@@ -88,8 +88,8 @@ class Missing:
         if name == "axil_files":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Missing)
-from axil import EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, Use, Workflow
-nodes = (NodeSpec(id="a", use=Use(type="custom")),)
+from axil import EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, ComponentRef, Workflow
+nodes = (NodeSpec(id="a", use=ComponentRef(type="custom")),)
 edges = (EdgeSpec(source="@entry", target="a"), EdgeSpec(source="a", target="@exit"))
 flow = Workflow(GraphSpec(id="g", nodes=nodes, edges=edges, payload="fields"))
 print(flow.invoke({"x": 1}, journal=MemoryJournal())[0], list(flow.pins))

@@ -8,18 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from axil import Result, Workflow, run_sync
 from axil.plugin import CompileOptions, Registry, load_spec
 from axil_agent import Scripted
-
-# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
-# it.
-settings.register_profile(
-    "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("axil")
 
 
 @pytest.fixture

@@ -40,24 +40,24 @@ def weather(city: str) -> str:
     "config", [{"provider": "p", "name": "n"}, {"tooling": []}, {"retry": None, "role": "R"}]
 )
 def test_an_agent_with_devalls_keys_is_devalls(config):
-    from axil import GraphSpec, NodeSpec, Use
+    from axil import ComponentRef, GraphSpec, NodeSpec
     from axil_devall.dialect import agent as dialect
 
     spec = GraphSpec(id="g")
-    assert dialect(NodeSpec(id="a", use=Use(type="agent", config=config)), spec).use == Use(
-        type="devall.agent", config=config
-    )
+    assert dialect(
+        NodeSpec(id="a", use=ComponentRef(type="agent", config=config)), spec
+    ).use == ComponentRef(type="devall.agent", config=config)
 
 
 def test_an_agent_with_keys_of_axils_own_is_axils_in_any_file():
-    from axil import GraphSpec, NodeSpec, Use
+    from axil import ComponentRef, GraphSpec, NodeSpec
     from axil_devall.dialect import agent as dialect
 
     node = NodeSpec(
-        id="a", use=Use(type="agent", config={"model": "scripted", "instructions": "Go."})
+        id="a", use=ComponentRef(type="agent", config={"model": "scripted", "instructions": "Go."})
     )
     assert dialect(node, GraphSpec(id="g", extras={"version": "0.4.0"})) == node
-    plain = NodeSpec(id="a", use=Use(type="agent", config={"role": "R"}))
+    plain = NodeSpec(id="a", use=ComponentRef(type="agent", config={"role": "R"}))
     assert dialect(plain, GraphSpec(id="g")) == plain
     assert dialect(plain, GraphSpec(id="g", extras={"version": "0.4.0"})) != plain
 
@@ -431,16 +431,16 @@ def test_skills_that_are_not_enabled_are_none(talk):
     ],
 )
 def test_retry_becomes_the_wrapper_innermost(said, meant):
-    from axil import GraphSpec, NodeSpec, Use
+    from axil import ComponentRef, GraphSpec, NodeSpec
     from axil_devall.dialect import agent as dialect
 
     node = NodeSpec(
         id="a",
-        use=Use(type="agent", config={"provider": "p", "name": "n", "retry": said}),
-        wrappers=(Use(type="inbox"),),
+        use=ComponentRef(type="agent", config={"provider": "p", "name": "n", "retry": said}),
+        wrappers=(ComponentRef(type="inbox"),),
     )
-    wanted = () if meant is None else (Use(type="retry", config=meant),)
-    assert dialect(node, GraphSpec(id="g")).wrappers == (Use(type="inbox"), *wanted)
+    wanted = () if meant is None else (ComponentRef(type="retry", config=meant),)
+    assert dialect(node, GraphSpec(id="g")).wrappers == (ComponentRef(type="inbox"), *wanted)
 
 
 def test_a_retry_that_cannot_be_is_said_with_its_key(flow):

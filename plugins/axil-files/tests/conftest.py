@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from axil import Use
+from axil import ComponentRef
 from axil.plugin import Policy, Registry, component_index, use_registry
 
 
@@ -15,12 +15,12 @@ class Anything:
         self.settings = settings
 
 
-def keeper(context_window: int) -> Use:
-    return Use(type="inbox", config={"window": context_window})
+def keeper(context_window: int) -> ComponentRef:
+    return ComponentRef(type="inbox", config={"window": context_window})
 
 
-def stated(said: Mapping[str, str]) -> Use:
-    return Use(type="expression", config={"expression": said["condition"]})
+def stated(said: Mapping[str, str]) -> ComponentRef:
+    return ComponentRef(type="expression", config={"expression": said["condition"]})
 
 
 @pytest.fixture
@@ -33,6 +33,6 @@ def every_component() -> Iterator[None]:
             made.register(kind, name, Anything)
     made.register("shorthands", "context_window", lambda said: keeper(**said))
     made.register("shorthands", "condition", stated)
-    made.register("shorthands", "is_majority_voting", lambda said: Use(type="vote"))
+    made.register("shorthands", "is_majority_voting", lambda said: ComponentRef(type="vote"))
     with use_registry(made):
         yield

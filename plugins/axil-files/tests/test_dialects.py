@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from axil import GraphSpec, NodeSpec, Out, SpecError, Use, Workflow
+from axil import ComponentRef, GraphSpec, NodeSpec, Out, SpecError, Workflow
 from axil.plugin import CompileOptions, PluginContract, PluginLoadError, Policy, Registry
 from axil_files.documents import Document
 from axil_files.loading import LoadOptions, dump, inline, spec_from
@@ -30,7 +30,7 @@ class Say:
 def spoken(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
     """``utter`` with a ``phrase`` is ``say`` with a ``word``."""
     assert node.use is not None
-    return replace(node, use=Use(type="say", config={"word": node.use.config["phrase"]}))
+    return replace(node, use=ComponentRef(type="say", config={"word": node.use.config["phrase"]}))
 
 
 def registry(dialect: Any = spoken) -> Registry:
@@ -52,7 +52,7 @@ def read(node: dict[str, Any], known: Registry) -> GraphSpec:
 def test_a_node_with_a_dialect_is_read_as_what_it_means():
     known = registry()
     spec = read(UTTER, known)
-    assert spec.nodes[0].use == Use(type="say", config={"word": "hello"})
+    assert spec.nodes[0].use == ComponentRef(type="say", config={"word": "hello"})
     assert Workflow(spec, CompileOptions(registry=known)).invoke("")[0] == "hello"
 
 
@@ -64,7 +64,7 @@ def test_what_was_read_by_a_dialect_is_written_as_what_it_means():
 
 def test_graphs_inside_are_read_by_dialects_too():
     spec = inline({"nodes": [UTTER], "start": "A"}, {}, reading=LoadOptions(registry=registry()))
-    assert spec.nodes[0].use == Use(type="say", config={"word": "hello"})
+    assert spec.nodes[0].use == ComponentRef(type="say", config={"word": "hello"})
 
 
 def test_graphs_inside_a_file_of_version_0_are_read_as_kindly_as_it_is():

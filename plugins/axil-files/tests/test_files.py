@@ -20,6 +20,7 @@ from hypothesis import assume, given, strategies as st
 from pydantic import BaseModel
 
 from axil import (
+    ComponentRef,
     ConfigError,
     CycleLimit,
     EdgeSpec,
@@ -28,7 +29,6 @@ from axil import (
     NodeSpec,
     RootGraph,
     SpecError,
-    Use,
     Workflow,
 )
 from axil.plugin import (
@@ -311,7 +311,7 @@ def test_import_paths_need_leave():
     data = graph("AB", names="AB")
     data["nodes"][0]["type"] = "my.nodes:Tick"
     document = Document(data={"graph": data})
-    assert spec_from(document, LoadOptions(allow_code=True)).nodes[0].use == Use(
+    assert spec_from(document, LoadOptions(allow_code=True)).nodes[0].use == ComponentRef(
         type="my.nodes:Tick", config={"content": "A"}
     )
 
@@ -340,9 +340,9 @@ def test_edges_say_conditions_processors_and_marks():
         names="AB",
     )
     spec = read(data)
-    never, passed = Use(type="false"), Use(type="code_pass")
+    never, passed = ComponentRef(type="false"), ComponentRef(type="code_pass")
     assert [edge.condition for edge in spec.edges[1:-1]] == [
-        None, None, None, None, never, never, passed, Use(type="keyword",
+        None, None, None, None, never, never, passed, ComponentRef(type="keyword",
         config=keyword["config"]), passed,
     ]  # fmt: skip
     full = {
@@ -365,7 +365,7 @@ def test_edges_say_conditions_processors_and_marks():
         )
     ).edges[1]
     assert (edge.process, edge.group, edge.carry_data, edge.trigger) == (
-        Use(type="regex_extract", config={"pattern": "x"}), "g", False, False,
+        ComponentRef(type="regex_extract", config={"pattern": "x"}), "g", False, False,
     )  # fmt: skip
     assert (edge.keys, edge.marks) == ({"k": "what"}, {"keep": True, "clear": "context"})
     assert read(graph({"from": "A", "to": "B", "clear_kept_context": True}, "BC")).edges[
@@ -380,7 +380,9 @@ def test_marks_and_windows_give_a_node_an_inbox():
     data["nodes"][0]["context_window"] = -1
     data["nodes"][1]["context_window"] = 0
     assert [node.wrappers for node in read(data).nodes] == [
-        (Use(type="inbox", config={"window": -1}),), (), (Use(type="inbox", config={"window": 0}),),
+        (ComponentRef(type="inbox", config={"window": -1}),),
+        (),
+        (ComponentRef(type="inbox", config={"window": 0}),),
     ]  # fmt: skip
 
 
@@ -398,15 +400,15 @@ def test_dynamic_edges_wrap_their_target_between_its_inbox_and_its_own_wrappers(
     data["nodes"][2]["wrappers"] = ["retry", {"type": "timeout", "config": {"seconds": 3}}]
     asked = {"split": tree["split"], "group_size": 2, "edges": ["A", "B"]}
     assert read(data).nodes[2].wrappers == (
-        Use(type="inbox", config={"window": 0}), Use(type="tree", config=asked),
-        Use(type="retry"), Use(type="timeout", config={"seconds": 3}),
+        ComponentRef(type="inbox", config={"window": 0}), ComponentRef(type="tree", config=asked),
+        ComponentRef(type="retry"), ComponentRef(type="timeout", config={"seconds": 3}),
     )  # fmt: skip
     wrapper = (
         read(graph({"from": "A", "to": "B", "dynamic": {"type": "map", "split": None}}, "BC"))
         .nodes[1]
         .wrappers[0]
     )
-    assert wrapper == Use(type="map", config={"edges": ["A"]})
+    assert wrapper == ComponentRef(type="map", config={"edges": ["A"]})
 
 
 def test_a_graph_puts_usual_wrappers_around_its_nodes_by_type_unless_they_have_one_of_that_type():
@@ -557,7 +559,7 @@ def test_majority_voting_asks_all_nodes_and_adds_one_that_counts():
         "vote->vote_2",
         "vote_2.>@exit",
     ]
-    assert (spec.nodes[-1].use, spec.end) == (Use(type="vote"), ("vote_2",))
+    assert (spec.nodes[-1].use, spec.end) == (ComponentRef(type="vote"), ("vote_2",))
 
 
 def test_everything_else_of_a_graph_arrives():
@@ -1150,7 +1152,7 @@ def test_a_join_is_read_and_written_back_the_same(join: Any):
     if join in ("gate", "all", "each"):
         assert node.join == join
     else:
-        assert node.join == Use.of(join)
+        assert node.join == ComponentRef.of(join)
     written = dump(spec)
     assert written["graph"]["nodes"][3]["join"] == join
     again = read(written["graph"], **{k: v for k, v in written.items() if k != "graph"})
@@ -1205,7 +1207,9 @@ def test_a_graph_of_python_can_be_written_and_read_back():
     spec = GraphSpec(
         id="py",
         nodes=(
-            NodeSpec(id="a", use=Use(type="literal", config={"content": "x", "items": (1, 2)})),
+            NodeSpec(
+                id="a", use=ComponentRef(type="literal", config={"content": "x", "items": (1, 2)})
+            ),
         ),
         edges=(
             EdgeSpec(source=ENTRY, target="a", keys={"message": ""}),
@@ -1228,8 +1232,10 @@ def test_live_objects_are_refused_by_name():
         id="py",
         nodes=(
             NodeSpec(id="a", body=print),
-            NodeSpec(id="b", use=Use(type="t", config={"model": object()}), merge={"": dict}),
-            NodeSpec(id="c", use=Use(type="t", config={"text": "say ${NAME}"})),
+            NodeSpec(
+                id="b", use=ComponentRef(type="t", config={"model": object()}), merge={"": dict}
+            ),
+            NodeSpec(id="c", use=ComponentRef(type="t", config={"text": "say ${NAME}"})),
         ),
         edges=(EdgeSpec(source="a", target="b", condition=bool, filter=dict),),
         routers={"r": RouterSpec(source="a", targets=("b",), ask=print)},
@@ -1490,7 +1496,7 @@ def _registry_of_settings():
     known.register(
         "shorthands",
         "condition",
-        lambda said: Use(type="expression", config={"expression": said["condition"]}),
+        lambda said: ComponentRef(type="expression", config={"expression": said["condition"]}),
     )
     return known
 

@@ -164,6 +164,38 @@ def test_a_change_keeps_its_reset_and_its_deltas():
     assert (list(back.deltas), back.reset) == ([[1], [2]], Log([0]))
 
 
+def test_what_a_node_keeps_is_encoded_by_what_was_appended_since():
+    said = Log(["a", {"b": 1}])
+    since = Schema().start({"@kept/n": {"turn": 1, "said": {"x": said, "y": Log()}}})
+    grown = said.extended(["c", ("d",)])
+    delta = {"@kept/n": {"turn": 2, "said": {"x": grown, "y": Log(["e"]), "z": Log()}}}
+    plain = json.loads(json.dumps(encode_delta(delta, Schema(), since)))
+    assert plain["@kept/n"]["said"]["x"] == {
+        "@": "grown",
+        "after": 2,
+        "v": ["c", {"@": "tuple", "v": ["d"]}],
+    }
+    back = decode_delta(plain, Schema(), since)
+    assert back == delta
+    assert back["@kept/n"]["said"]["x"].extends(said)
+
+
+def test_what_the_state_shows_is_encoded_whole():
+    """Migrations are given it."""
+    log = Log([1])
+    plain = encode_delta({"log": log.extended([2])}, Schema(), {"log": log})
+    assert decode_delta(plain, Schema()) == {"log": [1, 2]}
+
+
+@pytest.mark.parametrize("other", [Log(["a", "b"]), ["a"], None])
+def test_what_was_appended_to_another_list_is_refused(other):
+    said = Log(["a"])
+    plain = encode_delta({"@kept/n": said.extended(["c"])}, Schema(), {"@kept/n": said})
+    with pytest.raises(JournalError, match="continues a list of 1 items") as caught:
+        decode_delta(plain, Schema(), {"@kept/n": other})
+    assert caught.value.id == "AX526"
+
+
 # ------------------------------------------------------------------------------------------------ t
 
 

@@ -11,16 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from .kit import VARIOUS, Http, Note, children
-
-# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
-# it.
-settings.register_profile(
-    "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("axil")
 
 
 @pytest.fixture

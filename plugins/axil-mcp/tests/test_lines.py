@@ -46,7 +46,7 @@ def late(various: dict[str, Any], gate: Path) -> dict[str, Any]:
 def test_a_connection_without_waiting_requests_is_used_and_closed(late, gate, note, tidy):
     async def main() -> list[bool]:
         toolset = MCPTools(**late)
-        first, line = asyncio.ensure_future(toolset.tools()), toolset._link.line
+        first, line = asyncio.ensure_future(toolset.tools()), toolset._link.line_of()
         await until(lambda: line._connecting)
         first.cancel()
         gate.touch()
@@ -61,7 +61,7 @@ def test_a_connection_without_waiting_requests_is_used_and_closed(late, gate, no
 def test_an_unused_connection_is_closed_too(late, gate, note, tidy):
     async def main() -> list[bool]:
         toolset = MCPTools(**late)
-        first, line = asyncio.ensure_future(toolset.tools()), toolset._link.line
+        first, line = asyncio.ensure_future(toolset.tools()), toolset._link.line_of()
         await until(lambda: line._connecting)
         first.cancel()
         gate.touch()
@@ -97,7 +97,7 @@ def test_a_connection_that_a_waiting_call_opened_again_is_closed_by_the_next_clo
 def test_a_waiter_for_a_closed_connection_gets_the_error_though_another_begins_at_once(late, gate):
     async def main() -> None:
         toolset = MCPTools(**late)
-        line = toolset._link.line
+        line = toolset._link.line_of()
         first = asyncio.ensure_future(toolset.tools())
         await until(lambda: line._connecting)
 

@@ -25,7 +25,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ElicitResult, JSONRPCRequest
 from pydantic import BaseModel, SecretStr
 
-from axil import ConfigError, Question, RootGraph
+from axil import ConfigError, MemoryJournal, Question, RootGraph
 from axil.plugin import ComponentBlocked
 from axil_mcp import MCPTools, Unserved
 from axil_mcp.files import Tools
@@ -254,7 +254,7 @@ def test_a_run_may_ask_more_than_once_and_does_nothing_twice(mode):
             return (
                 (await client.call_tool("ask", {})).structured_content["output"],
                 asked,
-                len(server._paused),
+                len(server._waiting),
             )
 
     output, asked, left = asyncio.run(main())
@@ -314,6 +314,73 @@ def test_a_paused_run_is_continued_once_and_only_by_the_call_that_it_belongs_to(
             assert text(await call("ask", "guessed")).startswith("AX937")
             assert (await call("ask", states[1])).structured_content["output"] == {"said": ["yes"]}
             assert text(await call("ask", states[1])).startswith("AX937")
+
+    asyncio.run(main())
+
+
+def test_a_paused_run_outlives_its_server_and_is_taken_by_one_of_two(tmp_path):
+    journal = MemoryJournal()  # what has to survive is here and in the folder
+    serving = Serving(journal=journal, waiting=tmp_path / "waiting")
+
+    async def call(state: str | None = None, name: str = "Ada") -> Any:
+        """Call over a server of its own."""
+
+        async def never(context: Any, params: Any) -> ElicitResult:
+            raise AssertionError
+
+        server = WorkflowServer({"ask": asking("A?", Question(text="B?"))}, serving=serving)
+        async with Client(server.server, elicitation_callback=never) as client:
+            return await client.session.call_tool(
+                "ask",
+                {"name": name},
+                request_state=state,
+                input_responses={"q1": ElicitResult(action="accept", content={"answer": "yes"})}
+                if state
+                else None,
+                allow_input_required=True,
+            )
+
+    async def main() -> None:
+        first = (await call()).request_state
+        assert text(await call(first, "Eve")).startswith("AX937")
+        both = await asyncio.gather(call(first), call(first))
+        [second] = [each.request_state for each in both if hasattr(each, "request_state")]
+        assert [text(each)[:5] for each in both if hasattr(each, "content")] == ["AX937"]
+        assert (await call(second)).structured_content["output"] == {"said": ["yes", "yes"]}
+        assert (len(journal.runs()), list((tmp_path / "waiting").iterdir())) == (1, [])
+
+    asyncio.run(main())
+
+
+def test_a_workflow_is_a_prompt_and_a_resource_and_its_files_are_resources(tmp_path):
+    graph = RootGraph("write")
+
+    async def write(inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        (ctx.workspace / "notes of today.txt").write_text(inputs["note"])
+        return {"written": True}
+
+    graph.create_node(write, name="write")
+    graph.edge_from_entry("write", {"note": "what to note"})
+    graph.edge_to_exit("write", ["written"])
+    (tmp_path / "secret.txt").write_text("other")
+
+    async def main() -> None:
+        server = WorkflowServer({"write": graph.build()}, serving=Serving(workspace=tmp_path))
+        async with Client(server.server) as client:
+            [prompt] = (await client.list_prompts()).prompts
+            assert [(each.name, each.required) for each in prompt.arguments] == [("note", True)]
+            [message] = (await client.get_prompt("write", {"note": "moss"})).messages
+            assert "Call the tool write with these arguments" in message.content.text
+            [about] = (await client.list_resources()).resources
+            [described] = (await client.read_resource(str(about.uri))).contents
+            assert "what to note" in described.text
+            link = (await client.call_tool("write", {"note": "moss"})).content[1]
+            [file] = (await client.read_resource(str(link.uri))).contents
+            assert (file.text, link.name) == ("moss", "notes of today.txt")
+            run = str(link.uri).rpartition("/")[0]
+            for uri in (f"{run}/../secret.txt", f"{run}/%2e%2e/secret.txt", "axil://runs/../x"):
+                with pytest.raises(MCPError, match="there is no resource"):
+                    await client.read_resource(uri)
 
     asyncio.run(main())
 

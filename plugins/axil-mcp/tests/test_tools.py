@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import os
 import signal
 import sys
@@ -31,7 +32,7 @@ from axil_mcp import (
 )
 from axil_models import ContextQuery
 
-from .kit import Watch, fired, graph_of, is_alive, put_forward, until
+from .kit import Watch, fired, firing, graph_of, is_alive, put_forward, until
 
 
 def using(settings: dict[str, Any], body: Any, **options: Any) -> Any:
@@ -260,7 +261,7 @@ def test_a_server_that_was_killed_between_calls_is_started_again_unnoticed(vario
         async with MCPTools(**various) as toolset:
             add = next(tool for tool in await toolset.tools(ctx) if tool.name == "v__add")
             os.kill(note.pids[0], signal.SIGKILL)
-            owner = toolset._link.line._owner
+            owner = toolset._link.line_of()._owner
             await until(lambda: owner.is_over)
             return await add({"a": 1, "b": 2}, ctx)
 
@@ -330,7 +331,7 @@ def test_a_server_that_dies_while_a_person_is_asked_is_lost_and_not_misunderstoo
     async def body(ctx: Any) -> Any:
         async with MCPTools(**various, protocol=protocol) as toolset:
             order = next(tool for tool in await toolset.tools(ctx) if tool.name == "v__order")
-            owners.append(toolset._link.line._owner)
+            owners.append(toolset._link.line_of()._owner)
             return await order({"what": "shoes"}, ctx)
 
     with pytest.raises(CallFailed, match="AX924"):
@@ -529,6 +530,55 @@ def test_a_server_gets_the_workspace_only_where_it_is_allowed(various, tmp_path)
     assert using({**various, "roots": True}, body) == '{"result": []}'
     with pytest.raises((CallFailed, ToolFailed), match="roots"):
         using(various, body, workspace=tmp_path)
+
+
+def test_runs_that_share_a_toolset_show_a_server_their_own_workspaces(
+    various, tmp_path, note, monkeypatch
+):
+    monkeypatch.setattr("axil_mcp.connection._MOST_IDLE", 2)
+    folders = [tmp_path / str(number) for number in range(3)]
+    toolset = MCPTools(**various, roots=True)
+
+    async def body(ctx: Any) -> Any:
+        tools = {tool.name.removeprefix("v__"): tool for tool in await toolset.tools(ctx)}
+        return await tools["where"]({}, ctx)
+
+    async def runs() -> None:
+        async with toolset:
+            for some in (folders[:2], folders[2:], folders[-1:]):
+                results = await asyncio.gather(*(firing(body, workspace=each) for each in some))
+                for result, folder in zip(results, some, strict=True):
+                    assert folder.as_uri() in result.output["out"]
+            assert sum(map(is_alive, note.pids)) == 2  # of those that no call uses
+
+    for folder in folders:
+        folder.mkdir()
+    asyncio.run(runs())
+    assert note.count("started") == 3
+
+
+def test_a_model_reads_the_resources_that_it_may(various):
+    async def body(tools: Any, ctx: Any) -> Any:
+        read = tools["read_resource"]
+        listed = json.loads(await read({}, ctx))
+        with pytest.raises(ToolFailed, match=r"AX926|private://keys may not be read"):
+            await read({"uri": "private://keys"}, ctx)
+        return [each["uri"] for each in listed], await read({"uri": "docs://axils"}, ctx)
+
+    uris, text = using({**various, "read_resources": ["docs://*"]}, body)
+    assert (uris, text.splitlines()[0]) == (["docs://axils", "docs://roots"], "[docs://axils]")
+
+
+def test_a_tool_that_this_client_cannot_call_is_not_offered(various):
+    env = {**various["env"], "TASKS": "add"}
+    various = {**various, "env": env, "protocol": "legacy"}  # tasks were in one of the older ones
+
+    async def names(tools: Any, ctx: Any) -> Any:
+        return "add" in tools, "fail" in tools
+
+    assert using(various, names) == (False, True)
+    with pytest.raises(ListingRefused, match=r'AX923.*"add" is allowed.*tasks'):
+        using({**various, "allow": ["add"]}, names)
 
 
 def test_a_file_starts_no_program_unless_the_run_allows_it(various, note):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from axil_memory import Blackboard, FactMemory, FileMemory, Skills
+from axil_memory import Blackboard, FactMemory, FileMemory, Skills, StoreMemory
 from axil_models import ContextBlock
 from axil_testing.kit import ContextKit
 
@@ -99,3 +99,16 @@ class TestSkills(ContextKit):
 
     def broken(self) -> Any:
         return Skills(paths=["no/such/folder"])
+
+
+class TestStoredOfUsers(ContextKit):
+    component = StoreMemory
+    idempotent = True
+    namespaced = "user"
+
+    def make(self) -> Any:
+        return StoreMemory(namespace=["user"])
+
+    async def fill(self, provider: Any, texts: Any = (), owner: str = "") -> None:
+        for number, text in enumerate(texts or self.texts):
+            await self.tell(provider, text, number, owner)

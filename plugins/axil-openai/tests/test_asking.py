@@ -20,6 +20,7 @@ from axil.plugin import make_component
 from axil_models import ModelError, PartError, Request, Structure, ToolSpec, audio, file, image
 from axil_openai import OpenAIEmbedder, OpenAIModel, OpenAIResponsesModel
 from axil_openai.strict import strict
+from axil_openai.whole import without_end
 from axil_testing.stub import Act, Call, Stub
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer", "default": 1}}}
@@ -529,3 +530,20 @@ def test_an_embedder_is_asked_again_as_a_model_is():
             asyncio.run(one.embed(["a"]))
         assert len(server.requests) == 4
         assert server.open_connections() == 0
+
+
+@given(st.data())
+def test_a_stream_is_read_to_its_end_and_its_last_line_is_left_out(data):
+    kept = b'data: {"a": "data: [DONE]"}\n\ndata: [DO]\r\n\r\n'
+    whole, rest = kept + b"data: [DONE]\n\nmore", []
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(whole)), max_size=6)))
+
+    async def body():
+        for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
+            yield whole[start:end]
+        rest.append("read")
+
+    async def seen() -> bytes:
+        return b"".join([part async for part in without_end(body())])
+
+    assert (asyncio.run(seen()), rest) == (kept, ["read"])

@@ -7,22 +7,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from axil.plugin import Policy, Registry, use_registry
 from axil_cli.main import main
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
+from axil_testing.members import command_runner
 
 
 class World:
@@ -90,13 +81,11 @@ def axil(world, capsys, monkeypatch):
     looked yet.
     """
 
-    def run(*arguments: object) -> Done:
+    def afresh(arguments: list[str]) -> int:
         with use_registry(Registry(Policy.in_force())):
-            code = main([str(each) for each in arguments])
-        printed = capsys.readouterr()
-        return Done(code, printed.out, printed.err)
+            return main(arguments)
 
-    return run
+    return command_runner(afresh, capsys)
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ COMMANDS: dict[str, tuple[list[str], type, int]] = {
     "lock": (["lock", "flow.json"], list, 0),
     "lock that has changed": (["lock", "flow.json", "--check"], list, 2),
 }
-"""What is typed, what comes, and the exit code."""
+"""The command, its output, and the exit code."""
 
 
 @pytest.fixture

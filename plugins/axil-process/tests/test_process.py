@@ -25,6 +25,7 @@ from axil_process import BodyRaised, Process, ProcessError, ProcessExecutor, Wor
 from axil_process.wire import packed
 from axil_process.worker import Worker
 from axil_testing import VirtualClock
+from axil_testing.members import is_gone
 from axil_wrappers import Retry, Timeout
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -352,13 +353,6 @@ def test_an_error_that_cannot_be_shown_remains_an_error():
     assert "bodies.Unspeakable" in str(result.error.__cause__)
 
 
-def is_there(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def until(is_so: Callable[[], bool]) -> None:
     begin = time.monotonic()
     while not is_so() and time.monotonic() - begin < 120:
@@ -400,10 +394,10 @@ def test_a_cancelled_caller_kills_the_process_and_what_it_started(tmp_path, how)
     if how == "limit":
         assert isinstance(result.error, LimitReached)
     worker, child = map(int, file.read_text("utf-8").split())
-    assert not is_there(worker)
+    assert is_gone(worker)
     # it was killed with the worker, and nobody here waits for its end
-    until(lambda: not is_there(child))
-    assert not is_there(child)
+    until(lambda: is_gone(child))
+    assert is_gone(child)
 
 
 @pytest.mark.parametrize("said", [0, 2, 9, 30])
@@ -506,7 +500,7 @@ def test_the_processes_of_an_event_loop_end_with_its_run_whatever_is_at_work_on_
     try:
         begun.wait(60)
         result = asyncio.run(other.start({"n": 2}, executor=executor).result())
-        assert not is_there(result.output["pid"])
+        assert is_gone(result.output["pid"])
     finally:
         goes_on.set()
         beside.join()

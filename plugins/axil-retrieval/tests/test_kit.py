@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from axil_retrieval import HybridRetriever, KeywordRetriever, VectorRetriever
-from axil_testing.kit import ContextKit
+from axil_retrieval import (
+    HybridRetriever,
+    KeywordRetriever,
+    MemoryStore,
+    StoreRetriever,
+    VectorRetriever,
+)
+from axil_testing.kit import ContextKit, StoreKit
 
 
 class Failing:
@@ -67,3 +73,21 @@ class TestHybrid(ContextKit):
         return HybridRetriever(
             providers=["keyword", {"type": "vector", "documents": ["a"], "embedder": Failing()}]
         )
+
+
+class TestStored(ContextKit):
+    component = StoreRetriever
+    filters = indexes = True
+
+    def make(self) -> Any:
+        return StoreRetriever()
+
+    def broken(self) -> Any:
+        return StoreRetriever(embedder=Failing())
+
+
+class TestMemoryStore(StoreKit):
+    component = MemoryStore
+
+    def make(self) -> Any:
+        return MemoryStore()

@@ -168,10 +168,10 @@ def test_what_long_entries_share_is_stored_once_and_is_gone_with_the_last_of_the
 @settings(deadline=None, max_examples=40)
 def test_any_long_text_comes_back_from_its_parts(texts, size, times):
     data = json.dumps({"v": [*texts * times, '","' * size, ["x" * size, *texts]]}).encode()
-    connection = sqlite3.connect(":memory:")
-    connection.executescript("create table entries (body)" + ";" + parts.TABLES)
-    body = parts.put(connection, parts.cut(data))
-    assert parts.get(connection, body, KeyError) == data
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript("create table entries (body)" + ";" + parts.TABLES)
+        body = parts.put(connection, parts.cut(data))
+        assert parts.get(connection, body, KeyError) == data
 
 
 def test_a_value_in_a_file_of_its_own_as_version_1_wrote_it_is_read(journal):

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from axil import Graph, MemoryJournal, Result, RootGraph, node
-from axil.driver import Entry
+from axil.driver import Entry, entry_row as row_of, joined_row as joined, row_entries as entries_of
 from axil_sqlite import SqliteJournal
 from axil_sqlite.journal import SqliteBook
-from axil_sqlite.rows import entries_of, joined, row_of
 
 KEYS = {"x": ""}
 Make = Callable[[list[str]], RootGraph]

@@ -11,10 +11,15 @@ import pytest
 from hypothesis import given, strategies as st
 
 from axil import RootGraph, Schema
-from axil.driver import Entry
+from axil.driver import (
+    Entry,
+    EntryRow as Row,
+    entry_row as row_of,
+    joined_row as joined,
+    row_entries as entries_of,
+)
 from axil.plugin import APPEND, Field, JournalError
 from axil_sqlite import SqliteJournal
-from axil_sqlite.rows import Row, entries_of, joined, row_of
 
 ROUNDS = 6
 

@@ -7,12 +7,12 @@ import os
 import signal
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
 
 from axil_subprocess import Child, Ended, run
+from axil_testing.members import ends, is_gone
 
 SLEEP = "import time; time.sleep(600)"
 
@@ -24,22 +24,6 @@ def program(code: str) -> list[str]:
 def ran(code: str, *, timeout_seconds: float | None = 120, output_bytes: int = 1000) -> Ended:
     given = program(code)
     return asyncio.run(run(given, timeout_seconds=timeout_seconds, output_bytes=output_bytes))
-
-
-def goes(pid: int) -> bool:
-    """Return whether a process that was killed ends; the system may take a moment."""
-    until = time.monotonic() + 60
-    while not is_gone(pid) and time.monotonic() < until:
-        time.sleep(0.01)
-    return is_gone(pid)
-
-
-def is_gone(pid: int) -> bool:
-    """Return whether a process has ended, be it that its parent has not asked for its code."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 async def started(code: str) -> tuple[Child, int]:
@@ -78,7 +62,7 @@ def test_a_program_whose_time_is_up_is_killed_with_all_it_started():
         if pids := [int(pid) for pid in ended.stdout.split()]:
             break
     assert len(pids) == 2
-    assert all(map(goes, pids))
+    assert all(map(ends, pids))
 
 
 def test_what_a_program_leaves_behind_holds_up_nothing_and_is_killed():
@@ -88,7 +72,7 @@ def test_what_a_program_leaves_behind_holds_up_nothing_and_is_killed():
     """
     ended = ran(code)
     assert ended.exit_code == 0
-    assert goes(int(ended.stdout))
+    assert ends(int(ended.stdout))
 
 
 def test_what_a_program_leaves_behind_in_silence_is_killed_as_well():
@@ -97,7 +81,7 @@ def test_what_a_program_leaves_behind_in_silence_is_killed_as_well():
         quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
         print(subprocess.Popen([sys.executable, "-c", {SLEEP!r}], **quiet).pid)
     """
-    assert goes(int(ran(code).stdout))
+    assert ends(int(ran(code).stdout))
 
 
 def test_a_program_whose_run_is_cancelled_is_gone_before_the_run_is(tmp_path):
@@ -149,7 +133,7 @@ def test_a_signal_reaches_all_that_a_program_started():
 
     code_of_child, inner = asyncio.run(signalled())
     assert code_of_child == -signal.SIGTERM
-    assert goes(inner)
+    assert ends(inner)
 
 
 def test_a_program_that_is_deaf_is_killed():

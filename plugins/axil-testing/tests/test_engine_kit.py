@@ -99,6 +99,10 @@ class KnowsEverything(LocalEngine):
             return
 
 
+class ReadsNoMail(LocalEngine):
+    async def _deliver(self) -> None: ...
+
+
 class LosesAnswers(LocalEngine):
     async def answer(self, run_id: str, answers: Mapping[str, Any]) -> None:
         return None
@@ -171,7 +175,7 @@ class TellsOnlyOfWhatIsDone(LocalEngine):
 
 class CancelsNothing(LocalEngine):
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
-        self._recorded(run_id)
+        await self._recorded(run_id)
 
 
 class CancelsWithoutAWord(LocalEngine):
@@ -182,9 +186,8 @@ class CancelsWithoutAWord(LocalEngine):
 class CancelsWhatIsDone(LocalEngine):
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
         await super().cancel(run_id, reason)
-        if (self._recorded(run_id).ended or Entry("ended", data={"status": ""})).data[
-            "status"
-        ] == "done":
+        ended = (await self._recorded(run_id)).ended
+        if ended is not None and ended.data["status"] == "done":
             await self._append(
                 run_id, [Entry("ended", data={"status": "cancelled", "error": reason})]
             )
@@ -206,7 +209,7 @@ class HidesErrors(LocalEngine):
 
 class ResumesNothing(LocalEngine):
     async def resume(self, run_id: str) -> None:
-        self._recorded(run_id)
+        await self._recorded(run_id)
 
 
 class Forgets(MemoryJournal):
@@ -224,7 +227,9 @@ class BeginsAgain(LocalEngine):
 
 
 class TakesUpNothing(LocalEngine):
-    def recover(self) -> None: ...
+    async def _load(self, run_id: str) -> None:
+        if len(list(self.journal.entries(run_id))) == 1:  # nothing was done
+            await super()._load(run_id)
 
 
 class LeavesThemWaiting(LocalEngine):
@@ -246,6 +251,11 @@ class Shared(MemoryJournal):
         if (shelf := self._shelves.get(run_id)) is not None:
             shelf.holder = None
         return super().open(run_id)
+
+    def wake(self, run_id: str, due: float = 0.0) -> None:
+        shelf = self._shelves[run_id]
+        shelf.holder, shelf.is_taken = None, False
+        super().wake(run_id, due)
 
 
 class TakesWhatIsAtWork(LocalEngine):
@@ -294,6 +304,7 @@ BROKEN = [
     (TakesUpNothing, "what one engine breaks off another goes on with"),
     (LeavesThemWaiting, "what one engine breaks off another goes on with"),
     (NeverCloses, "what one engine breaks off another goes on with"),
+    (ReadsNoMail, "another engine answers and cancels a run at work"),
     (TakesWhatIsAtWork, "a run is at work in one engine at a time"),
 ]
 

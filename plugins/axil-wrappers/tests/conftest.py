@@ -5,47 +5,21 @@ jumps.
 from __future__ import annotations
 
 import asyncio
-import tomllib
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from axil import Result, RootGraph
-from axil.plugin import Registry, parse_json, use_registry
 from axil_testing import VirtualClock
-
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))[
-    "project"
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """An entry point, as the registry reads it."""
-
-    name: str
-    group: str
-    value: str
-    dist: Any
+from axil_testing.members import own_components
 
 
 @pytest.fixture(autouse=True)
 def registry() -> Any:
     """The components of this distribution, as its pyproject.toml names them, and JSON files."""
-    dist = SimpleNamespace(name=PROJECT["name"], version=PROJECT["version"], requires=[])
-    tables = PROJECT["entry-points"].items()
-    entries = [
-        Entry(name=n, group=group, value=v, dist=dist)
-        for group, table in tables
-        for n, v in table.items()
-    ]
-    made = Registry(entry_points=entries)
-    made.register("loaders", "json", parse_json)
-    with use_registry(made):
+    others = {"axil.loaders": {"json": "axil_files.documents:parse_json"}}
+    with own_components(__file__, others) as made:
         yield made
 
 
@@ -102,11 +76,3 @@ def new_stage() -> type[Stage]:
 @pytest.fixture
 def stage() -> Stage:
     return Stage()
-
-
-# Laws are not about seconds: a slow machine is no counterexample. A failure prints how to repeat
-# it.
-settings.register_profile(
-    "axil", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("axil")

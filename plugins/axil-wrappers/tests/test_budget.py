@@ -19,11 +19,11 @@ def caller(needs, uses=None, log=None, seconds=1.0):
     """Return a body that makes one call."""
 
     async def body(ctx):
-        with await ctx.reserve(model="small", input_tokens=needs, output_tokens=0) as hold:
+        with await ctx.reserve(model="small", input_tokens=needs, output_tokens=0) as reservation:
             if log is not None:
                 log.append(ctx.activation.node)
             await ctx.sleep(seconds)
-            hold.settle(model="small", input_tokens=needs if uses is None else uses)
+            reservation.settle(model="small", input_tokens=needs if uses is None else uses)
         return {"n": 1}
 
     return body
@@ -240,11 +240,13 @@ def test_wrappers_compose_in_every_order_and_leave_nothing_behind(
         doing = next(fate, "ends well")
         at_work += 1
         try:
-            with await ctx.reserve(input_tokens=350 if doing == "spends too much" else 60) as hold:
+            with await ctx.reserve(
+                input_tokens=350 if doing == "spends too much" else 60
+            ) as reservation:
                 await ctx.sleep(9 if doing == "is slow" else 1)
                 if doing == "fails":
                     raise ConnectionError
-                hold.settle(input_tokens=50)
+                reservation.settle(input_tokens=50)
         finally:
             at_work -= 1
         return {"n": 1}

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from axil_testing.kit import LoaderKit, check
-from axil_testing.kit.whole import kits_for
+from axil_testing.kit import LoaderKit
+from axil_testing.members import kit_cases, pass_kit
 from axil_yaml import parse_yaml
 
 
-@pytest.mark.parametrize(
-    ("kit", "why"), [pytest.param(kit, why, id=about) for about, kit, why in kits_for("axil-yaml")]
-)
+@pytest.mark.parametrize(("kit", "why"), kit_cases("axil-yaml"))
 def test_the_kit_is_passed(kit, why):
-    if kit is None:
-        pytest.skip(why)
-    assert [(each.law, each.reason) for each in check(kit).failures] == []
+    pass_kit(kit, why)
 
 
 class TestYaml(LoaderKit):

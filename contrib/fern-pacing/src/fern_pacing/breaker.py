@@ -33,11 +33,11 @@ class _Circuit:
     def __init__(self) -> None:
         self.failures = 0
         self.opened: float | None = None
-        """When it opened, by the run's clock; None: it is closed."""
+        """The time at which it opened, by the run's clock; None: it is closed."""
         self.trial: _Name | None = None
         """The firing that may try."""
         self.tried = 0.0
-        """When that was let through."""
+        """The time at which that firing was admitted."""
         self.last_error = ""
         """The last failure, in words."""
 

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, Unpack, cast, overload
 
 from axil._door import provided
 from axil.builder.workflow import S, Workflow
@@ -35,13 +35,13 @@ from axil.kernel.plan import CycleLimit
 from axil.kernel.state import Schema
 from axil.kernel.tokens import ENTRY, EXIT, Effects
 from axil.spec.graph import (
+    ComponentRef,
     EdgeSpec,
     GraphSpec,
     Limits,
     NodeSpec,
     RouterSpec,
     SubgraphSpec,
-    Use,
     with_usual_wrappers,
 )
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 N = TypeVar("N")
 M = TypeVar("M")
+M_co = TypeVar("M_co", covariant=True)
 Keys = Mapping[str, str] | Sequence[str] | None
 """The fields that an edge carries, with descriptions or without."""
 
@@ -68,6 +69,12 @@ class EdgeHandle:
     spec: EdgeSpec
 
 
+class Template(Protocol[M_co]):
+    """A maker of nodes, which ``Graph.create_node`` asks for one."""
+
+    def create_in(self, graph: Graph, /, *args: Any, **options: Any) -> M_co: ...
+
+
 class Graph:
     """A graph that can be a node of another.
 
@@ -80,7 +87,7 @@ class Graph:
     reserved_names: tuple[str, ...] = ("entry", "exit")
     """Names that no node of it may have."""
     counts_rounds = False
-    """Whether its nodes see ``current_iteration`` and ``max_iterations``."""
+    """True if its nodes see ``current_iteration`` and ``max_iterations``."""
 
     def __init__(
         self,
@@ -119,7 +126,8 @@ class Graph:
             node_wrappers if isinstance(node_wrappers, Mapping) else {"*": node_wrappers or ()}
         )
         self._usual = [
-            (kind, [Use.of(wrapper) for wrapper in wrappers]) for kind, wrappers in by_type.items()
+            (kind, [ComponentRef.of(wrapper) for wrapper in wrappers])
+            for kind, wrappers in by_type.items()
         ]
         self._fitting = set[int]()  # those of the usual that fit a node
         self._limits, self._cycle_limits = limits or Limits(), dict(cycle_limits or {})
@@ -136,8 +144,10 @@ class Graph:
         self._is_forward = True  # all of these lead from an earlier node to a later one
         self._build_func = build_func
         self._frozen = False
+        self.owner: Graph | None = None
+        """The graph that it is a node of."""
         self.is_in_loop = False
-        """Whether it is a node of a graph that counts rounds."""
+        """True for a node of a graph that counts rounds."""
         self._declare(nodes or (), edges or ())
 
     def __repr__(self) -> str:
@@ -150,6 +160,8 @@ class Graph:
     # -- making
 
     @overload
+    def create_node(self, kind: Template[N], *args: Any, name: str, **options: Any) -> N: ...
+    @overload
     def create_node(
         self,
         kind: type[N],
@@ -158,7 +170,7 @@ class Graph:
         pull_keys: Mapping[str, str] | None = ...,
         push_keys: Mapping[str, str] | None = ...,
         attributes: Mapping[str, Any] | None = ...,
-        join: str | Use | Join | Mapping[str, Any] | None = ...,
+        join: str | ComponentRef | Join | Mapping[str, Any] | None = ...,
         merge: Any = ...,
         lane: str | None = ...,
         effects: Effects | None = ...,
@@ -175,7 +187,7 @@ class Graph:
         pull_keys: Mapping[str, str] | None = ...,
         push_keys: Mapping[str, str] | None = ...,
         attributes: Mapping[str, Any] | None = ...,
-        join: str | Use | Join | Mapping[str, Any] | None = ...,
+        join: str | ComponentRef | Join | Mapping[str, Any] | None = ...,
         merge: Any = ...,
         lane: str | None = ...,
         effects: Effects | None = ...,
@@ -189,27 +201,12 @@ class Graph:
     ) -> FunctionNode: ...
     @overload
     def create_node(self, kind: N, **options: Unpack[NodeOptions]) -> N: ...
-    def create_node(
-        self,
-        kind: Any,
-        *args: Any,
-        name: str = "",
-        pull_keys: Any = _UNSET,
-        push_keys: Any = _UNSET,
-        attributes: Mapping[str, Any] | None = None,
-        join: str | Use | Join | Mapping[str, Any] | None = None,
-        merge: Any = None,
-        lane: str | None = None,
-        effects: Effects | None = None,
-        inline: bool = False,
-        wrappers: Sequence[Any] = (),
-        **settings: Any,
-    ) -> Any:
+    def create_node(self, kind: Any, *args: Any, **options: Any) -> Any:
         """Add a node and give it.
 
         Args:
             kind: a node class, made with ``args`` and ``settings`` (by its ``Config``, if it has
-                one); an instance; a function; or the name of an installed node type.
+                one); an instance; a function; the name of a node type; or a ``Template``.
             pull_keys, push_keys: attributes that it sees, and output fields that it writes back;
                 see ``NodeSpec``.
             merge: how states that meet at it are merged: a callable, or one per edge group.
@@ -217,6 +214,25 @@ class Graph:
         Raises: SpecError: the name is taken, reserved or malformed; the kind cannot be inside a
         graph.
         """
+        make = getattr(kind, "create_in", None)
+        return self._made(kind, *args, **options) if make is None else make(self, *args, **options)
+
+    def _made(
+        self,
+        kind: Any,
+        *args: Any,
+        name: str = "",
+        pull_keys: Any = _UNSET,
+        push_keys: Any = _UNSET,
+        attributes: Mapping[str, Any] | None = None,
+        join: str | ComponentRef | Join | Mapping[str, Any] | None = None,
+        merge: Any = None,
+        lane: str | None = None,
+        effects: Effects | None = None,
+        inline: bool = False,
+        wrappers: Sequence[Any] = (),
+        **settings: Any,
+    ) -> Any:
         self.check_open()
         if getattr(kind, "root_only", False):
             raise self.error(
@@ -237,7 +253,8 @@ class Graph:
             message = f'the same object is the node "{self._names[id(component)]}" already.'
             raise self.error("AX167", message, "Create a new object for each node.")
         if isinstance(component, Graph):
-            component.name, component.is_in_loop = name, self.counts_rounds
+            component.name, component.owner = name, self
+            component.is_in_loop = self.counts_rounds
             component.pull_keys = component.pull_keys if pull_keys is _UNSET else pull_keys
             component.push_keys = component.push_keys if push_keys is _UNSET else push_keys
             component._attributes.update(attributes or {})
@@ -254,7 +271,7 @@ class Graph:
             id=name,
             use=use,
             body=component,
-            join=Use.of(join) if isinstance(join, Mapping) else join,
+            join=ComponentRef.of(join) if isinstance(join, Mapping) else join,
             merge=None
             if merge is None
             else dict(cast("Mapping[str, Any]", merge))
@@ -263,7 +280,7 @@ class Graph:
             lane=lane,
             effects=effects,
             wrappers=with_usual_wrappers(
-                [Use.of(wrapper) for wrapper in wrappers], self._usual_of(component, use)
+                [ComponentRef.of(wrapper) for wrapper in wrappers], self._usual_of(component, use)
             ),
             pull=contract and contract.pull if pull_keys is _UNSET else pull_keys,
             push=contract and contract.push if push_keys is _UNSET else push_keys,
@@ -273,9 +290,9 @@ class Graph:
 
     def _component(
         self, kind: Any, args: Sequence[Any], settings: Mapping[str, Any]
-    ) -> tuple[Any, Use | None]:
+    ) -> tuple[Any, ComponentRef | None]:
         if isinstance(kind, str):
-            return None, Use(type=kind, config=settings)
+            return None, ComponentRef(type=kind, config=settings)
         if isinstance(kind, type):
             if hasattr(kind, "Config") and not args:
                 from axil.registry.components import make_component
@@ -299,7 +316,7 @@ class Graph:
             return FunctionNode(kind), None
         return kind, None
 
-    def _usual_of(self, component: Any, use: Use | None) -> list[Use]:
+    def _usual_of(self, component: Any, use: ComponentRef | None) -> list[ComponentRef]:
         """Return the wrappers that the graph puts around a node."""
         names = {"*"}
         if use is not None:
@@ -307,7 +324,7 @@ class Graph:
         else:
             kinds = [kind.__name__ for kind in type(component).__mro__[:-1]]
             names |= {*kinds, *(_CAPITAL.sub("_", kind).lower() for kind in kinds)}
-        found: list[Use] = []
+        found: list[ComponentRef] = []
         for number, (kind, uses) in enumerate(self._usual):
             if isinstance(component, kind) if isinstance(kind, type) else kind in names:
                 self._fitting.add(number)
@@ -353,7 +370,7 @@ class Graph:
             keys: fields to carry, with descriptions; None: ``message`` (nothing in a typed graph);
                 ``{}``: trigger without data.
             when: whether it is taken: a callable (asked for ``payload``, ``state``, ``text`` by
-                name), or a ``Use``.
+                name), or a ``ComponentRef``.
             process: what is carried instead: a callable on the payload.
             formatter: what writes the fields that are carried as one ``message``: a formatter, its
                 class, or the name of an installed one.
@@ -435,7 +452,7 @@ class Graph:
         self._routers[name] = RouterSpec(
             source=source,
             targets=tuple(ends),
-            ask=_spelled(ask, {"exit", "end"} - set(self._specs)),
+            ask=ask,
         )
         return [
             self.add_edge(
@@ -753,26 +770,3 @@ def _parsed(formatter: Any, keys: Sequence[str]) -> Any:
         return {key: found[key] for key in keys} if keys else found
 
     return read
-
-
-def _spelled(ask: Callable[..., Any], spellings: set[str]) -> Callable[..., Any]:
-    """``ask``, with the ``spellings`` of the exit turned into its name."""
-
-    def spell(answer: Any) -> Any:
-        if isinstance(answer, str):
-            return EXIT if answer in spellings else answer
-        if isinstance(answer, tuple):
-            return tuple(
-                spell(part) if isinstance(part, (str, tuple)) else part
-                for part in cast("tuple[Any, ...]", answer)
-            )
-        if isinstance(answer, list):
-            return [spell(part) for part in cast("list[Any]", answer)]
-        if isinstance(answer, (set, frozenset)):
-            return {spell(part) for part in cast("set[Any]", answer)}
-        return answer
-
-    def asked(state: Any) -> Any:
-        return spell(ask(state))
-
-    return asked

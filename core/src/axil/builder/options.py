@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from axil.kernel.tokens import Effects
     from axil.registry.registry import Registry
     from axil.runtime.result import Journal, Prompts
-    from axil.spec.graph import Limits, Use
+    from axil.spec.graph import ComponentRef, Limits
 
 
 class GraphOptions(TypedDict, total=False):
@@ -56,7 +56,7 @@ class NodeOptions(TypedDict, total=False):
     pull_keys: Mapping[str, str] | None
     push_keys: Mapping[str, str] | None
     attributes: Mapping[str, Any] | None
-    join: str | Use | Join | Mapping[str, Any] | None
+    join: str | ComponentRef | Join | Mapping[str, Any] | None
     merge: Any
     lane: str | None
     effects: Effects | None

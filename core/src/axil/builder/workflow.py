@@ -45,7 +45,7 @@ R = TypeVar("R", bound="Run")
 _PLANNED = Lock()
 
 RunInput = Mapping[str, Any] | str | None
-"""What a run is given: fields, or the text of a message; of a typed graph: values of its state, or
+"""The inputs of a run: fields, or the text of a message; of a typed graph: values of its state, or
 an instance of its model.
 """
 
@@ -58,7 +58,7 @@ class Workflow(Generic[S]):
     ) -> None:
         self._spec = spec
         self._grants: Grants | None = spec.extras.get("grants") if spec is not None else None
-        """Those of the file that it was read from; None: Python code made it."""
+        """The grants of the file that it was read from; None: Python code made it."""
         self.setting: CompileOptions = setting or CompileOptions()
         self._plan: Plan | None = None
         self._pins: dict[str, dict[str, str]] | None = None
@@ -347,9 +347,9 @@ class _Services:
 
         self.lock = asyncio.Lock()
         self.is_ready = False
-        """Whether the components are provisioned."""
+        """True while the components are provisioned."""
         self.inside = self.entering = 0
-        """How many runs use them, and how many wait for the lock to do so."""
+        """The number of runs that use them, and of those that wait for the lock to do so."""
 
 
 async def _provision(components: Sequence[Any]) -> None:

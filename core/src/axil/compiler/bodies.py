@@ -29,7 +29,7 @@ from axil.spec.graph import local_field
 
 Supply = Callable[[Task, Any], Any]
 Read = Callable[[Any, Task, Any, Any], Out]
-"""What a body gave, with the task, the context and the attributes that it was given, as an outcome.
+"""A function that makes an outcome of what a body gave, its task, its context and its attributes.
 """
 
 _NO_CHANGES = Changes()
@@ -57,7 +57,7 @@ class BodyRules:
     those that the node says are written to it. Empty: there is none.
     """
     is_free: bool = False
-    """Whether the state takes whatever is written: attributes, for which nothing is declared."""
+    """True if the state takes any field: attributes, for which nothing is declared."""
 
 
 class Plain:
@@ -337,12 +337,12 @@ def mode_of(call: Callable[..., Any], inline: bool) -> Mode:
 
 def parameters_of(call: Callable[..., Any]) -> dict[str, bool]:
     """Return names of the parameters of ``call`` that can be given by name, and whether each is
-    required.
+    required. The first one of ``bool`` is, too: no name can give it anything.
     """
     if (code := _code_of(call)) is None:
         return {
-            p.name: p.default is p.empty
-            for p in _described(call)
+            p.name: p.default is p.empty or (not number and p.kind is p.POSITIONAL_ONLY)
+            for number, p in enumerate(_described(call))
             if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         }
     function = cast("FunctionType", call)
@@ -517,7 +517,12 @@ def _with_said(rules: BodyRules, out: Out) -> Out:
     stated: Any = out.output
     if rules.chat in out.delta or not is_messages(stated):
         return out
-    new = [dict(m) for m in cast("Sequence[Any]", stated) if type(m) is not Heard]
+    by = {"source": rules.node}
+    new = [
+        {**m, **(by if m.get("role") == "assistant" and not m.get("source") else {})}
+        for m in cast("Sequence[dict[str, Any]]", stated)
+        if type(m) is not Heard
+    ]
     plain = [dict(m) for m in cast("Sequence[Any]", stated)]
     delta = {**out.delta, rules.chat: new} if new else out.delta
     return Out(plain, delta, out.to)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from axil.errors import Problem, did_you_mean, format_names
@@ -24,18 +24,17 @@ def misread(
     output has ``gives``, the names. ``fields``: those of the state; None: there may be any. Cost:
     O(nodes + edges).
     """
-    gives = {node.id: getattr(components(node.id), "gives", None) for node in spec.nodes}
     of_state = None if fields is None else frozenset(fields)
     incoming: defaultdict[str, list[EdgeSpec]] = defaultdict(list)
     for edge, condition in conditions:
         incoming[edge.target].append(edge)
         if reads := getattr(condition, "reads", ()):
             where = str(edge.place or f"edge {edge.source}->{edge.target}")
-            yield from _unknown(reads, where, _names(gives.get(edge.source)), of_state)
+            known = _names(getattr(components(edge.source), "gives", None))
+            yield from _unknown(reads, where, known, of_state)
     for node in spec.nodes:
         if reads := getattr(components(node.id), "reads", ()):
-            carried = [_carried(edge, gives) for edge in incoming[node.id]]
-            known = None if None in carried else _names(n for each in carried for n in each or ())
+            known = brought(incoming[node.id], components)
             yield from _unknown(reads, node.where, known, of_state)
 
 
@@ -58,8 +57,13 @@ def _names(given: Iterable[str] | None) -> frozenset[str] | None:
     return None if given is None else frozenset(given)
 
 
-def _carried(edge: EdgeSpec, gives: Mapping[str, Any]) -> Iterable[str] | None:
-    """Return the fields that an edge is known to bring; None: it is not known."""
-    if edge.process is not None:
-        return None
-    return gives.get(edge.source) if edge.keys is None else edge.keys
+def brought(edges: Iterable[EdgeSpec], components: Callable[[str], Any]) -> frozenset[str] | None:
+    """Return the fields that edges are known to bring; None: it is not known."""
+    found = set[str]()
+    for edge in edges:
+        gives = getattr(components(edge.source), "gives", None)
+        carried = gives if edge.keys is None else edge.keys
+        if carried is None or edge.process is not None:
+            return None
+        found.update(carried)
+    return frozenset(found)

@@ -96,7 +96,7 @@ class EdgeParts:
     condition: Condition | None = None
     process: Processor | None = None
     view: Callable[[State], Any] | None = None
-    """How a filter sees the state."""
+    """The view of the state that a filter gets."""
 
 
 def carry_of(parts: EdgeParts) -> Carry | None:

@@ -8,45 +8,37 @@ are compiled from an explicit stack, innermost first, so that depth costs no rec
 from __future__ import annotations
 
 import importlib
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from axil._door import provided
 from axil.compiler.bodies import (
-    STAR,
     BodyRules,
     Plain,
-    arranged,
     bind,
     body_of,
-    first_of,
     is_async,
     is_coroutine_function,
 )
-from axil.compiler.declared import misread
-from axil.compiler.edges import KINDS, EdgeInput, EdgeParts, OfState, carry_of, filtered
+from axil.compiler.declared import brought, misread
+from axil.compiler.edges import KINDS, EdgeParts, carry_of
 from axil.compiler.folding import fold
+from axil.compiler.functions import asked_by_name, edge_function, merge_of, router_of
 from axil.compiler.subgraphs import Projection
 from axil.contract.node import NodeContract
-from axil.contract.views import StateView, values_of, without_views
 from axil.errors import (
     AxilError,
-    BodyError,
     PluginContract,
     Problem,
-    RouteError,
     SpecError,
-    did_you_mean,
-    format_names,
 )
 from axil.kernel.joins import GATE, JOINS, Join
-from axil.kernel.plan import Body, Edge, Graph, Merge, Plan, ResolvedNode, Router
+from axil.kernel.plan import Body, Edge, Graph, Plan, ResolvedNode
 from axil.kernel.scopes import SubgraphBody
-from axil.kernel.state import Schema, State
+from axil.kernel.state import Schema
 from axil.kernel.tokens import ENTRY, EXIT
-from axil.kernel.values import isolate
 from axil.registry.components import make_component
 from axil.registry.grants import (
     Want,
@@ -59,7 +51,15 @@ from axil.registry.grants import (
     refusals_of,
 )
 from axil.spec.check import check
-from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec, Place, RouterSpec, SubgraphSpec, Use
+from axil.spec.graph import (
+    ComponentRef,
+    EdgeSpec,
+    GraphSpec,
+    NodeSpec,
+    Place,
+    RouterSpec,
+    SubgraphSpec,
+)
 
 if TYPE_CHECKING:
     import pluggy
@@ -80,17 +80,17 @@ class CompileOptions:
     including: tuple[str, ...] = ()
     """Files being included, outermost first: none may include itself."""
     environment: Mapping[str, str] | None = None
-    """Where included files look up names that are no variables; None: the process's environment."""
+    """Values for names in included files that are no variables; None: the process's environment."""
     allow_code: bool = False
-    """Whether included files may name code by import path."""
+    """True if included files may name code by import path."""
     grants: Grants | None = None
     """The grants of included files; None: nothing that has to be granted."""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Those of the graph that is being compiled: for nodes with graphs of their own, where it was
+    """Facts about the graph that is compiled: for nodes with graphs of their own, where it was
     read and with what.
     """
     place: Place | None = None
-    """Where a file has the node that is given this: for what is wrong with its settings."""
+    """The place of the node in a file, for errors in its settings."""
     warned: Callable[[Problem], None] | None = None
     """Called with each warning of the check, once the plan is made."""
 
@@ -170,7 +170,15 @@ class NodeInfo:
     payload: str
     setting: CompileOptions = field(default_factory=CompileOptions)
     edges: Sequence[OutEdge] = ()
-    """Those that start at it."""
+    """The edges that start at it."""
+    brought: frozenset[str] | None = None
+    """The fields that its in-edges bring; None: it is not known."""
+    stored: frozenset[str] | None = None
+    """The fields that the state has; None: it is not known."""
+    report: Callable[[Problem], None] | None = None
+    """The function that gets what a wrapper warns of; what is wrong it raises. Without a place it
+    is that of the wrapper.
+    """
 
     @property
     def where(self) -> str:
@@ -222,7 +230,7 @@ class Compiler:
         self.wants: list[Want] = []
         """The wants of files, of all that has been made so far."""
         self._leaves_refusals = False
-        """Whether those who gather wants refuse the missing ones."""
+        """True if missing grants are refused where wants are gathered."""
 
     def compile(self, spec: GraphSpec) -> Plan:
         """Return the plan of a graph and of all graphs inside it. Raises: SpecError."""
@@ -273,8 +281,6 @@ class Compiler:
         before, found = len(self.wants), list[Problem]()
         try:
             return make_it()
-        except SpecError as error:
-            found = list(error.problems)
         except AxilError as error:
             own = getattr(error, "problems", None) or (getattr(error, "problem", None),)
             found = [p if p.where else replace(p, where=where) for p in own if p is not None]
@@ -298,16 +304,18 @@ class _Draft:
         self.nested: dict[str, SubgraphSpec] = {}
         # for nodes that ask for their out-edges
         self._leading: dict[str, list[OutEdge]] | None = None
+        self._entering: dict[str, list[EdgeSpec]] | None = None
         self._routers: dict[str, list[tuple[str, RouterSpec]]] = {}
+        self._exits = {"exit", "end"} - {node.id for node in spec.nodes}
         for name, router in spec.routers.items():
             self._routers.setdefault(router.source, []).append((name, router))
         self.schema = spec.whole_schema()
         if spec.migrations:
             self.spec = replace(
                 spec,
-                migrations=planner.attempt(spec.where, self._migrations) or {},
+                migrations=planner.attempt(spec.where, lambda: self._migrations(spec)) or {},
             )
-        found = check(spec)
+        found = [*check(spec), *(spec.extras.get("warnings", ()) if as_nested else ())]
         if planner.setting.hooks is not None:
             found = [
                 *found,
@@ -337,34 +345,11 @@ class _Draft:
             )
         )
 
-    def _migrations(self) -> dict[int, Any]:
-        """From versions to functions.
-
-        Raises: SpecError: AX527 one is none, or begins where nothing is to come; AX148 its path.
-        """
-        found: dict[int, Any] = {}
-        for version, given in self.spec.migrations.items():
-            where = f"migrations.{version}"
-            step = self.setting.imported(given, where) if isinstance(given, str) else given
-            if (
-                type(version) is not int
-                or not 0 < version < self.spec.state_version
-                or not callable(step)
-            ):
-                message = (
-                    f"expected functions by versions from 1 to {self.spec.state_version - 1}, "
-                    f"found {given!r:.80} for {version!r}."
-                )
-                raise SpecError(
-                    Problem(
-                        "AX527",
-                        where,
-                        message,
-                        "state_version is the version that the last of them leads to.",
-                    )
-                )
-            found[version] = step
-        return found
+    def _migrations(self, spec: GraphSpec) -> Mapping[int, Any]:
+        """Return the functions that lead from one version of the state to the next."""
+        wanted = "a graph with migrations"
+        checked = provided("axil_journals.migrations", "checked_migrations", wanted=wanted)
+        return checked(spec, self.setting.imported)
 
     # -- nodes
 
@@ -396,7 +381,7 @@ class _Draft:
                     Problem("AX165", where, message, f'Put "{key}" on the nodes inside.')
                 )
         try:
-            return scope(node.id, self.setting)
+            return scope(node.id, replace(self.setting, place=node.place))
         except SpecError as error:
             raise SpecError(
                 replace(p, where=where) if p.where == f'node "{node.id}"' else p
@@ -412,13 +397,29 @@ class _Draft:
                 )
         return self._leading.get(node, [])
 
+    def _brought(self, node: str) -> frozenset[str] | None:
+        """Return the fields that edges are known to bring to a node."""
+        if self._entering is None:
+            self._entering = {}
+            for edge in self.spec.edges:
+                self._entering.setdefault(edge.target, []).append(edge)
+        return brought(
+            self._entering.get(node, ()),
+            lambda name: self.kinds[name].component if name in self.kinds else None,
+        )
+
+    def _stored(self) -> frozenset[str] | None:
+        """Return the fields that the state is known to have."""
+        is_known = self.schema.closed or self.as_nested is None
+        return frozenset({*self.schema.fields, *self.spec.attributes}) if is_known else None
+
     def _ruled(self, node: NodeSpec, nested: SubgraphSpec) -> SubgraphSpec:
         """Return a graph by name, with the pull and push rules that its node states."""
         if node.use is None or (node.pull is None and node.push is None):
             return nested
         return replace(nested, pull=node.pull, push=node.push)
 
-    def _component(self, kind: str, use: Use, otherwise: str) -> Any:
+    def _component(self, kind: str, use: ComponentRef, otherwise: str) -> Any:
         """Return a component, made. ``otherwise``: what it belongs to, for one that no file
         names.
         """
@@ -491,8 +492,17 @@ class _Draft:
                     payload=self.spec.payload,
                     setting=self.setting,
                     edges=self._out_edges(node.id),
+                    brought=self._brought(node.id),
+                    stored=self._stored(),
+                    report=lambda problem, at=str(use.place or where): self.planner.problems.append(
+                        replace(problem, where=problem.where or at)
+                    ),
                 )
-                vertex = replace(vertex, body=wrapper.wrap(vertex.body, info))
+                body = self.planner.attempt(
+                    str(use.place or where),
+                    lambda wrapper=wrapper, info=info: wrapper.wrap(info.vertex.body, info),
+                )
+                vertex = replace(vertex, body=vertex.body if body is None else body)
         if self.planner.setting.hooks is not None:
             for hook in reversed(self.planner.setting.hooks.hook.wrap_body.get_hookimpls()):
                 chosen = {
@@ -507,14 +517,15 @@ class _Draft:
 
     def _vertex(self, node: NodeSpec) -> ResolvedNode:
         kind = self.kinds[node.id]
-        merge = node.merge and {group: _merging(merge) for group, merge in node.merge.items()}
+        merge = node.merge and {group: merge_of(merge) for group, merge in node.merge.items()}
         vertex = ResolvedNode(
             name=node.id,
             body=self.bodies[node.id],
             join=self._join(node, kind),
             merge=merge,
             routers=tuple(
-                _router(router, self.schema) for _, router in self._routers.get(node.id, ())
+                router_of(router, self.schema, self._exits)
+                for _, router in self._routers.get(node.id, ())
             ),
             lane=node.lane or kind.lane,
             effects=node.effects or kind.effects or "idempotent",
@@ -532,8 +543,8 @@ class _Draft:
             return JOINS[given]
         where = node.where
         made = given
-        if isinstance(given, (str, Use, Mapping)):
-            use = Use.of(cast("Any", given))
+        if isinstance(given, (str, ComponentRef, Mapping)):
+            use = ComponentRef.of(cast("Any", given))
             where = str(use.place or where)
             made = self.planner.attempt(where, lambda: self._component("joins", use, where))
             if made is None:
@@ -561,16 +572,16 @@ class _Draft:
                 )
 
         def part(kind: str, given: Any) -> Any:
-            if given is None or (callable(given) and not isinstance(given, Use)):
+            if given is None or (callable(given) and not isinstance(given, ComponentRef)):
                 typed = self.spec.payload == "state"
                 if given is None:
                     return None
                 return self.planner.attempt(
-                    where, lambda: _asked_by_name(given, self.schema.view, where, typed=typed)
+                    where, lambda: asked_by_name(given, self.schema.view, where, typed=typed)
                 )
-            use = given if isinstance(given, Use) else Use(type=str(given))
+            use = given if isinstance(given, ComponentRef) else ComponentRef(type=str(given))
             return self.planner.attempt(
-                where, lambda: _edge_function(self._component(kind, use, where))
+                where, lambda: edge_function(self._component(kind, use, where))
             )
 
         return EdgeParts(
@@ -620,138 +631,3 @@ class _Draft:
             cycle_limits=spec.cycle_limits,
             components=tuple(self.planner.components) if whole else (),
         )
-
-
-def _edge_function(component: Any) -> Any:
-    """Return a condition or processor as a function of ``EdgeInput``; plain functions are asked for
-    the text.
-    """
-    if not inspect.isfunction(component):
-        return component
-    function = cast("Callable[[str], Any]", component)
-
-    def asked(seen: EdgeInput) -> Any:
-        return function(seen.text)
-
-    return asked
-
-
-def _merging(merge: Callable[[Sequence[Any]], Any]) -> Merge:
-    """Return a custom merge as a function of states. What it raises: BodyError: it gave no
-    values.
-    """
-
-    def values(states: Sequence[State]) -> Mapping[str, Any]:
-        given = merge(
-            [state.schema.view(state) if state.schema.view else state for state in states]
-        )
-        found = values_of(given)
-        if found is None:
-            raise BodyError(
-                f"a merge gave {type(given).__name__}; expected the values of the merged state."
-            )
-        return without_views(found)
-
-    return values
-
-
-def _asked_by_name(
-    function: Callable[..., Any], view: Callable[[State], Any] | None, where: str, *, typed: bool
-) -> Callable[[EdgeInput], Any]:
-    """Return a Python callable on an edge, which may ask for ``payload`` (``output``), ``state``,
-    ``text`` or ``fields`` by name.
-
-    By position it is given payload and state; in a typed graph, where edges carry nothing, the
-    state first.
-    """
-    ways: Mapping[str, Callable[[EdgeInput], Any]] = {
-        "payload": lambda seen: isolate(seen.payload),
-        "output": lambda seen: isolate(seen.payload),
-        "message": lambda seen: isolate(seen.payload),
-        "state": OfState(view or StateView),
-        "attributes": OfState(StateView),
-        "text": lambda seen: seen.text,
-        "fields": lambda seen: seen.fields,
-        "seen": lambda seen: seen,
-    }
-    try:
-        wanted = arranged(
-            function, ways, ("state", "payload") if typed else ("payload", "state"), _EDGE_NAMES
-        )
-    except ValueError as error:
-        id, report, hint = error.args
-        raise SpecError(Problem(id, where, report, hint)) from None
-    if len(wanted) == 1 and (STAR in wanted or first_of(function) in wanted):
-        way = ways[next(iter(wanted.values()))]
-        return way.then(function) if isinstance(way, OfState) else lambda seen: function(way(seen))
-    if not wanted and _is_opaque(function):  # written in C: it gets the payload
-        return lambda seen: function(isolate(seen.payload))
-    return lambda seen: function(**{name: ways[way](seen) for name, way in wanted.items()})
-
-
-_EDGE_NAMES = {"message": "payload", "output": "payload", "attributes": "state"}
-
-
-def _is_opaque(function: Callable[..., Any]) -> bool:
-    """Return whether a callable does not say what it takes."""
-    try:
-        inspect.signature(function)
-    except (TypeError, ValueError):
-        return True
-    return False
-
-
-def _router(spec: RouterSpec, schema: Schema) -> Router:
-    """Return a router's function: whatever form its answer has, as a mapping of targets to
-    filters.
-    """
-
-    def route(output: Any, state: State) -> Mapping[str, Any]:
-        view = schema.view(state) if schema.view else StateView(state)
-        answer = spec.ask(view)
-        if answer is None:
-            raise RouteError(
-                f'the router of "{spec.source}" gave None; expected one or more of '
-                f"{format_names(spec.targets)}.",
-                hint="Return [] to send nothing.",
-            )
-        taken: dict[str, Any] = {}
-        for one in _answers(answer):
-            name, keep = cast("tuple[Any, Any]", one) if isinstance(one, tuple) else (one, None)
-            if name not in spec.targets:
-                hint = did_you_mean(str(name), spec.targets)
-                raise RouteError(
-                    f'the router of "{spec.source}" gave {name!r}; its targets are '
-                    f"{format_names(spec.targets)}.",
-                    hint=hint,
-                )
-            taken[EXIT if name == "end" and "end" not in spec.targets else name] = _seeing(
-                keep, schema
-            )
-        return taken
-
-    return route
-
-
-def _answers(answer: Any) -> Iterable[Any]:
-    if isinstance(answer, str):
-        return (answer,)
-    if isinstance(answer, tuple):
-        pair = cast("tuple[Any, ...]", answer)
-        if len(pair) == 2 and isinstance(pair[0], str) and (callable(pair[1]) or pair[1] is None):
-            return (pair,)
-        return pair
-    if isinstance(answer, (list, set, frozenset)):
-        several = cast("Sequence[Any]", answer)
-        return several if isinstance(answer, list) else sorted(several)
-    raise RouteError(f"a router gave {type(answer).__name__}; expected names of targets.")
-
-
-def _seeing(keep: Any, schema: Schema) -> Any:
-    if keep is None:
-        return None
-
-    def values(state: State) -> Mapping[str, Any]:
-        return filtered(keep(schema.view(state) if schema.view else state))
-
-    return values

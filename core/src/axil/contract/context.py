@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 
-from axil.contract.meters import Hold, Meter
+from axil.contract.meters import Meter, MeterReservation
 from axil.contract.views import InstanceView, StateView
 from axil.kernel.events import SubRun
 from axil.kernel.plan import Body, Plan
@@ -37,7 +37,7 @@ class Question:
     default: Any = None
     """The answer that an empty line means, and that is taken if none comes in time."""
     within_seconds: float | None = None
-    """How long there is to answer, from when it is first asked in a run; None: for ever.
+    """The seconds to answer, counted from when it is first asked in a run; None: no limit.
 
     Then ``default`` is the answer; without one
     ``Overdue`` is raised to the body that asked."""
@@ -87,12 +87,12 @@ class SubRunResult:
     output: Any
     """None where nothing left it."""
     changes: Changes
-    """What it wrote, one change per field; give it as a delta and it is applied."""
+    """Its writes, one change per field; given as a delta, they are applied."""
     fired: bool
 
 
 Call = int | str
-"""Which of a body's questions, clock reads or sleeps it is: ``2``; ``fetch.1`` inside the step
+"""The number of a question, a clock read or a sleep in its body: ``2``; ``fetch.1`` inside the step
 ``fetch``; ``try:2/1`` in a part.
 """
 
@@ -171,7 +171,7 @@ class Context:
         self._part: tuple[str, ...] = ()
         self._contained = self._abandoned = False
         self.has_emitted = self.has_asked = False
-        """Whether the body, or a part of it, asked a person; and whether it showed anything."""
+        """True if the body, or a part of it, asked a person; and true if it emitted anything."""
         self.shown = 0
         """Chunks that were shown and not taken back, as a chunk ``reset`` counts them."""
         self.activation = activation
@@ -461,18 +461,18 @@ class Context:
         """
         self._host.spend(self.activation, amounts)
 
-    async def reserve(self, **wanted: Any) -> Hold:
+    async def reserve(self, **wanted: Any) -> MeterReservation:
         """Reserve what is about to be used, in the run's limits and in those of every node around
         this one.
 
-            with await ctx.reserve(…) as hold:
+            with await ctx.reserve(…) as reservation:
                 …
-                hold.settle(…)
+                reservation.settle(…)
 
         What may be said, and raised, is the meter's: see axil-budget for tokens and money. Where a
         limit of the run is reached, the run ends.
         """
-        return await self._host.meter.hold(self.activation, wanted)
+        return await self._host.meter.reserve(self.activation, wanted)
 
     @property
     def ledger(self) -> Any:

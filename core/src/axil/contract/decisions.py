@@ -70,7 +70,7 @@ class Fail:
 
 
 Outcome: TypeAlias = Replace | Skip | Fail
-"""What a firing comes to, as a plugin decides it."""
+"""The outcome of a firing that a plugin decides."""
 Admission: TypeAlias = bool | float | Outcome
 """Of ``admit_firing``: True, it may start; False, ask again when another firing of the run has
 ended (it starts where none is at work); a number, ask again after so many seconds; else it does not

@@ -88,7 +88,7 @@ def as_fields(payload: Any) -> Mapping[str, Any]:
 
 def as_messages(payload: Any) -> list[Message]:
     """Return a payload as messages: fields become one user message, of ``message`` if there is such
-    a field, else of them all.
+    a field, else of them all; a list of texts in ``message`` alone becomes one message each.
     """
     if is_messages(payload):
         return list(cast("Sequence[Message]", payload))
@@ -100,7 +100,13 @@ def as_messages(payload: Any) -> list[Message]:
         fields = cast("Mapping[str, Any]", payload)
         if is_messages(fields.get("messages")) and fields["messages"]:
             return list(fields["messages"])
-        return [message(fields["message"] if set(fields) == {"message"} else render(fields))]
+        if set(fields) != {"message"}:
+            return [message(render(fields))]
+        found: Any = fields["message"]
+        texts = cast("list[Any]", found) if isinstance(found, list) else []
+        if texts and all(isinstance(text, str) for text in texts):
+            return [message(text) for text in texts]
+        return [message(found)]
     return [message(payload)]
 
 

@@ -32,18 +32,20 @@ class RunUsage:
         raise AttributeError(message, name=name, obj=self)
 
 
-class Hold(Protocol):
-    """An amount that is reserved. A ``with`` releases it at its end, unless it was settled."""
+class MeterReservation(Protocol):
+    """An amount that a meter has reserved. A ``with`` releases it at its end, unless it was
+    settled.
+    """
 
     def settle(self, **used: Any) -> None:
-        """Give the hold up for what was really used."""
+        """Replace the reservation by what was really used."""
         ...
 
     def release(self) -> None:
-        """Give the hold up; nothing was used."""
+        """End the reservation; nothing was used."""
         ...
 
-    def __enter__(self) -> Hold: ...
+    def __enter__(self) -> MeterReservation: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -75,7 +77,7 @@ class Meter(Protocol):
         """Count what was used; where it passes a limit of the run, stop the run."""
         ...
 
-    async def hold(self, who: Activation, wanted: Mapping[str, Any]) -> Hold:
+    async def reserve(self, who: Activation, wanted: Mapping[str, Any]) -> MeterReservation:
         """Reserve what is about to be used, wait for it, or raise where it cannot be had."""
         ...
 
@@ -96,6 +98,3 @@ MeterMaker = Callable[[Mapping[str, Any], Callable[[LimitReached], None]], Meter
 """A function of the limits that the runtime does not know, by name, and of what stops the run with
 a reason. Raises: SpecError (AX128): a limit that the meter does not know, or cannot be.
 """
-
-
-__all__ = ["Hold", "Meter", "MeterMaker", "RunUsage"]

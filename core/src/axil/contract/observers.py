@@ -35,7 +35,9 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "step_failed": ("activation", "step", "error", "kind"),
     "run_finished": ("run_id", "result"),
 }
-"""What each tells; ``hooks.Hooks`` says what it means. Plugins may ask for ``run_id`` too."""
+"""The parameters of each report; ``hooks.Hooks`` describes them. Plugins may ask for ``run_id``
+too.
+"""
 OBSERVER_HOOKS = tuple(PARAMETERS)
 """Names of the hooks that only listen."""
 

@@ -43,7 +43,7 @@ class StateView(MutableMapping[str, Any]):
     __slots__ = ("_own", "_state", "written")
 
     _own: dict[str, Any]
-    """What was read or assigned; MISSING: deleted."""
+    """The values that were read or assigned; MISSING: deleted."""
     written: dict[str, Any]
     """The names that were assigned, in order."""
 

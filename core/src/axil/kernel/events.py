@@ -83,12 +83,12 @@ class Return(NamedTuple):
     """The result of a sub-run."""
 
     run: object
-    """What ``enter`` gave."""
+    """The value that ``enter`` gave."""
     ended: FrameResult | None
     error: BaseException | None
-    """Why there is no result; None: what ``ended`` says, or else ``questions``."""
+    """The reason why there is no result; None: see ``ended``, then ``questions``."""
     questions: tuple[Any, ...] = ()
-    """What the bodies inside wait for, if nothing else in the sub-run can go on."""
+    """The questions that the bodies inside wait for, if nothing else in it can continue."""
 
 
 class DropBodies(NamedTuple):
@@ -100,7 +100,7 @@ class End(NamedTuple):
 
 
 Command: TypeAlias = Task | RecordFiring | RecordRound | DecideLimit | Return | DropBodies | End
-"""What has to be done for a run."""
+"""A command: something that the driver has to do for a run."""
 
 
 class Report(NamedTuple):
@@ -109,7 +109,7 @@ class Report(NamedTuple):
     kind: Literal["started", "finished", "sent", "failed", "skipped"]
     activation: Activation
     node: str
-    """What the node is: ``node``, ``graph`` or ``cycle``."""
+    """The type of the node: ``node``, ``graph`` or ``cycle``."""
     data: Any = None
     """Of ``started`` the task, of ``failed`` the error, of ``finished`` what its first edge
     carries, of ``sent`` the graph, and the positions of edges with what they carry.
@@ -122,13 +122,13 @@ class SubRun:
 
     plan: Plan
     inputs: Any
-    """What the plan's ``@entry`` edges carry."""
+    """The output that the plan's ``@entry`` edges carry."""
     name: tuple[str | int, ...]
     """Tells the frames of one activation apart."""
     state: State | None
-    """What it begins with; None: the activation's state."""
+    """The state at its beginning; None: the activation's state."""
     contained: bool
-    """Whether a failure inside is raised to the body that waits, instead of ending the run."""
+    """True if a failure inside is raised in the body that waits, instead of ending the run."""
 
 
 class Known(Protocol):

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 Rest = Literal["ignore", "cancel"]
-"""What becomes of firings on the way to an early join that has fired: they go on, and what they
+"""The rule for firings on the way to an early join that has fired: they go on, and what they
 send there is ignored; or they are cancelled, where their outputs lead nowhere else.
 """
 

@@ -134,7 +134,7 @@ class Machine:
         self._ended: list[tuple[int, Ordinal, int, State]] = []
         self._arrivals: dict[int, Arrivals] = {}  # at the ports of early joins
         self.took = took
-        """Which edges a recorded firing of a node with an early join took; None: none is known."""
+        """The edges that recorded firings of nodes with an early join took; None: none is known."""
         self.broken: dict[int, Exception] = {}
         """The errors of joins, by node."""
         self.unneeded: set[int] = set()

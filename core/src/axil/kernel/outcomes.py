@@ -55,7 +55,7 @@ class FrameResult(NamedTuple):
     data: tuple[Token, ...]
     """Data tokens that no firing took: late, or put before a node that did not fire."""
     fired: bool
-    """Whether anything ran."""
+    """True if anything ran."""
 
 
 def sends_of(

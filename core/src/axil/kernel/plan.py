@@ -32,7 +32,7 @@ Merge = Callable[[Sequence[State]], Mapping[str, Any]]
 """From the states at a join to the values of the merged one."""
 
 Mode = Literal["inline", "async", "thread", "scope"]
-"""How a body is run: called directly, awaited, called in a thread, or as a frame of its own."""
+"""The way to run a body: called directly, awaited, called in a thread, or as a frame of its own."""
 
 
 class Body(Protocol):
@@ -120,7 +120,7 @@ class ResolvedNode:
     call: Callable[[Task, Any], Any] | None = None
     """The shortest way into the body; None: the body itself."""
     is_coroutine: bool = False
-    """Whether ``call`` is a coroutine function: calling it runs nothing of it yet."""
+    """True if ``call`` is a coroutine function: calling it runs nothing of it yet."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -193,7 +193,7 @@ class Port:
     ordinal: tuple[int, ...]
     """Of the firing that the port makes: ``()``, or its position among the node's ports."""
     is_usual: bool = True
-    """Whether its join is ``GATE`` or ``ALL``."""
+    """True if its join is ``GATE`` or ``ALL``."""
     undecided: int = 0
     """Trigger edges to be decided, of an early join; its ``waits`` are data edges only."""
     feeders: tuple[int, ...] = ()
@@ -215,20 +215,20 @@ class PlanNode:
     """Has a trigger edge that leaves the scope."""
     body: Body
     call: Callable[[Task, Any], Any]
-    """What a firing calls: the body, or the shortest way into it."""
+    """The function that a firing calls: the body, or the shortest way into it."""
     mode: Mode
     quick: bool
-    """Whether a firing is a call: it waits for nothing, takes no room, is not journaled first."""
+    """True if a firing is a plain call: no waiting, no concurrency limit, no fact first."""
     is_coroutine: bool
-    """Whether ``call`` is a coroutine function: calling it runs nothing of it yet."""
+    """True if ``call`` is a coroutine function: calling it runs nothing of it yet."""
     wants_ctx: bool
-    """Whether the body is to be given a context."""
+    """True if the body takes a context."""
     kind: str = "node"
-    """What observers are given of it: ``node``, ``graph`` or ``cycle``."""
+    """Its type for observers: ``node``, ``graph`` or ``cycle``."""
     spreads: bool = False
-    """Whether all its edges trigger and lead to joins of this scope, and no router is asked."""
+    """True if all its edges trigger and lead to joins of this scope, and no router is asked."""
     chain: Port | None = None
-    """Where its only out-edge ends, if that port waits for nothing else."""
+    """The port at which its only out-edge ends, if that port waits for nothing else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

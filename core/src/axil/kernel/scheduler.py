@@ -166,9 +166,9 @@ class Scheduler:
         self._reports, self._reports_skipped = bool(wanted), "skipped" in wanted
         self._reports_sent = "sent" in wanted
         self.reports: list[Report] = []
-        """What happened since the driver last emptied this."""
+        """The reports since the driver last emptied this list."""
         self.cycles: dict[str, CycleTally] = {}
-        """How cycles ended so far, by path."""
+        """The ends of cycles so far, by path."""
         self._queue: deque[RunningFrame] = deque()
         self._commands: deque[Command] = deque()  # to be returned before anything else is done
         self._limited: tuple[LimitReached, RunningFrame] | None = None

@@ -164,7 +164,7 @@ class CycleRun:
         """Left to whatever records the rounds."""
         self._tokens = [Token(t.edge, t.payload, None, t.ordinal) for t in task.tokens]
         self.end = ""
-        """How it ended, as ``Round.end``; empty: it has not. A journal may have the last round and
+        """Its end, as ``Round.end``; empty: it has not ended. A journal may have the last round and
         not what followed.
         """
         self.last: Round | None = None

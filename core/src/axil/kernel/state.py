@@ -62,7 +62,7 @@ class FieldChange:
 
     deltas: tuple[Any, ...]
     reset: Any = NO_RESET
-    """What the field was set to before the deltas; ``MISSING``: to nothing."""
+    """The value of the field before the deltas; ``MISSING``: none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,11 +17,11 @@ from axil.kernel.state import State
 
 T = TypeVar("T")
 Effects = Literal["none", "idempotent", "external"]
-"""What a body that runs twice may do to the world: nothing, no more than once, or more."""
+"""The effects that a second run of a body may have: none, no more than the first, or more."""
 Frame = tuple[str | int, ...]
 """The name of a frame: nodes, rounds and indices from the run inward; ``()`` is the run."""
 Ordinal = tuple[int, ...]
-"""Which firing of a node within its frame: ``()`` for the only one; see ``next_ordinal``."""
+"""The number of a firing of a node in its frame: ``()`` for the only one; see ``next_ordinal``."""
 
 ENTRY = "@entry"
 """The name of the place a graph's inputs come from; edges may start there."""

@@ -123,6 +123,21 @@ class Log(Sequence[Any]):
             part = part._prefix
         return False
 
+    def extends(self, other: Log) -> bool:
+        """Return whether this log was made of ``other`` by ``extended``, so that it begins with the
+        same items. Cost: O(1).
+        """
+        part: Log | None = self
+        while part is not None:
+            if part._buffer is other._buffer:
+                return part._seen >= other._seen
+            part = part._prefix
+        return False
+
+    def after(self, size: int) -> Iterator[Any]:
+        """Yield the items behind the first ``size``, not isolated, as ``raw`` does."""
+        return map(self._item, range(size, self._size))
+
     def _item(self, index: int) -> Any:
         part = self
         while True:

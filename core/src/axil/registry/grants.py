@@ -45,7 +45,7 @@ class Want:
     problem: Problem | None = None
     """The refusal, where it is missing."""
     is_late: bool = False
-    """Whether it is asked for when it is used, rather than when the plan is made."""
+    """True if the grant is asked for at its use, rather than when the plan is made."""
 
     def at(self, where: str) -> Want:
         """Return the same want at a place of a file, if it has none in that file."""

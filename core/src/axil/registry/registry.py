@@ -76,7 +76,7 @@ class Component:
     status: Literal["available", "blocked", "unfit", "registered"] = "available"
     """``unfit``: it is written for another version of its kind's contract."""
     reason: str = ""
-    """Why it is blocked or unfit."""
+    """The reason why it is blocked or unfit."""
 
     @property
     def is_usable(self) -> bool:

@@ -40,7 +40,6 @@ from axil.kernel.state import State
 from axil.kernel.tokens import Activation, Changes, Out, Task, new_tuple
 from axil.kernel.values import isolate
 from axil.runtime.gate import Gate
-from axil.runtime.meters import begin_meter
 from axil.runtime.pool import SLICE, LocalExecutor, Work, WorkerPool, as_failure
 from axil.runtime.recorder import Recorder
 from axil.runtime.result import Options, Result, made
@@ -72,7 +71,7 @@ class RunLoop:
         self.limits: Limits = options.limits or root.plan.graph.spec.limits
         most = self.limits.firings
         self._most: float = math.inf if most is None else most
-        self.meter = begin_meter(self.limits, options.meter, self.halt)
+        self.meter = options.begin_meter(self.limits, self.halt)
         hooks = options.hooks
         self.observers = observers = (
             NO_OBSERVERS
@@ -331,6 +330,8 @@ class RunLoop:
     def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
         """Take in the outcome or the error of a body, and do what follows from it."""
         scheduler, task = self.scheduler, work.task
+        if self.services.from_afar:
+            self.services.catch_up()
         if error is not None:
             self._hear_error(work, error)
         else:

@@ -1,4 +1,4 @@
-"""The meter of a run: one that its caller gave, axil-budget's, or one that only adds up."""
+"""Makers of meters: that of axil-budget, and a meter that only adds up."""
 
 from __future__ import annotations
 
@@ -8,38 +8,25 @@ from functools import cache
 from typing import Any
 
 from axil._door import provided
-from axil.contract.meters import Hold, Meter, MeterMaker, RunUsage
-from axil.errors import LimitReached, NotInstalled
+from axil.contract.meters import MeterMaker, MeterReservation, RunUsage
+from axil.errors import NotInstalled
 from axil.kernel.tokens import Activation
-from axil.spec.graph import Limits
 
-
-def begin_meter(
-    limits: Limits, make: MeterMaker | None, stop: Callable[[LimitReached], None]
-) -> Meter:
-    """Return the meter of a run: what ``make`` makes, else axil-budget's, else, where nothing but
-    the runtime's own is limited, a ``Tally``.
-
-    Args:
-        stop: ends the run when a limit is passed while bodies are at work.
-    Raises: NotInstalled (AX306): axil-budget is needed and not installed; SpecError (AX128): the
-    meter does not know a limit.
-    """
-    if make is None and limits.uses:
-        make = _installed_maker(f"a limit on {' and '.join(limits.uses)}")
-    make = make or _usual_maker()
-    return Tally() if make is None else make(limits.uses, stop)
+_NO_LIMITS: Mapping[str, Any] = {}
 
 
 @cache
-def _usual_maker() -> MeterMaker | None:
+def usual_maker() -> MeterMaker:
+    """Return the maker of meters where nothing is limited but what the runtime counts: that of
+    axil-budget, or ``Tally`` where it is not installed.
+    """
     try:
-        return _installed_maker("")
+        return limiting_maker("")
     except NotInstalled:
-        return None
+        return Tally
 
 
-def _installed_maker(wanted: str) -> MeterMaker:
+def limiting_maker(wanted: str) -> MeterMaker:
     """Return the maker of the meters of axil-budget.
 
     Args:
@@ -61,16 +48,18 @@ class Tally:
 
     __slots__ = ("_others", "usage")
 
-    def __init__(self) -> None:
+    def __init__(
+        self, limits: Mapping[str, Any] = _NO_LIMITS, stop: Callable[..., None] | None = None
+    ) -> None:
+        """See ``MeterMaker``; there are no limits, so nothing is stopped."""
         self.usage = TalliedUsage()
-        self._others: dict[
-            str, Any
-        ] = {}  # usage that another meter recorded; it stays in the journal
+        # usage that another meter recorded; it stays in the journal
+        self._others: dict[str, Any] = {}
 
     @property
     def ledger(self) -> Any:
         """Raise NotInstalled (AX306): the ledger comes with axil-budget, which is not installed."""
-        _installed_maker("ctx.ledger")
+        limiting_maker("ctx.ledger")
 
     @property
     def has_spent(self) -> bool:
@@ -83,7 +72,7 @@ class Tally:
         for name, amount in amounts.items():
             mine[name] = mine.get(name, 0) + amount
 
-    async def hold(self, who: Activation, wanted: Mapping[str, Any]) -> Hold:
+    async def reserve(self, who: Activation, wanted: Mapping[str, Any]) -> MeterReservation:
         """See ``Meter``; there is always enough."""
         return _Free(self, who)
 
@@ -102,7 +91,7 @@ class Tally:
 
 
 class _Free:
-    """A hold on what nothing limits."""
+    """A reservation of what nothing limits."""
 
     __slots__ = ("_tally", "_who")
 
@@ -116,11 +105,8 @@ class _Free:
     def release(self) -> None:
         pass
 
-    def __enter__(self) -> Hold:
+    def __enter__(self) -> MeterReservation:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
-
-
-__all__ = ["TalliedUsage", "Tally", "begin_meter"]

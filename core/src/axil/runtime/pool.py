@@ -109,11 +109,13 @@ class Work:
     def __init__(self, task: Task, node: PlanNode, doing: Awaitable[Any] | None = None) -> None:
         self.task, self.node = task, node
         self.is_announced = False
-        """Whether observers were notified of its beginning."""
+        """True if observers were notified of its beginning."""
         self.is_left = False
-        """Whether the run has ended without it, because it did not end when it was cancelled."""
+        """True if the run has ended without it, because it did not end when it was cancelled."""
         self.doing = doing
-        """What the body gave, if it was begun as a call and has to be awaited after all."""
+        """The awaitable that the body gave, if it was begun as a call and has to be awaited after
+        all.
+        """
         self.worker: asyncio.Task[None] | None = None
         """The worker that does it; None: none yet."""
 
@@ -164,7 +166,7 @@ class WorkerPool:
         self._begin, self._hear, self._wake = owner.begin, owner.hear, owner.wake
         self._scheduler, self._recorder = scheduler, recorder
         self.gate: Gate | None = None
-        """What decides which bodies start, and when; None: room alone."""
+        """The gate that decides which bodies start, and when; None: only limits do."""
         self.refused: deque[tuple[Work, Outcome]] = deque()
         """Bodies that the gate lets not start, with the outcomes of their firings."""
         self._due: deque[Work] = deque()

@@ -53,7 +53,7 @@ class EffectBegun(NamedTuple):
     step: str = ""
     """Empty: the body itself."""
     times: int = 1
-    """How often it was about to run so far."""
+    """The number of times that it was about to run so far."""
 
 
 class StepDone(NamedTuple):
@@ -74,7 +74,7 @@ class Asked(NamedTuple):
     activation: Activation
     question: Question
     is_shown: bool = False
-    """Whether somebody has it before them, and may still answer while the body waits."""
+    """True if a channel has shown it, and may still answer while the body waits."""
 
 
 class Answered(NamedTuple):
@@ -84,7 +84,7 @@ class Answered(NamedTuple):
     """Its id."""
     value: Any
     is_late: bool = False
-    """Whether it was not given: the question was due."""
+    """True if there was no answer before the deadline."""
 
 
 Fact: TypeAlias = (
@@ -193,15 +193,3 @@ class Recorder(Protocol):
     def close(self) -> None:
         """Let go of the run; nothing is recorded after that. May be called again."""
         ...
-
-
-__all__ = [
-    "Answered",
-    "Asked",
-    "ClockRead",
-    "EffectBegun",
-    "Fact",
-    "Recorder",
-    "SleepBegun",
-    "StepDone",
-]

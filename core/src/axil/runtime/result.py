@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from axil.contract.context import Channel, Clock, Question
 from axil.contract.messages import Message
-from axil.contract.meters import MeterMaker, RunUsage
+from axil.contract.meters import Meter, MeterMaker, RunUsage
 from axil.contract.views import thawed
-from axil.errors import AxilError, RunError
+from axil.errors import AxilError, LimitReached, RunError
 from axil.kernel.events import CycleTally, Ending, Status
 from axil.kernel.outcomes import FrameResult, output_of
 from axil.kernel.plan import Graph
 from axil.kernel.values import thaw
-from axil.runtime.meters import begin_meter
+from axil.runtime.meters import limiting_maker, usual_maker
 from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
@@ -82,15 +82,29 @@ class Options:
     deps: Any = None
     workspace: Path | None = None
     allow: frozenset[str] = frozenset()
-    """What files may do: ``code``."""
+    """Actions that files may do: ``code``."""
     executor: Any = None
-    """Where bodies run (``axil.driver.Executor``); None: here. It is closed with the run."""
+    """The executor of bodies (``axil.driver.Executor``); None: this event loop. The run closes it.
+    """
     threads: int = 64
     """Bodies that may block at the same time, in threads of the run's own."""
 
+    def begin_meter(self, limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
+        """Return the meter of a run.
+
+        Args:
+            stop: ends the run when a limit is passed while bodies are at work.
+        Raises: NotInstalled (AX306): axil-budget is needed and not installed; SpecError (AX128):
+        the meter does not know a limit.
+        """
+        make = self.meter or usual_maker()
+        if self.meter is None and limits.uses:
+            make = limiting_maker(f"a limit on {' and '.join(limits.uses)}")
+        return make(limits.uses, stop)
+
 
 def _nothing_used() -> RunUsage:
-    return begin_meter(Limits(), None, lambda _: None).usage
+    return Options().begin_meter(Limits(), lambda _: None).usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +130,9 @@ class Result(Generic[S]):
     """Every payload that left, by the node it came from."""
     questions: tuple[Question, ...] = ()
     usage: RunUsage = field(default_factory=_nothing_used)
-    """What was used: firings, seconds, and what the run's meter counts."""
+    """The usage: firings, seconds, and the amounts that the run's meter counts."""
     cycles: Mapping[str, CycleTally] = field(default_factory=dict[str, CycleTally])
-    """How cycles ended, by path."""
+    """The ends of cycles, by path."""
     error: AxilError | None = None
 
     def __iter__(self) -> Any:
@@ -194,14 +208,3 @@ class Event(NamedTuple):
     data: Any = None
     lost: int = 0
     """Chunks that were dropped just before this event because the reader was slow."""
-
-
-__all__ = [
-    "CycleTally",
-    "Ending",
-    "Event",
-    "Options",
-    "Result",
-    "Status",
-    "made",
-]

@@ -64,7 +64,7 @@ class Run:
         self.id = self.options.run_id or os.urandom(8).hex()
         checked = plan.graph.schema.check(values, whole=True) if values else {}
         self.recorder = recorder = _recorder(self.id, plan, inputs, checked, self.options)
-        """What records the run; None: it has no journal. For engines."""
+        """The recorder of the run; None: it has no journal. For engines."""
         self._inputs, state = (
             (inputs, checked) if recorder is None else (recorder.inputs, recorder.state)
         )
@@ -72,10 +72,10 @@ class Run:
         root = plan.graph.schema.start(first and unshared(first))
         self._loop = RunLoop(self.id, self.options, recorder, machine_type(plan, (), root))
         self.services: RunServices = self._loop.services
-        """What its bodies ask of it. For engines."""
+        """The services for its bodies. For engines."""
         self._result: Result | None = None
         self.has_begun = False
-        """Whether ``result`` was called."""
+        """True if ``result`` was called."""
 
     def __await__(self) -> Any:
         return self.result().__await__()
@@ -262,6 +262,3 @@ class _Driven:
         if self._loop is not None and self._task is not None:
             with suppress(RuntimeError):  # it is over, and its loop closed
                 self._loop.call_soon_threadsafe(self._task.cancel)
-
-
-__all__ = ["Run", "run_blocking", "run_sync"]

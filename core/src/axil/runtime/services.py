@@ -9,9 +9,11 @@ import asyncio
 import json
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from axil._door import provided
@@ -104,11 +106,11 @@ class Progress:
     clock: Clock
     meter: Meter
     cycles: Mapping[str, CycleTally]
-    """How its cycles ended so far, by path."""
+    """The ends of its cycles so far, by path."""
     before: float = 0.0
     """Seconds that earlier parts of the run took."""
     started: float | None = None
-    """When this part began, by the clock; None: it has not."""
+    """The time at which this part began, by the clock; None: it has not begun."""
 
     @property
     def elapsed(self) -> float:
@@ -143,6 +145,11 @@ class RunServices:
     """The thread of the loop: what a body in another thread says is brought there, so observers are
     called in one thread.
     """
+    from_afar: deque[Callable[[], None]] = field(default_factory=deque[Callable[[], None]])
+    """Calls that other threads left for the loop, oldest first. Since Python 3.14 a future may have
+    its result before the loop runs what was handed to it earlier, so the loop's own queue does not
+    keep a body's chunks before its outcome.
+    """
     open: dict[Activation, list[Question]] = field(default_factory=dict[Activation, list[Question]])
     """Questions without an answer, by who asked."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -152,8 +159,8 @@ class RunServices:
     dropped.
     """
     diverged: frozenset[Activation] = frozenset()
-    """Those that asked for something else than is recorded: what they recorded after that is not
-    theirs any more.
+    """Activations that asked for something else than is recorded: what they recorded after that no
+    longer counts.
     """
 
     @property
@@ -197,15 +204,23 @@ class RunServices:
             self.at_home(self.observers.chunk, activation, chunk)
 
     def at_home(self, call: Callable[..., None], *values: Any) -> None:
-        """Call ``call`` in the thread of the run's loop.
+        """Call ``call`` in the thread of the run's loop, after what was handed over before it.
 
         The loop is closed: the run has ended, and has no receivers.
         """
         if self.loop is None or threading.get_ident() == self.home:
+            if self.from_afar:
+                self.catch_up()
             call(*values)
         else:
+            self.from_afar.append(partial(call, *values))
             with suppress(RuntimeError):
-                self.loop.call_soon_threadsafe(call, *values)
+                self.loop.call_soon_threadsafe(self.catch_up)
+
+    def catch_up(self) -> None:
+        """Make the calls that other threads left for the loop."""
+        while self.from_afar:
+            self.from_afar.popleft()()
 
     def now(self, activation: Activation, call: Call) -> float:
         recorder = self.recorder

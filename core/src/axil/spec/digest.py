@@ -49,7 +49,7 @@ _MODULES = {
     "axil_typed.schema": "axil.schema",
     "axil_typed.views": "axil.contract.views",
 }
-"""What digests call modules of axil that have moved since runs were first recorded."""
+"""Module of axil that has moved → its name in digests of runs that were recorded before."""
 _TOO_DEEP = 200
 _SAID: Mapping[str, Mapping[str, Any]] = {
     "GraphSpec": {"flow": "carried"},
@@ -60,13 +60,11 @@ _SAID: Mapping[str, Mapping[str, Any]] = {
         "estimate": {"characters_per_token": 4.0, "output_tokens": 1000},
     },
 }
-"""What digests hold of fields that specs had by default when runs were first recorded: those runs
+"""Default values of fields that specs had when runs were first recorded, for digests: those runs
 can still be resumed.
 """
 _UNCOUNTED = ("place", "made", "migrations")
-"""Where something was written, what it was made into, and how one comes here from before, are not
-what it is.
-"""
+"""Fields that are no part of a graph's content: places in files, objects made of it, migrations."""
 
 
 def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:

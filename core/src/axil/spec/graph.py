@@ -42,8 +42,10 @@ class FromEnvironment(str):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
-    """A component by name, with its config: ``{type: keyword, config: {any: [done]}}``."""
+class ComponentRef:
+    """A component reference: a component by name, with its config:
+    ``{type: keyword, config: {any: [done]}}``.
+    """
 
     type: str
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -52,20 +54,20 @@ class Use:
     it.
     """
     place: Place | None = field(default=None, compare=False, repr=False)
-    """Where a file names it."""
+    """The place of the reference in a file."""
 
     @staticmethod
-    def of(given: Any) -> Use:
-        """Return a component as users name one in Python: its name, ``{type: …, …}``, a ``Use``, or
-        the component itself.
+    def of(given: Any) -> ComponentRef:
+        """Return the reference to a component that is given by its name, as ``{type: …, …}``, as a
+        ``ComponentRef``, or as the component itself.
 
-        >>> Use.of("inbox"), Use.of({"type": "retry", "tries": 3}).config
-        (Use(type='inbox', config={}), {'tries': 3})
+        >>> ComponentRef.of("inbox"), ComponentRef.of({"type": "retry", "tries": 3}).config
+        (ComponentRef(type='inbox', config={}), {'tries': 3})
         """
-        if isinstance(given, Use):
+        if isinstance(given, ComponentRef):
             return given
         if isinstance(given, str):
-            return Use(type=given)
+            return ComponentRef(type=given)
         if isinstance(given, Mapping):
             data = dict(cast("Mapping[str, Any]", given))
             name, config = data.pop("type", None), data.pop("config", None)
@@ -78,11 +80,11 @@ class Use:
                         "Write {type: name, config: {…}}.",
                     )
                 )
-            return Use(type=name, config=data if config is None else config)
+            return ComponentRef(type=name, config=data if config is None else config)
         described = (
             given.use()
             if callable(getattr(given, "use", None))
-            else Use(type=type(given).__name__, config={"": given})
+            else ComponentRef(type=type(given).__name__, config={"": given})
         )
         return replace(described, made=given)
 
@@ -124,20 +126,20 @@ class NodeSpec:
     """One node: a name, and a body that is named (``use``) or given (``body``)."""
 
     id: str
-    use: Use | None = None
+    use: ComponentRef | None = None
     body: Any = None
     """A callable, or an instance of a node class; Python only."""
-    join: str | Use | Join | None = None
-    """When it fires: the name of a join, or one with settings; None: what the node's class says,
+    join: str | ComponentRef | Join | None = None
+    """The join, by name or with settings; None: that of the node's class,
     else ``gate``."""
     merge: Mapping[str, Any] | None = None
     """Per edge group: a callable from the list of states to the values of the merged one."""
     lane: str | None = None
     effects: Effects | None = None
-    """What running the body once more may do to the world; None: what the node's class says, else
+    """The effects of running the body once more; None: those that the node's class states, else
     ``idempotent``.
     """
-    wrappers: tuple[Use, ...] = ()
+    wrappers: tuple[ComponentRef, ...] = ()
     """Outermost first."""
     pull: Mapping[str, str] | None = None
     """Attributes the body sees: None all, ``{}`` none, else these; values describe."""
@@ -157,12 +159,14 @@ class NodeSpec:
         return str(self.place or f'node "{self.id}"')
 
 
-def with_usual_wrappers(own: Sequence[Use], usual: Sequence[Use]) -> tuple[Use, ...]:
+def with_usual_wrappers(
+    own: Sequence[ComponentRef], usual: Sequence[ComponentRef]
+) -> tuple[ComponentRef, ...]:
     """Return a node's own wrappers, inside the usual ones of its graph; of one type, its own is the
     one.
 
-    >>> own, usual = [Use(type="retry")], [Use(type="timeout"), Use(type="retry")]
-    >>> [use.type for use in with_usual_wrappers(own, usual)]
+    >>> retry, timeout = ComponentRef(type="retry"), ComponentRef(type="timeout")
+    >>> [use.type for use in with_usual_wrappers([retry], [timeout, retry])]
     ['timeout', 'retry']
     """
     stated = {use.type for use in own}
@@ -183,12 +187,12 @@ class EdgeSpec:
     """False: carries data and never makes the target live."""
     group: str = ""
     condition: Any = None
-    """A ``Use``, a callable ``(payload, state) -> bool``, or None: always."""
+    """A ``ComponentRef``, a callable ``(payload, state) -> bool``, or None: always."""
     keys: Mapping[str, str] | None = None
     """Fields to carry, with descriptions; ``{}``: none, only the trigger; None: the whole payload.
     """
     process: Any = None
-    """A ``Use``, a callable ``payload -> payload | None``, or None."""
+    """A ``ComponentRef``, a callable ``payload -> payload | None``, or None."""
     filter: Callable[..., Any] | None = None
     """From the state to the values of the state that goes on; Python only."""
     carry_data: bool = True
@@ -288,7 +292,9 @@ class GraphSpec:
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """First values of the state."""
     payload: Literal["fields", "messages", "state"] = "fields"
-    """What edges carry: fields of a message, lists of messages, or (typed state) nothing."""
+    """The payload kind of its edges: fields of a message, lists of messages, or (typed state)
+    nothing.
+    """
     end: tuple[str, ...] = ()
     """Message graphs: whose output is the result, in order of preference."""
     cycles: Literal["allow", "forbid"] = "allow"
@@ -352,7 +358,7 @@ class SubgraphSpec:
     have.
     """
     keep: bool = False
-    """Whether its nodes' own fields outlast a visit, until the next in the same run."""
+    """True if its nodes' own fields are kept until the next visit in the same run."""
 
 
 READ = frozenset({"growing", "lenient"})

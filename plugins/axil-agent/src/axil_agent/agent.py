@@ -43,6 +43,7 @@ from axil_agent.prompt import (
     user_prompt,
 )
 from axil_agent.sharing import held, is_shared, keep, kept, shared_delta, shared_now
+from axil_agent.speakers import heard_by, spoken, unsaid
 from axil_agent.template import joined, rendered
 from axil_agent.thinking import considered
 from axil_agent.uses import listed_or_one, used
@@ -164,7 +165,7 @@ class Agent:
         self._setting: Any = None
         self._chat, self._in_messages = "", False
         self.owned: list[Any] = []
-        """What was made for this agent from names, and is closed with it."""
+        """Components that were made for this agent from names, and are closed with it."""
 
     # -- making
 
@@ -333,7 +334,8 @@ class Agent:
     ) -> tuple[dict[str, Any], Answer]:
         """``step``, with the answer that the fields are of: observe, think, act."""
         heard = with_labels(self._heard(inputs, wiring)[0])
-        history = [*self.recalled(ctx), *self.heard(ctx)]
+        said = self.heard(ctx)
+        history = [*unsaid(self.recalled(ctx), said), *said]
         seen = await self._seen(inputs, attributes, history, ctx, wiring)
         query = self._query(
             heard, with_labels(attributes), seen.user, wiring.node, ctx, seen.messages
@@ -456,7 +458,7 @@ class Agent:
         """Return the conversation that a typed state holds."""
         if not self._chat or not hasattr(ctx, "state"):
             return []
-        return [plain_data(dict(m)) for m in held(ctx.state, self._chat)]
+        return heard_by(self._wiring.node, plain_data(list(held(ctx.state, self._chat))))
 
     def recalled(self, ctx: Any) -> list[Message]:
         """Return the history that is sent."""
@@ -512,7 +514,8 @@ class Agent:
 
         for number, given in enumerate(self._tools):
             if isinstance(given, Agent):
-                self._tools[number] = AgentTool(given)
+                self._tools[number] = delegated = AgentTool(given)
+                self.owned.append(delegated)
             elif isinstance(given, (str, Mapping)):
                 self._tools[number] = made = _installed("tools", cast("Any", given), self._setting)
                 self.owned.append(made)
@@ -537,16 +540,12 @@ class Agent:
         for number, memory in enumerate(self._memories):
             ask = partial(think, options.model, ctx=ctx, name=f"memory:{number}")
             if is_chat_memory(memory):
-                keep(
-                    memory,
-                    ctx,
-                    plain_data(await memory.remember(kept(memory, ctx), said, ask)),
-                    plain_data(said),
-                )
+                new = plain_data(said)
+                keep(memory, ctx, await memory.remember(kept(memory, ctx), new, ask), new)
             elif is_shared(memory):
                 new = plain_data(memory.notes(turn))
                 before = shared_now(memory.share, ctx)
-                keep(memory, ctx, plain_data(memory.keep([*before, *new])), new)
+                keep(memory, ctx, memory.keep([*before, *new]), new)
             elif hasattr(memory, "learn"):
                 await ctx.step(f"learn:{number}", partial(_learnt, memory, replace(turn, ask=ask)))
             elif hasattr(memory, "insert"):
@@ -571,7 +570,7 @@ class Agent:
 _observing: ContextVar[tuple[Sequence[Message], Wiring] | None] = ContextVar(
     "axil_agent_observing", default=None
 )
-"""What the firing knows in which an overridden ``observe`` is called: the history, the wiring."""
+"""The facts of the firing in which an overridden ``observe`` is called: the history, the wiring."""
 
 
 class _Firing:
@@ -593,7 +592,7 @@ class _Firing:
             chat = self.rules.chat
             if chat and chat not in shared:
                 reply: Message = {"role": "assistant", "content": answer.text}
-                shared[chat] = plain_data([*answer.acted, reply])
+                shared[chat] = spoken([*answer.acted, reply], self.rules.node)
             delta = {name: fields[name] for name in names if name in fields}
             return commanded(Out({}, {**delta, **shared}), self.rules, ctx, task)
         delta = pushed_fields(self.rules, fields, task.state, attributes)

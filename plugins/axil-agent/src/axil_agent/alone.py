@@ -74,7 +74,7 @@ class Alone:
         characters: int | Callable[[], int],
         output_tokens: int | None,
     ) -> Reservation:
-        """Return a hold that counts usage; outside a run nothing is limited."""
+        """Return a reservation that counts usage; outside a run nothing is limited."""
         return await self._ledger.reserve(
             _ALONE,
             Estimate(models=tuple(model), characters=characters, output_tokens=output_tokens),

@@ -24,7 +24,7 @@ _WORDS: Final[Mapping[str, str]] = {
 }
 _NO_ANSWER: Final = "no answer came in time"
 _TRIES: Final = 3
-"""How often an answer that says nothing is asked for again; then the call is not made."""
+"""The number of times that an empty answer is asked for again; then the call is not made."""
 
 
 class Asker(Protocol):
@@ -39,7 +39,7 @@ class Verdict:
 
     arguments: Mapping[str, Any]
     refusal: str = ""
-    """Why it is not made, for the model; empty: it is made."""
+    """The reason for the model why it is not made; empty: it is made."""
     is_edited: bool = False
 
 

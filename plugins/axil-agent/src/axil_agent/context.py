@@ -36,7 +36,7 @@ class ContextPolicy:
     """The bounds on how much context goes into a prompt."""
 
     per_provider: int = 8
-    """What each provider is asked for."""
+    """The number of blocks that each provider is asked for."""
     total: int = 8
     """Blocks in all; of equals the first."""
     budget_tokens: int | None = None

@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from axil import LimitReached
 from axil.driver import Pause
-from axil.plugin import Hold, RunError, did_you_mean, format_names
+from axil.plugin import MeterReservation, RunError, did_you_mean, format_names
 from axil_agent.approval import Verdict, verdict
 from axil_agent.asker import asked_by
 from axil_agent.commands import plain_command, take_command
@@ -64,7 +64,7 @@ class Stage(Protocol):
     ) -> Any: ...
     async def reserve(
         self, *, model: Sequence[str], characters: Callable[[], int], output_tokens: int | None
-    ) -> Hold: ...
+    ) -> MeterReservation: ...
 
 
 OnReply = Callable[[Reply, Sequence[Message]], Reply | None]
@@ -188,7 +188,7 @@ async def think(
             model=names_of(model),
             characters=partial(size_of, request),
             output_tokens=longest(request),
-        ) as hold:
+        ) as reservation:
             with on_clock(getattr(ctx, "clock", None)), asked_by(ctx, name):
                 reply: Any = await model.reply(asked, emit or ctx.emit)
             if not isinstance(reply, Reply):
@@ -196,7 +196,7 @@ async def think(
                     "AX654", f"the model gave a {type(reply).__name__}, not a Reply."
                 )
             used = reply.usage
-            hold.settle(
+            reservation.settle(
                 model=reply.model,
                 cost=used.cost,
                 cached_tokens=used.cached_tokens,
@@ -219,7 +219,8 @@ def names_of(model: Any) -> tuple[str, ...]:
 
 
 _IMAGE_CHARACTERS = 12_000
-"""What an image counts as, however many bytes it has: models see it in pieces of bounded number."""
+"""The characters that an image counts as, of any size: models see it in pieces of bounded number.
+"""
 
 
 def size_of(request: Request) -> int:

@@ -1,4 +1,7 @@
-"""Agents as tools of others: a call is a sub-run, so its steps are seen, recorded and counted."""
+"""Agents as tools of others: a call is a sub-run, so its steps are seen, recorded and counted.
+
+``AgentTool`` is one of Python, ``NodeTool`` the tool ``agent`` of files.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,22 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from axil import EdgeSpec, GraphSpec, NodeSpec, Use
-from axil.plugin import ENTRY, EXIT, CompileOptions, compile_spec, message, text_of
+from pydantic import BaseModel, Field, field_validator
+
+from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
+from axil.plugin import (
+    ENTRY,
+    EXIT,
+    SURROUNDINGS,
+    CompileOptions,
+    compile_spec,
+    message,
+    refers_to,
+    text_of,
+)
 from axil_agent.agent import Agent
-from axil_models import Tool, ToolError
+from axil_agent.template import joined
+from axil_models import Tool, ToolError, call_async
 
 _PARAMETERS = {
     "type": "object",
@@ -39,21 +54,34 @@ class AgentTool:
             description: what the model is sent about it; empty: the agent's instructions.
             wrappers: around each call, as of a node: ``{"type": "budget", …}``, ``"retry"``.
         """
-        self.agent = agent
-        self.name = re.sub(r"\W+", "_", name or agent.name or agent.role_name) or "agent"
-        self.description = description or agent.style.instructions
-        self._wrappers = [Use.of(wrapper) for wrapper in wrappers]
+        self.agent: Agent | None = agent
+        self._offered(
+            name or agent.name or agent.role_name, description or agent.style.instructions, wrappers
+        )
+
+    def _offered(self, name: str, description: str, wrappers: Sequence[Any]) -> None:
+        self.name = re.sub(r"\W+", "_", name) or "agent"
+        self.description = description
+        self._wrappers = tuple(ComponentRef.of(wrapper) for wrapper in wrappers)
         self._plan: Any = None
+
+    def node(self) -> NodeSpec:
+        """Return the node that a call runs."""
+        return NodeSpec(id=self.name, body=self.agent, wrappers=self._wrappers, pull={}, push={})
 
     def bind(self, setting: CompileOptions | None) -> None:
         """Make the plan of a call, once. Raises: as ``compile_spec``."""
         if self._plan is not None:
             return
-        node = NodeSpec(
-            id=self.name, body=self.agent, wrappers=tuple(self._wrappers), pull={}, push={}
-        )
         ends = [EdgeSpec(source=ENTRY, target=self.name), EdgeSpec(source=self.name, target=EXIT)]
-        spec = GraphSpec(id=self.name, nodes=(node,), edges=tuple(ends), payload="messages")
+        around = {} if setting is None else setting.extras
+        spec = GraphSpec(
+            id=self.name,
+            nodes=(self.node(),),
+            edges=tuple(ends),
+            payload="messages",
+            extras={name: around[name] for name in SURROUNDINGS if name in around},
+        )
         self._plan = compile_spec(spec, setting)
 
     async def tools(self) -> Sequence[Tool]:
@@ -81,3 +109,73 @@ class AgentTool:
         task = [message(str(given.get("message") or ""))]
         ended = await ctx.run(plan, task, name=self.name, state=state)
         return text_of(ended.output)
+
+    async def close(self) -> None:
+        """Close what was opened for the agent."""
+        for component in () if self._plan is None else reversed(self._plan.graph.components):
+            if hasattr(component, "close"):
+                await call_async(component.close)
+
+
+class NodeTool(AgentTool):
+    """``agent``: a node of a file, mostly an agent, as a tool: it is sent one message."""
+
+    examples: tuple[dict[str, Any], ...] = (
+        {
+            "name": "clerk",
+            "description": "Counts things.",
+            "agent": {
+                "type": "agent",
+                "config": {"model": {"type": "scripted", "config": {"rules": []}}},
+            },
+        },
+    )
+
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """The node, and how the model is told of it."""
+
+        name: str = Field(min_length=1, description="The name of the tool.")
+        description: str = Field(
+            default="", description="The text for the model; empty: the agent's instructions."
+        )
+        agent: dict[str, Any] = Field(
+            description="The node that a call runs: {type, config}.",
+            json_schema_extra=refers_to("graph"),
+        )
+        wrappers: list[str | dict[str, Any]] = Field(
+            default_factory=list[str | dict[str, Any]],
+            description="Around each call: budget, retry …",
+            json_schema_extra=refers_to("wrappers"),
+        )
+
+        @field_validator("agent")
+        @classmethod
+        def _is_a_node(cls, agent: dict[str, Any]) -> dict[str, Any]:
+            inner: Any = agent.get("config") or {}
+            is_node = isinstance(agent.get("type"), str) and isinstance(inner, dict)
+            if not is_node or not agent.keys() <= {"type", "config"}:
+                raise ValueError("expected a node {type, config}.")
+            return agent
+
+    place: Any = None
+    """Where its settings are written."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.agent = None
+        inner: dict[str, Any] = config.agent.get("config") or {}
+        about = config.description or joined(inner.get("instructions") or "")
+        self._offered(config.name, about, config.wrappers)
+
+    def node(self) -> NodeSpec:
+        """Return the node that a call runs."""
+        place = self.place and self.place.at("agent")
+        given = self.config.agent
+        return NodeSpec(
+            id=self.name,
+            use=ComponentRef(type=given["type"], config=given.get("config") or {}, place=place),
+            wrappers=self._wrappers,
+            pull={},
+            push={},
+            place=place,
+        )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from axil import ConfigError, Problem
+from axil.plugin import Log
 from axil_models import Ask, Message, Request, content_text
 
 _ASKED = (
@@ -52,7 +53,8 @@ class HistoryMemory:
         Args:
             top_k: messages that are sent, the newest; 0: all, negative: none. It is rounded to
                 whole turns.
-            memory_size: messages that are kept.
+            memory_size: messages that are kept; up to twice as many are stored, so that old ones
+                are dropped many at a time.
             share: the attribute that holds the messages, for agents that share one conversation,
                 and for runs that go on with what an earlier run gave back; empty: the node keeps
                 them for itself.
@@ -85,9 +87,10 @@ class HistoryMemory:
 
     def recall(self, kept: Sequence[Message]) -> list[Message]:
         """Return the messages that are sent."""
-        known = [dict(m) for m in kept or self.first]
         if self.top_k < 0:
             return []
+        most = min(self.top_k or self.memory_size, self.memory_size)
+        known = [dict(m) for m in (kept[-most:] or self.first)]
         sent = self._fitting(known if self.top_k == 0 else known[-self.top_k :], self.max_tokens)
         # half a turn would be a conversation that the model began
         while sent and sent[0].get("role") == "assistant":
@@ -96,8 +99,14 @@ class HistoryMemory:
 
     async def remember(
         self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask
-    ) -> list[Message]:
-        """Return the conversation to keep after ``turn``."""
+    ) -> Sequence[Message]:
+        """Return the conversation to keep after ``turn``.
+
+        Cost: O(turn), amortised, without ``summarise``, where ``kept`` is a log.
+        """
+        is_short = len(kept) + len(turn) <= 2 * self.memory_size
+        if type(kept) is Log and is_short and not self.summarise:
+            return kept.extended([dict(m) for m in turn])
         known = [*(dict(m) for m in kept or self.first), *(dict(m) for m in turn)]
         if not self.summarise:
             return known[-self.memory_size :]

@@ -84,7 +84,10 @@ class HumanNode:
 
     async def _talk(self, messages: list[dict[str, Any]], ctx: Context) -> list[dict[str, Any]]:
         """Take part in the conversation of a typed state."""
-        heard = "\n\n".join(f"{m.get('role')}: {content_text(m.get('content'))}" for m in messages)
+        heard = "\n\n".join(
+            f"{m.get('source') or m.get('role')}: {content_text(m.get('content'))}"
+            for m in messages
+        )
         question = Question(
             text="\n\n".join(part for part in (heard, self.prompt) if part),
             default=self._defaults.get("message"),

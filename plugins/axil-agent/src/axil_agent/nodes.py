@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from axil import Out
+from axil import ComponentRef, Out
 from axil.plugin import (
     Body,
     BodyRules,
@@ -38,6 +38,7 @@ from axil_agent.human import HumanNode
 from axil_agent.outputs import Output, OutputField, described, output_type
 from axil_agent.prompt import Wiring
 from axil_agent.sharing import shared_delta
+from axil_agent.speakers import heard_by, since, spoken, unmarked, unsaid
 from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim, places
 from axil_agent.thinking import Reflection
@@ -51,14 +52,13 @@ from axil_models import (
     is_content,
     is_part,
     is_toolset,
-    plain_data,
     text_part,
     tool_of,
     tools_by_name,
     with_approval,
 )
 
-Use = str | dict[str, Any]
+NamedComponent = str | dict[str, Any]
 
 
 class _Settings(BaseModel):
@@ -66,7 +66,7 @@ class _Settings(BaseModel):
 
 
 class _Modelled(_Settings):
-    model: Use | None = Field(
+    model: NamedComponent | None = Field(
         None,
         description="The model: the name of an adapter, or {type: …} with its settings.",
         json_schema_extra=refers_to("models"),
@@ -112,13 +112,13 @@ class AgentConfig(_Modelled):
         description="Fields that a reply has to have: descriptions, or {type, description, enum, "
         "…}; or the import path of a pydantic model.",
     )
-    formatters: Use | list[Use] | None = Field(
+    formatters: NamedComponent | list[NamedComponent] | None = Field(
         None,
         description="One, or [in, out]; usual: paragraph in, json out.",
         json_schema_extra=refers_to("formatters", default=DEFAULT),
     )
-    tools: list[Use] = Field(
-        default_factory=list[Use],
+    tools: list[NamedComponent] = Field(
+        default_factory=list[NamedComponent],
         description="Names of installed tools, or {type: …} with their settings.",
         json_schema_extra=refers_to("tools"),
     )
@@ -135,13 +135,13 @@ class AgentConfig(_Modelled):
         "deny",
         description="The answer if there is none within that time; fail: the node fails.",
     )
-    memories: list[Use] = Field(
-        default_factory=list[Use],
+    memories: list[NamedComponent] = Field(
+        default_factory=list[NamedComponent],
         description="Context providers that receive each step: history, …",
         json_schema_extra=refers_to("context"),
     )
-    retrievers: list[Use] = Field(
-        default_factory=list[Use],
+    retrievers: list[NamedComponent] = Field(
+        default_factory=list[NamedComponent],
         description="Context providers.",
         json_schema_extra=refers_to("context"),
     )
@@ -202,9 +202,7 @@ class AgentConfig(_Modelled):
             "formatters": parts.made("formatters", self.formatters, "formatters")
             if several is None
             else [parts.made("formatters", use, "formatters", i) for i, use in enumerate(several)],
-            "tools": _there(
-                parts.made("tools", use, "tools", i) for i, use in enumerate(self.tools)
-            ),
+            "tools": _there(_tool(parts, use, "tools", i) for i, use in enumerate(self.tools)),
             "approve": self.approve,
             "approval": self.asking,
             "memories": _there(
@@ -367,11 +365,15 @@ class _Chat:
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, wiring = self.agent, Wiring(node=self.node)
         heard = (
-            [_unmarked(m) for m in messages]
-            if self.mode == "messages"
-            else [message(_blocks(messages))]
+            [message(_blocks(messages))]
+            if self.mode != "messages"
+            else heard_by(self.node, messages)
+            if self.chat
+            else [unmarked(m) for m in messages]
         )
-        history, report = agent.recalled(ctx), list(heard)
+        history, report, new = agent.recalled(ctx), list(heard), list(heard)
+        if self.chat:  # the state holds it, and no memory has to repeat it
+            history, new = unsaid(history, heard), since(self.node, messages)
         words = "\n".join(content_text(m.get("content")) for m in heard if m.get("role") == "user")
         shared, path = agent.shared(ctx), ctx.activation.path
         query = ContextQuery(
@@ -402,22 +404,13 @@ class _Chat:
         options = await agent.chat_options(wiring, query, ctx, formatter=_Text())
         answer = await agent.think([*first, *history, *report], options, ctx)
         await agent.tell(
-            [*heard, {"role": "assistant", "content": answer.text}], answer, query, options, ctx
+            [*new, {"role": "assistant", "content": answer.text}], answer, query, options, ctx
         )
         reply: Message = {"role": "assistant", "content": answer.text}
         delta = shared_delta(ctx, task)
         if self.chat and self.chat not in delta:
-            delta[self.chat] = plain_data([*answer.acted, reply])
+            delta[self.chat] = spoken([*answer.acted, reply], self.node)
         return commanded(Out([reply], delta), self.rules, ctx, task)
-
-
-def _unmarked(given: Message) -> Message:
-    """Return a message without axil's own marks."""
-    return {
-        name: given[name]
-        for name in ("role", "content", "name", "tool_call_id", "tool_calls", "extra")
-        if name in given
-    }
 
 
 def _blocks(messages: Sequence[Message]) -> Any:
@@ -450,7 +443,7 @@ class _Text:
         return {"message": text}
 
 
-def _provider(parts: Parts, use: Use, *keys: str | int) -> Any:
+def _provider(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
     """Return a context provider by its name; None: it cannot be had."""
     name, config = used(use)
     if name == "history":
@@ -458,6 +451,14 @@ def _provider(parts: Parts, use: Use, *keys: str | int) -> Any:
             lambda: make_component(HistoryMemory, config, parts.where(*keys)), *keys
         )
     return parts.made("context", use, *keys)
+
+
+def _tool(parts: Parts, use: ComponentRef, *keys: str | int) -> Any:
+    """Return a tool by its name, that knows where it is written; None: it cannot be had."""
+    made = parts.made("tools", use, *keys)
+    if hasattr(made, "place") and not isinstance(parts.place(), str):
+        made.place = parts.place(*keys, "config")
+    return made
 
 
 def _there(made: Iterable[Any]) -> list[Any]:

@@ -53,7 +53,7 @@ class Wiring:
     pushed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Attributes that it writes: a reply is asked for them."""
     pulled: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Attributes that it reads; the model is told their descriptions."""
+    """Attributes that it reads; the model is sent their descriptions."""
 
     @staticmethod
     def carried(out_edges: Sequence[Any]) -> dict[str, str]:

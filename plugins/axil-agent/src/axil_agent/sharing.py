@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from axil.plugin import Task
-from axil_models import ChatMemory, Message
+from axil.plugin import Log, Task, same_value
+from axil_models import ChatMemory, Message, plain_data
 
 _SHARED = "@shared"
 _GROWING = ("append", "append_messages")
@@ -49,14 +49,29 @@ def kept(memory: ChatMemory, ctx: Any) -> Sequence[Message]:
     )
 
 
-def keep(memory: Any, ctx: Any, whole: list[Any], new: list[Any]) -> None:
+def keep(memory: Any, ctx: Any, whole: Sequence[Any], new: Sequence[Any]) -> None:
     """Give it back: ``whole`` is the new value, of which ``new`` was added in this turn."""
     if not memory.share:
-        ctx.kept["history"] = {**ctx.kept.get("history", {}), memory.label: whole}
+        history = ctx.kept.get("history", {})
+        grown = _continued(history.get(memory.label), whole)
+        ctx.kept["history"] = {**history, memory.label: grown}
         return
     written = ctx.local.get(_SHARED, {})
     before: Mapping[str, Any] = written.get(memory.share, {"new": []})
-    ctx.local[_SHARED] = {**written, memory.share: {"whole": whole, "new": [*before["new"], *new]}}
+    shared = {"whole": plain_data(whole), "new": [*before["new"], *new]}
+    ctx.local[_SHARED] = {**written, memory.share: shared}
+
+
+def _continued(before: Any, whole: Sequence[Any]) -> Log:
+    """Return ``whole`` as plain data, in a log; one that continues ``before`` where it can, so that
+    a turn is recorded by what it added.
+    """
+    if type(whole) is Log:
+        return whole
+    size = len(before) if isinstance(before, Log) else 0
+    if not 0 < size <= len(whole) or not all(map(same_value, before.raw(), whole)):
+        return Log(plain_data(whole))
+    return before.extended(plain_data(whole[size:]))
 
 
 def shared_values(ctx: Any) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 Theory of operation
 -------------------
 A ledger has an account for the run, and one for every node that has a budget of its own; an account
-counts for its node and for everything inside it. A *hold* reserves what a call is taken to need at
+counts for its node and for everything inside it. A *reservation* keeps what a call may need at
 most, in all accounts that it counts for at once. It is settled with what was really used, or
 released. An account's limit bounds what is spent and held together, so calls that pass it only
 together do not both start.
 
-A hold that does not fit now, and would if others used less than they hold, waits for them, in
+A reservation that does not fit now, and would if others used less than they reserved, waits, in
 order: a later firing that needs the same scarce account does not overtake. One that could not
 fit even then is refused. A firing that holds something, itself or around itself, is refused rather
 than made to wait, so there is no circle of waiters.
@@ -86,13 +86,13 @@ class Usage(RunUsage):
 class Account:
     """The resources spent and held at one place."""
 
-    __slots__ = ("budgets", "holds", "place", "usage")
+    __slots__ = ("budgets", "place", "reservations", "usage")
 
     def __init__(self, place: str, usage: Usage) -> None:
         self.place, self.usage = place, usage
         """``place``: a node's path through graphs; empty: the run."""
         self.budgets: tuple[Budget, ...] = ()
-        self.holds: dict[Reservation, None] = {}  # in order; small while it is empty
+        self.reservations: dict[Reservation, None] = {}  # in order; small while it is empty
 
     def sums(self, tokens: int, cost: float, *, held: bool) -> tuple[int, float]:
         """Return tokens and money if so much came on top, of what is spent or of what is spent and
@@ -101,8 +101,8 @@ class Account:
         total = sum(self.usage.tokens.values()) + tokens
         money = [self.usage.cost, cost]
         if held:
-            total += sum(hold.tokens for hold in self.holds)
-            money += [hold.cost for hold in self.holds]
+            total += sum(reservation.tokens for reservation in self.reservations)
+            money += [reservation.cost for reservation in self.reservations]
         return total, math.fsum(money)
 
     def refusal(self, tokens: int, cost: float, *, held: bool) -> tuple[Budget, str] | None:
@@ -151,7 +151,7 @@ class Reservation:
     def settle(
         self, *, model: str = "", cached_tokens: int = 0, cost: float = 0.0, **tokens: int
     ) -> None:
-        """Give the hold up for what was really used: ``hold.settle(input_tokens=812,
+        """Replace the reservation by what was really used: ``settle(input_tokens=812,
         output_tokens=40)``.
 
         ``cost``: what the provider says it is; 0: as the prices of the place say, for ``model`` or
@@ -163,7 +163,7 @@ class Reservation:
         )
 
     def release(self) -> None:
-        """Give the hold up; nothing was used."""
+        """End the reservation; nothing was used."""
         self._ledger.release(self)
 
     def __enter__(self) -> Reservation:
@@ -234,12 +234,12 @@ class Ledger:
 
     @property
     def held(self) -> int:
-        """The number of open holds."""
-        return len(self._run.holds)
+        """The number of open reservations."""
+        return len(self._run.reservations)
 
     @property
     def waiting(self) -> int:
-        """The number of firings that wait for a hold."""
+        """The number of firings that wait for a reservation."""
         return len(self._waiting)
 
     @property
@@ -264,7 +264,7 @@ class Ledger:
     # -- reserving
 
     async def reserve(self, who: Activation, estimate: Estimate) -> Reservation:
-        """Return a hold of the expected usage, in all accounts that it counts for.
+        """Return a reservation of the expected usage, in all accounts that it counts for.
 
         Raises: OverBudget: a budget that fails its node would be passed (one that stops the run
         cancels the asking firing); UnknownPrice.
@@ -278,28 +278,28 @@ class Ledger:
             free.accounts = accounts
             return free
         given, wanted = estimate.tokens(self.estimator)
-        hold = Reservation(
+        reservation = Reservation(
             self,
             who,
             estimate.models,
             given + wanted,
             self._dearest(accounts, estimate.models, given, wanted),
         )
-        hold.accounts = accounts
+        reservation.accounts = accounts
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting = [*self._waiting, (hold, granted)]
+        self._waiting = [*self._waiting, (reservation, granted)]
         self._look()
         try:
             await granted
         except asyncio.CancelledError:
-            self._waiting = [each for each in self._waiting if each[0] is not hold]
-            self.release(hold)
+            self._waiting = [each for each in self._waiting if each[0] is not reservation]
+            self.release(reservation)
             raise
         except LimitReached as limit:
             self._stop(limit)
             # until the run, which ends, cancels us
             await asyncio.get_running_loop().create_future()
-        return hold
+        return reservation
 
     def _look(self) -> None:
         """Grant and refuse, in order, what can be granted or has to be refused."""
@@ -307,54 +307,66 @@ class Ledger:
             return
         scarce: set[Account] = set()
         still: list[tuple[Reservation, asyncio.Future[None]]] = []
-        for hold, granted in self._waiting:
+        for reservation, granted in self._waiting:
             if granted.done():
                 continue
             lacking = [
-                a for a in hold.accounts if a.refusal(hold.tokens, hold.cost, held=True) is not None
+                a
+                for a in reservation.accounts
+                if a.refusal(reservation.tokens, reservation.cost, held=True) is not None
             ]
-            is_inside = any(_is_within(hold.who, other.who) for other in self._run.holds)
-            if not lacking and (is_inside or scarce.isdisjoint(hold.accounts)):
-                for account in hold.accounts:
-                    account.holds[hold] = None
+            is_inside = any(
+                _is_within(reservation.who, other.who) for other in self._run.reservations
+            )
+            if not lacking and (is_inside or scarce.isdisjoint(reservation.accounts)):
+                for account in reservation.accounts:
+                    account.reservations[reservation] = None
                 granted.set_result(None)
                 continue
             hopeless = [
-                a for a in lacking if a.refusal(hold.tokens, hold.cost, held=False) is not None
+                a
+                for a in lacking
+                if a.refusal(reservation.tokens, reservation.cost, held=False) is not None
             ]
             if hopeless or (lacking and is_inside):
-                granted.set_exception(_refused((hopeless or lacking)[0], hold, held=not hopeless))
+                granted.set_exception(
+                    _refused((hopeless or lacking)[0], reservation, held=not hopeless)
+                )
                 continue
             scarce.update(lacking)
-            still.append((hold, granted))
+            still.append((reservation, granted))
         self._waiting = still
 
     # -- spending
 
     def settle(
-        self, hold: Reservation, model: str, tokens: Mapping[str, int], more: tuple[int, float]
+        self,
+        reservation: Reservation,
+        model: str,
+        tokens: Mapping[str, int],
+        more: tuple[int, float],
     ) -> None:
         """See ``Reservation.settle``.
 
         What was not reserved, or was released, is counted all the same.
         """
         cached, cost = more
-        for account in hold.accounts:
-            account.holds.pop(hold, None)
-        pricing = self._pricing(hold.accounts)
+        for account in reservation.accounts:
+            account.reservations.pop(reservation, None)
+        pricing = self._pricing(reservation.accounts)
         if not cost and pricing is not None:
-            price = pricing.price([name for name in (model, *hold.names) if name])
+            price = pricing.price([name for name in (model, *reservation.names) if name])
             cost = (
                 0.0
                 if price is None
                 else price.of(tokens.get("input_tokens", 0), tokens.get("output_tokens", 0), cached)
             )
-        self.charge(hold.who, tokens, cost)
+        self.charge(reservation.who, tokens, cost)
 
-    def release(self, hold: Reservation) -> None:
+    def release(self, reservation: Reservation) -> None:
         """See ``Reservation.release``."""
-        for account in hold.accounts:
-            account.holds.pop(hold, None)
+        for account in reservation.accounts:
+            account.reservations.pop(reservation, None)
         self._look()
 
     def charge(self, who: Activation, tokens: Mapping[str, int], cost: float) -> None:
@@ -414,9 +426,11 @@ def _amount(value: float, what: str) -> str:
     return f"{value:g}" if what == "cost" else str(value)
 
 
-def _refused(account: Account, hold: Reservation, *, held: bool) -> LimitReached | OverBudget:
-    """Return the error, as its budget defines it, for a hold that is refused."""
-    refusal = account.refusal(hold.tokens, hold.cost, held=held)
+def _refused(
+    account: Account, reservation: Reservation, *, held: bool
+) -> LimitReached | OverBudget:
+    """Return the error, as its budget defines it, for a reservation that is refused."""
+    refusal = account.refusal(reservation.tokens, reservation.cost, held=held)
     assert refusal is not None
     budget, what = refusal
     spent = account.sums(0, 0.0, held=False)
@@ -425,7 +439,7 @@ def _refused(account: Account, hold: Reservation, *, held: bool) -> LimitReached
     unit = " tokens" if what == "tokens" else ""
     used, kept = spent[at], reserved[at] - spent[at]
     also = f", {_amount(kept, what)} reserved" if held and kept else ""
-    asked = hold.tokens if what == "tokens" else hold.cost
+    asked = reservation.tokens if what == "tokens" else reservation.cost
     limit: Any = budget.tokens if what == "tokens" else budget.cost
     message = (
         f"{_whose(account)} is {limit}{unit}: {_amount(used, what)} used{also}, and a call may "

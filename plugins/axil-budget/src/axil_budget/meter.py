@@ -47,7 +47,7 @@ class BudgetMeter:
         self.ledger = Ledger(
             self.usage, Budget(**bounds) if bounds else None, uses.get("estimate"), stop
         )
-        """What is spent and reserved, and by whom."""
+        """The spent and reserved amounts, by account."""
 
     @property
     def has_spent(self) -> bool:
@@ -58,7 +58,7 @@ class BudgetMeter:
         """See ``Meter``."""
         self.ledger.charge(who, *_parted(amounts))
 
-    async def hold(self, who: Activation, wanted: Mapping[str, Any]) -> Reservation:
+    async def reserve(self, who: Activation, wanted: Mapping[str, Any]) -> Reservation:
         """Reserve what a model call may use, in the run's limits and in every budget around it.
 
         Args:

@@ -171,7 +171,11 @@ def _lock(made: Made, settings: Settings, place: Path) -> None:
         raise ConfigError(
             Problem("AX740", "sources", message, "Remove the line, or include the distribution.")
         )
-    made.wheels = wheels.make(made.plan.distributions, place / "wheels", sources)
+    originals = Path(settings.folder) / settings.wheels if settings.wheels else None
+    if originals is not None and not originals.is_dir():
+        message = f"there is no folder {originals}."
+        raise ConfigError(Problem("AX740", "wheels", message, "Name a folder with wheels."))
+    made.wheels = wheels.make(made.plan.distributions, place / "wheels", sources, originals)
     (place / outputs.LOCK).write_text(outputs.lock_text(made.wheels), "utf-8")
     (place / "sbom.cdx.json").write_text(report.bill(made.plan, made.wheels), "utf-8")
     (place / "licences.txt").write_text(report.licences(made.wheels), "utf-8")

@@ -92,7 +92,9 @@ def unpacked():
             with zipfile.ZipFile(sys.argv[0]) as archive:
                 for name in archive.namelist():
                     if name.startswith("site/"):
-                        archive.extract(name, new)
+                        path = archive.extract(name, new)
+                        if name.startswith("site/bin/"):
+                            os.chmod(path, 0o755)
             try:
                 os.rename(new, place)
             except OSError:
@@ -189,7 +191,7 @@ def single_file(plan: Plan, wheels: Sequence[Path], python: tuple[int, int], int
         with zipfile.ZipFile(wheel) as archive:
             for name in archive.namelist():
                 if not name.endswith("/"):
-                    files[f"site/{_purelib(name)}"] = archive.read(name)
+                    files[f"site/{_placed(name)}"] = archive.read(name)
     digest = hashlib.sha256()
     for name, data in sorted(files.items()):
         digest.update(f"{name} {len(data)} ".encode() + data)
@@ -205,14 +207,15 @@ def single_file(plan: Plan, wheels: Sequence[Path], python: tuple[int, int], int
     return path
 
 
-def _purelib(name: str) -> str:
-    """Return where a wheel's file is put: ``x.data/purelib/a.py`` is ``a.py``."""
+def _placed(name: str) -> str:
+    """Return where a wheel's file is put, as installers do it in a folder of one's own:
+    ``x.data/purelib/a.py`` is ``a.py``, and ``x.data/scripts/a`` is ``bin/a``.
+    """
     parts = name.split("/", 2)
-    return (
-        parts[2]
-        if len(parts) == 3 and parts[0].endswith(".data") and parts[1] in ("purelib", "platlib")
-        else name
-    )
+    if len(parts) < 3 or not parts[0].endswith(".data"):
+        return name
+    below = {"scripts": "bin/", "headers": "include/"}.get(parts[1], "")
+    return f"{below}{parts[2]}"
 
 
 def container(

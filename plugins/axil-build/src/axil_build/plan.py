@@ -51,7 +51,7 @@ class Plan:
     functions: Path | None = None
     """The folder with functions of one's own."""
     asks: str = ""
-    """What asks people; empty: nothing is known to."""
+    """The part of the workflows that asks people; empty: none is known."""
 
     def inside(self, file: Path) -> str:
         """Return the path of a file inside the distribution."""

@@ -34,12 +34,12 @@ def licence_of(name: str) -> str:
     metadata = metadata_of(name)
     if metadata is None:
         return ""
-    stated = metadata.metadata
+    stated: Any = metadata.metadata
     if stated.get("License-Expression"):
         return str(stated["License-Expression"])
     classified = [
         str(each).rpartition(" :: ")[2]
-        for each in stated.get_all("Classifier") or []
+        for each in stated.get_all("Classifier") or ()
         if str(each).startswith("License ::")
     ]
     text = str(stated.get("License") or "").strip()

@@ -7,9 +7,9 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from axil import ConfigError, Problem
 from axil.plugin import PythonTarget, decode_config, python_target
@@ -18,26 +18,29 @@ FILE = "axil-build.toml"
 Output = Literal["wheel", "pyz", "container"]
 
 
-class _Part(BaseModel, extra="forbid", frozen=True):
+class _Part(BaseModel):
     """A table of the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Dist(_Part):
     """The outputs to make."""
 
-    name: str = Field("", description="Of the distribution; empty: the first workflow's.")
-    version: str = Field("0.1.0", description="Of the distribution.")
-    entry: str = Field("", description="The workflow that it runs; empty: the first one.")
+    name: str = Field(default="", description="Of the distribution; empty: the first workflow's.")
+    version: str = Field(default="0.1.0", description="Of the distribution.")
+    entry: str = Field(default="", description="The workflow that it runs; empty: the first one.")
     command: bool = Field(
-        True, description="Put the axil command in, so that runs can be watched and asked."
+        default=True, description="Put the axil command in, so that runs can be watched and asked."
     )
     keep_runs: bool | None = Field(
-        None,
+        default=None,
         description="Put in a journal, and what asks on a terminal; without it where a workflow "
         "asks people.",
     )
     outputs: tuple[Output, ...] = Field(
-        ("wheel", "pyz", "container"), description="Beside the lock, the wheels and the reports."
+        default=("wheel", "pyz", "container"),
+        description="Beside the lock, the wheels and the reports.",
     )
 
     @field_validator("name")
@@ -52,7 +55,8 @@ class Plugins(_Part):
     """The plugins to include beside those that the workflows name."""
 
     include: tuple[str, ...] = Field(
-        (), description="Distributions, for what no workflow names: channels, journals, hooks."
+        default=(),
+        description="Distributions, for what no workflow names: channels, journals, hooks.",
     )
 
 
@@ -60,12 +64,12 @@ class Workflows(_Part):
     """The workflows to build."""
 
     files: tuple[str, ...] = Field(
-        (),
+        default=(),
         description="Patterns, from the file's folder: flows/**/*.yaml; or graphs in Python, as "
         "module:graph or file.py:graph.",
     )
     functions: str = Field(
-        "", description="A folder with tools, conditions and processors in Python files."
+        default="", description="A folder with tools, conditions and processors in Python files."
     )
 
 
@@ -73,25 +77,30 @@ class Limits(_Part):
     """The limits of a build."""
 
     max_mb: float | None = Field(
-        None, gt=0, description="Megabytes, installed.", json_schema_extra={"unit": "megabytes"}
+        default=None,
+        gt=0,
+        description="Megabytes, installed.",
+        json_schema_extra={"unit": "megabytes"},
     )
     max_distributions: int | None = Field(
-        None, ge=1, description="Distributions, this one left out."
+        default=None, ge=1, description="Distributions, this one left out."
     )
-    deny: tuple[str, ...] = Field((), description="Distributions that may not be in it.")
+    deny: tuple[str, ...] = Field(default=(), description="Distributions that may not be in it.")
 
 
 class Verify(_Part):
     """The settings for verifying a build."""
 
     dry_run: bool = Field(
-        True, description="Run each workflow, with models that answer without being asked."
+        default=True, description="Run each workflow, with models that answer without being asked."
     )
     inputs: dict[str, str] = Field(
         default_factory=dict[str, str],
         description="What is put in, by workflow; else a short text.",
     )
-    allow_code: bool = Field(False, description="Let the dry run run code that the workflows hold.")
+    allow_code: bool = Field(
+        default=False, description="Let the dry run run code that the workflows hold."
+    )
 
 
 class Settings(_Part):
@@ -106,6 +115,11 @@ class Settings(_Part):
         default_factory=dict[str, str],
         description="Where a distribution comes from instead of this environment: "
         "a wheel, or its source.",
+    )
+    wheels: str = Field(
+        "",
+        description="A folder with original wheels; those that hold what is installed here are "
+        "shipped as they are.",
     )
     folder: str = Field(
         ".", description="The folder at which paths begin; set by the reader of the file."
@@ -202,4 +216,4 @@ def read(files: Sequence[str], functions: str = "") -> Settings:
     given: Mapping[str, Any] = {
         "workflows": {"files": [str(Path(file)) for file in files], "functions": functions}
     }
-    return decode_config(Settings, given, cast("str", ", ".join(files)))
+    return decode_config(Settings, given, ", ".join(files))

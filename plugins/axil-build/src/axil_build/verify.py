@@ -19,7 +19,7 @@ from axil import ConfigError, Problem
 from axil_build.outputs import lock_text, package_of
 from axil_build.plan import Plan
 from axil_build.settings import Settings
-from axil_build.wheels import Wheel
+from axil_build.wheels import Wheel, pip_command
 
 LONGEST_SECONDS: Final = 600.0
 
@@ -47,18 +47,7 @@ def _installed(folder: Path, wheels: Sequence[Wheel]) -> Path:
     python = folder / "env" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     (folder / "lock").write_text(lock_text(wheels), "utf-8")
     places = dict.fromkeys(str(each.path.parent) for each in wheels)
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "--quiet",
-        "--python",
-        str(python),
-        "install",
-        "--no-index",
-        "--no-compile",
-    ]
+    pip = [*pip_command(), "--python", str(python), "install", "--no-index", "--no-compile"]
     command = [
         *pip,
         *(f"--find-links={place}" for place in places),

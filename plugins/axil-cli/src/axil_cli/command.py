@@ -64,7 +64,7 @@ class Session:
     hooks: Any = None
     """A plugin manager with the hook plugins that were asked for; None: none were."""
     program: str = "axil"
-    """What is typed for the command: ``axil``, or ``flow axil`` in a distribution of its own."""
+    """The words of the command: ``axil``, or ``flow axil`` in a distribution of its own."""
     options: tuple[Given, ...] = ()
     """Options of plugins that were given; see ``axil_cli.launch``."""
 

@@ -10,7 +10,7 @@ from axil.driver import PlanScope, edge_label, walk_plan
 from axil.plugin import ENTRY, EXIT, Plan, PluginContract, Registry, UnknownComponent, references_of
 
 _MOST: Final = 5
-"""Edges that are told."""
+"""The number of edges that are named."""
 
 
 def check_input(workflow: Workflow, registry: Registry) -> None:

@@ -21,7 +21,7 @@ RUNS: Final = "axil-runs"
 """The folder for runs that name none of their own."""
 ATTACHMENTS: Final = "attachments"
 RECORD: Final = ".axil"
-"""Where it is written down what was attached."""
+"""The file with the list of attachments."""
 _MOST: Final = 1_000
 """Artifacts that are reported."""
 _SHOWN: Final = 20

@@ -45,7 +45,7 @@ SELF = "axil-cli"
 _PATIENCE = 0.5
 """Seconds that threads of bodies have to end, once all is said."""
 _BODIES = ("axil-", "asyncio_")
-"""What the names of such threads begin with."""
+"""The beginning of the names of such threads."""
 OWN = frozenset({SELF, "axil-files", "axil-plugins", "axil-typed"})
 """Always admitted: with every plugin blocked one can still see which there are, and why."""
 _OWN = {
@@ -55,7 +55,7 @@ _OWN = {
     "schema": "print the JSON Schema of workflow files",
     "runs": "look at kept runs, go on with them, branch off",
 }
-"""What help says of our own commands, so that asking for help imports none."""
+"""Summaries of our own commands, so that asking for help imports none."""
 
 
 def main(argv: Sequence[str] | None = None, *, program: str = "") -> int:

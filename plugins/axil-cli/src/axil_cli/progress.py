@@ -31,7 +31,9 @@ _NAME: Final = 14
 """Columns for names; longer ones push what is said to the right."""
 _INPUT: Final = "input"
 _STRUCTURED: Final = ("{", "[", "`")
-"""How replies begin that are data rather than words: their fields are shown when they are whole."""
+"""Beginnings of replies that are data rather than words: their fields are shown when they are
+whole.
+"""
 
 
 class Progress:
@@ -43,7 +45,7 @@ class Progress:
         self._input = "" if input is None or input == {} else _spoken(input)
         self._title = "run"
         self._column = len(_INPUT) + 2
-        """Where what is said begins."""
+        """The position at which the shown text begins."""
         self._colours: dict[str, int] = {}
         self._heading: tuple[str, str] | None = None
         self._since: dict[Activation, float] = {}
@@ -54,7 +56,7 @@ class Progress:
         self._questions = 0
         self._named_last: Activation | None = None
         self._last = ""
-        """What was said last, on one line."""
+        """The last text, on one line."""
 
     @contextmanager
     def quiet(self) -> Generator[None]:

@@ -33,9 +33,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the option that names the journal."""
     parser.add_argument(
         "--journal",
-        metavar="DIR",
-        help=f"the folder that runs are kept in; without it $AXIL_JOURNAL, "
-        f"else {FOLDER} (off: nowhere)",
+        metavar="PLACE",
+        help="the folder that runs are kept in, or the address of a database, as "
+        f"postgresql://host/name; without it $AXIL_JOURNAL, else {FOLDER} (off: nowhere)",
     )
 
 
@@ -54,14 +54,12 @@ def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -
         return None
     cipher = _cipher(session)
     try:
-        journal: Any = make_component(
-            session.registry.resolve("journals", "sqlite", "--journal"),
-            {"folder": where},
-            "--journal",
-        )
+        kind, settings = _place(where)
+        found = session.registry.resolve("journals", kind, "--journal")
+        journal: Any = make_component(found, settings, "--journal")
         if cipher is not None:
             journal.cipher = cipher
-        journal.runs()
+        journal.infos([])
     except UnknownComponent:
         if needed or named:
             raise
@@ -75,6 +73,16 @@ def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -
         )
         return None
     return journal
+
+
+def _place(where: str) -> tuple[str, dict[str, str]]:
+    """Return the journal that a place names, and its settings: a folder, or an address.
+
+    >>> _place("postgresql://host/name"), _place("runs")
+    (('postgresql', {'url': 'postgresql://host/name'}), ('sqlite', {'folder': 'runs'}))
+    """
+    scheme, separator, _ = where.partition("://")
+    return (scheme, {"url": where}) if separator else ("sqlite", {"folder": where})
 
 
 def _cipher(session: Session) -> Any:

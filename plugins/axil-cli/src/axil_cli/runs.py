@@ -18,6 +18,7 @@ from axil.driver import (
     Entry,
     ReplayIndex,
     RunInfo,
+    answer_entry,
     decode_value,
     differences,
     fork,
@@ -55,7 +56,7 @@ from axil_cli.source import as_data, check_breaks, settings, stopping
 from axil_cli.wants import opened
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
-"""How ids of questions look: the activation, and which of its questions it is."""
+"""The form of ids of questions: the activation, and the number of the question in it."""
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
 
 
@@ -170,9 +171,7 @@ class Runs:
             help="with another value of a variable of the file; may be repeated",
         )
         allowing(forking)
-        cancelling = one(
-            "cancel", "end a run that waits or broke off; nothing of it runs any more", format=()
-        )
+        cancelling = one("cancel", "end a run, whatever its status", format=())
         cancelling.add_argument("run", metavar="RUN")
         comparing = one("diff", "where two runs differ, node by node")
         comparing.add_argument("run", metavar="RUN")
@@ -367,9 +366,10 @@ class Runs:
     def _answer(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         run_id = found(journal, options.run)
         entries = journal.entries(run_id)
+        is_at_work = journal.infos([run_id])[0].status == "running"
         open_ones = (
             [question.id for question in open_questions(entries)]
-            if ReplayIndex(entries).ended is not None
+            if is_at_work or ReplayIndex(entries).ended is not None
             else []
         )
         if not open_ones:
@@ -382,7 +382,14 @@ class Runs:
         if options.answers is not None:
             given += answers_in(read_text(options.answers, "--answers"))
             options.answers = None
-        return self._go_on(journal, options, session, answered(open_ones, given))
+        answers = answered(open_ones, given)
+        if is_at_work:  # the process that runs it reads its mail
+            for id, value in answers.items():
+                if not journal.post(run_id, answer_entry(id, value)):
+                    raise misuse("ANSWER", f'the question "{id}" was answered before.')
+            session.tell(f"{run_id} is at work; the worker or server that runs it goes on.")
+            return Exit.DONE
+        return self._go_on(journal, options, session, answers)
 
     def _go_on(
         self, journal: Any, options: argparse.Namespace, session: Session, answers: dict[str, Any]
@@ -515,12 +522,11 @@ class Runs:
         run_id = found(journal, options.run)
         info = next(info for info in journal.runs() if info.run_id == run_id)
         if info.status not in _OPEN:
-            if info.status == "running":
-                raise misuse(
-                    "RUN",
-                    f'"{run_id}" is at work.',
-                    "End it where it runs: Ctrl-C, or SIGTERM to its process.",
-                )
+            if info.status == "running":  # the process that runs it reads its mail
+                data = {"status": "cancelled", "error": "it was cancelled"}
+                journal.post(run_id, Entry("ended", data=data))
+                session.tell(f"{run_id} is at work; the worker or server that runs it ends it.")
+                return Exit.DONE
             raise misuse("RUN", f'"{run_id}" is {info.status} already.')
 
         async def end() -> None:

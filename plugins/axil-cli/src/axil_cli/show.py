@@ -16,7 +16,7 @@ from axil_cli.sketch import sketched
 from axil_cli.source import TARGET, settings, workflow_of
 
 _BARE = {"→": "->", "⇢": "~>", "↺": "<-", "↗": "^", "⟳": "@", "▣": "#", "×": "x", "…": "..."}
-"""What stands for a sign where the terminal lacks it."""
+"""Replacements for signs that the terminal lacks."""
 
 
 class Show:

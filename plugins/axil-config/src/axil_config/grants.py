@@ -25,7 +25,7 @@ from axil.plugin import Want, did_you_mean, is_granted, note_want, one_line
 Act = Literal["read", "write"]
 
 WORDS: Final = ("code", "env", "import", "mcp", "network", "program", "read", "write")
-"""What may be granted as a whole."""
+"""The words that grant a whole kind of action."""
 _NARROW: Final = ("env", "import", "mcp", "net", "program", "read", "write")
 OWN_FOLDER: Final = ".axil"
 """The folder beside a workflow file that the file may write to."""

@@ -23,7 +23,7 @@ class Misfit:
     kind: Literal["unknown", "missing", "value"]
     """An unknown key, a key that is missing, or a value that does not fit."""
     keys: Keys
-    """Where it is in the data; of a missing key, what lacks it."""
+    """The place in the data; of a missing key, the place that lacks it."""
     message: str
     hint: str = ""
     key: str = ""
@@ -31,7 +31,7 @@ class Misfit:
     known: tuple[str, ...] = ()
     """The keys that could stand in place of an unknown one."""
     description: str = ""
-    """What the model says of a missing key."""
+    """The description of a missing key in the model."""
 
 
 def misfits(model: type[BaseModel], raw: Any, error: ValidationError) -> Iterator[Misfit]:

@@ -49,7 +49,7 @@ class Policy:
     install, too.
     """
     origins: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
-    """Who said what: setting → an option, a variable, a file."""
+    """The source of each setting: an option, a variable, a file."""
 
     def __post_init__(self) -> None:
         for name in ("allow", "block", "only"):

@@ -28,6 +28,8 @@ from axil_control.conditions import FAILED
 from axil_subprocess import Place, Wanted, run as run_program, sandboxed
 
 _BLOCK = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
+_MARGIN: Final = 30.0
+"""Seconds behind its time after which a program in a sandbox ends without us."""
 _PASSED: Final = (
     "PATH",
     "LANG",
@@ -127,7 +129,7 @@ class Ended:
     stderr: str = ""
     exit_code: int | None = None
     error: str | None = None
-    """Why there is no exit code."""
+    """The reason why there is no exit code."""
 
 
 def program(text: str) -> str:
@@ -181,15 +183,20 @@ async def execute(code: str, config: Python.Config, workspace: Path, given: str 
         await asyncio.wait([making])
         raise
     try:
+        place = Place(
+            folder=workspace,
+            variables=environment(config, workspace),
+            seconds=config.timeout_seconds + _MARGIN,
+        )
+        launch = await sandboxed([interpreter, *config.args, str(script)], place, config.sandbox)
         ended = await run_program(
-            await sandboxed(
-                [interpreter, *config.args, str(script)], Place(folder=workspace), config.sandbox
-            ),
+            launch.command,
             timeout_seconds=config.timeout_seconds,
             output_bytes=config.output_limit,
             cwd=workspace,
-            env=environment(config, workspace),
+            env=launch.variables,
             stdin=stdin,
+            ends=launch.ends,
         )
     except (FileNotFoundError, PermissionError):
         return Ended(error=f"Interpreter {interpreter} not found")

@@ -15,7 +15,7 @@ from axil_control.named import as_condition, component
 from axil_control.patterns import PatternConfig
 
 FAILED: Final = "==CODE EXECUTION FAILED=="
-"""What the text of a failed ``python`` node begins with."""
+"""The beginning of the text of a failed ``python`` node."""
 
 
 class Plain(BaseModel, extra="forbid", frozen=True):

@@ -9,6 +9,9 @@ begins with the state at the entry; what comes back is what its items wrote, as 
 order, whatever finished first. An item that asks a person pauses alone; the node pauses when all
 others have ended, with the questions of all.
 
+Items are messages, or the values of a list in a field (``over``): then each firing gets one value
+beside the other fields, and each field that the firings give becomes a list, one value each.
+
 In a tree every group of a layer is such a frame, and what a layer wrote is upstream of the next. As
 node types they are the same around a body that is written into their config.
 """
@@ -16,12 +19,23 @@ node types they are the same around a body that is written into their config.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, Protocol, Self, cast
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
-from axil import Context, EdgeSpec, GraphSpec, NodeSpec, Out, State, Use
+from axil import (
+    ComponentRef,
+    Context,
+    EdgeSpec,
+    GraphSpec,
+    NodeSpec,
+    Out,
+    Problem,
+    SpecError,
+    State,
+)
 from axil.plugin import (
     ENTRY,
     EXIT,
@@ -34,6 +48,9 @@ from axil.plugin import (
     SubRunResult,
     Task,
     as_messages,
+    did_you_mean,
+    fold_payloads,
+    format_names,
     gather_messages,
     refers_to,
 )
@@ -48,32 +65,184 @@ MOST_LAYERS: Final = 100
 class MapConfig(BaseModel, extra="forbid", frozen=True):
     """The items, and how many run at a time."""
 
+    over: str = Field(
+        default="",
+        description="The field that holds the list of items: of what comes in, else of the state. "
+        "Empty: messages are the items.",
+    )
+    item: str = Field(
+        default="",
+        description="With over: the field in which the node gets its item; empty: the same name.",
+    )
     split: Split = Field(
         default_factory=ByMessage, description="What an item is: message, regex or json_path."
     )
     max_parallel: int = Field(default=10, ge=1, description="Items at work at the same time.")
+    max_items: int = Field(
+        default=10_000,
+        ge=1,
+        description="The largest number of items of one firing. A map in a cycle may multiply "
+        "them in each round.",
+    )
     edges: tuple[str, ...] | None = Field(
         default=None,
         description="Nodes whose messages hold the items; those of others are put before each "
         "item. Without it: all messages.",
     )
 
+    @model_validator(mode="after")
+    def _is_of_fields_or_of_messages(self) -> Self:
+        if self.over and (self.edges is not None or not isinstance(self.split, ByMessage)):
+            raise ValueError("AX606 over names a field; split and edges are for messages.")
+        if self.item and not self.over:
+            raise ValueError("AX606 item names the field of an item, and over is missing.")
+        return self
+
     def items(self, messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-        """Return the value that all items share, and the items. Raises: InputError."""
+        """Return the messages that all items share, and the items.
+
+        Raises: InputError (AX630; AX634): there are more than ``max_items``.
+        """
         mine = [self.edges is None or m.get("source") in self.edges for m in messages]
         static = [m for m, is_mine in zip(messages, mine, strict=True) if not is_mine]
-        return static, [
-            item
-            for m, is_mine in zip(messages, mine, strict=True)
-            if is_mine
-            for item in self.split.items(m)
-        ]
+        items: list[Message] = []
+        for message, is_mine in zip(messages, mine, strict=True):
+            if is_mine:
+                items += self.split.items(message)
+            if len(items) > self.max_items:
+                raise _too_many("the messages have", self.max_items)
+        return static, items
+
+
+def _too_many(holder: str, most: int) -> InputError:
+    message = f"{holder} more than {most} items, which is the limit."
+    return InputError("AX634", message, "Split them into fewer items, or raise max_items.")
 
 
 class TreeConfig(MapConfig, frozen=True):
     """The items, and how many become one."""
 
-    group_size: int = Field(default=3, ge=2, description="Messages that one firing takes together.")
+    group_size: int = Field(default=3, ge=2, description="Items that one firing takes together.")
+
+
+class _Items(Protocol):
+    """Items as payloads hold them: messages, or values of a list in a field."""
+
+    def split(self, task: Task) -> tuple[Any, list[Any]]:
+        """Return what all items share, and the items."""
+        ...
+
+    def payload(self, static: Any, group: list[Any], *, is_group: bool) -> Any:
+        """Return what one firing gets."""
+        ...
+
+    def given(self, results: Sequence[SubRunResult]) -> list[Any]:
+        """Return what firings gave, in their order."""
+        ...
+
+    def again(self, given: list[Any]) -> list[Any]:
+        """Return what one layer of a tree gave as the items of the next."""
+        ...
+
+    def out(self, given: list[Any], written: Mapping[str, Any]) -> Out:
+        """Return the outcome of a map. Raises: InputError."""
+        ...
+
+
+class _Messages:
+    """Items that are messages."""
+
+    def __init__(self, config: MapConfig, node: NodeInfo) -> None:
+        self._config, self._node = config, node.name
+
+    def split(self, task: Task) -> tuple[Any, list[Any]]:
+        return self._config.items(gather_messages(task.tokens))
+
+    def payload(self, static: Any, group: list[Any], *, is_group: bool) -> Any:
+        return [*static, *group]
+
+    def given(self, results: Sequence[SubRunResult]) -> list[Any]:
+        return [m for each in results for m in as_messages(each.output)]
+
+    def again(self, given: list[Any]) -> list[Any]:
+        return [{**m, "role": "user", "source": self._node} for m in given]
+
+    def out(self, given: list[Any], written: Mapping[str, Any]) -> Out:
+        return Out(given, written, None if given else frozenset())
+
+
+class _Fields:
+    """Items that are the values of a list in a field."""
+
+    def __init__(self, config: MapConfig, node: NodeInfo) -> None:
+        self._over, self._item = config.over, config.item or config.over
+        self._node, self._schema, self._most = node.name, node.schema, config.max_items
+        self._carried = [name for edge in node.edges for name in edge.keys or ()]
+
+    def split(self, task: Task) -> tuple[Any, list[Any]]:
+        """Return the other fields, and the items. Raises: InputError (AX634, AX636)."""
+        fields = fold_payloads(token.payload for token in task.tokens)
+        found: Any = fields.pop(self._over) if self._over in fields else task.state.get(self._over)
+        kind = type(cast("object", found)).__name__
+        if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Sequence):
+            came = "nothing brings it" if found is None else f"it is a {kind}"
+            raise InputError(
+                "AX636",
+                f'"{self._node}" runs once per item of the list in "{self._over}", and {came}.',
+                "Bring a list in that field, or name the field that holds one in over.",
+            )
+        items = list(cast("Sequence[Any]", found))
+        if len(items) > self._most:
+            raise _too_many(f'"{self._over}" has', self._most)
+        return fields, items
+
+    def payload(self, static: Any, group: list[Any], *, is_group: bool) -> Any:
+        return {**static, self._item: group if is_group else group[0]}
+
+    def given(self, results: Sequence[SubRunResult]) -> list[Any]:
+        return [fold_payloads([each.output]) for each in results if each.output is not None]
+
+    def again(self, given: list[Any]) -> list[Any]:
+        """Return the values of the field, or of the only field that was given.
+
+        Raises: InputError (AX635): neither is there.
+        """
+        names = [self._over if self._over in each else _only(each) for each in given]
+        if None in names:
+            raise InputError(
+                "AX635",
+                f'a group of "{self._node}" gave {format_names(list(given[names.index(None)]))}; '
+                f'the next layer takes "{self._over}".',
+                f'Let the node give "{self._over}", or one field alone.',
+            )
+        return [each[name] for each, name in zip(given, names, strict=True)]
+
+    def out(self, given: list[Any], written: Mapping[str, Any]) -> Out:
+        """Return each field as the list of what the items gave in it.
+
+        Raises: InputError (AX635): an item gave other fields than the first.
+        """
+        names = list(given[0]) if given else self._carried
+        for each in given:
+            if each.keys() != set(names):
+                raise InputError(
+                    "AX635",
+                    f'an item of "{self._node}" gave {format_names(list(each)) or "no field"}, '
+                    f"the first one {format_names(names) or 'no field'}.",
+                    "Give the same fields for each item, so that the lists stay side by side.",
+                )
+        lists = {name: [each[name] for each in given] for name in names}
+        whole = {
+            name: values
+            for name, values in lists.items()
+            if name in written and self._schema.of(name).reducer.name == "overwrite"
+        }
+        return Out(lists, {**written, **whole})
+
+
+def _only(fields: Mapping[str, Any]) -> str | None:
+    """Return the name of the only field; None: there are several, or none."""
+    return next(iter(fields)) if len(fields) == 1 else None
 
 
 class Map:
@@ -81,46 +250,49 @@ class Map:
 
     Config = MapConfig
 
-    def __init__(self, config: MapConfig | None = None) -> None:
-        self.config = config or MapConfig()
+    def __init__(self, config: MapConfig | None = None, **settings: Any) -> None:
+        """Take ``config``, or its settings by name."""
+        self.config = config or MapConfig(**settings)
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         return _Fanned(node, self.config, self._run)
 
-    async def _run(self, fan: _Fan, static: list[Message], items: list[Message]) -> list[Message]:
-        return await fan.layer([[*static, item] for item in items])
+    async def _run(self, fan: _Fan, static: Any, items: list[Any]) -> Out:
+        given = await fan.layer([[item] for item in items], static)
+        return fan.items.out(given, fan.changes())
 
 
 class Tree:
-    """The wrapper ``tree``: one firing per group of messages, and again over what they gave, until
-    one message is left.
+    """The wrapper ``tree``: one firing per group of items, and again over what they gave, until
+    one is left.
 
-    What is the same for all goes into the first layer only. Every item is worked on, a single one
-    too.
+    Messages that are the same for all go into the first layer only, other fields into each. Every
+    item is worked on, a single one too.
     """
 
     Config = TreeConfig
 
-    def __init__(self, config: TreeConfig | None = None) -> None:
-        self.config = config or TreeConfig()
+    def __init__(self, config: TreeConfig | None = None, **settings: Any) -> None:
+        self.config = config or TreeConfig(**settings)
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         return _Fanned(node, self.config, self._run)
 
-    async def _run(self, fan: _Fan, static: list[Message], items: list[Message]) -> list[Message]:
-        size, messages = self.config.group_size, items
+    async def _run(self, fan: _Fan, static: Any, items: list[Any]) -> Out:
+        size, given = self.config.group_size, list[Any]()
         for layer in range(MOST_LAYERS):
-            groups = [messages[at : at + size] for at in range(0, len(messages), size)]
-            gave = await fan.layer([[*static, *group] for group in groups], layer)
-            messages = [{**m, "role": "user", "source": fan.node} for m in gave]
-            static = []
-            if len(messages) < 2:
-                return messages
+            groups = [items[at : at + size] for at in range(0, len(items), size)]
+            given = await fan.layer(groups, static, layer, is_group=True)
+            if len(given) < 2:
+                one = given[0] if given and self.config.over else fan.items.again(given)
+                return Out(one, fan.changes(), None if given else frozenset())
+            items = fan.items.again(given)
+            static = static if self.config.over else []
         raise InputError(
             "AX631",
-            f"the tree has {len(messages)} messages after {MOST_LAYERS} layers; "
+            f"the tree has {len(given)} items after {MOST_LAYERS} layers; "
             "it does not come down to one.",
-            "Let the node give fewer messages than it takes.",
+            "Let the node give fewer items than it takes.",
         )
 
 
@@ -131,38 +303,67 @@ class _Fanned:
     wants_ctx = True
 
     def __init__(self, node: NodeInfo, config: MapConfig, run: Any) -> None:
-        self._name, self._config, self._run = node.name, config, run
-        self._plan = node.single()
+        self._config, self._run, self._items = config, run, _items_of(config, node)
+        self._plan = (replace(node, payload="fields") if config.over else node).single()
+        self._field = config.item if config.item in node.schema.fields else ""
 
     async def __call__(self, task: Task, ctx: Context, /) -> Out:
-        static, items = self._config.items(gather_messages(task.tokens))
-        fan = _Fan(self._plan, self._name, task.state, ctx, self._config.max_parallel)
-        ran = self._run(fan, static, items) if items else fan.layer([static] if static else [])
-        gave = await ran
-        return Out(gave, fan.changes(), None if gave else frozenset())
+        static, items = self._items.split(task)
+        fan = _Fan(self._plan, self._items, task.state, ctx, self._config.max_parallel)
+        fan.field = self._field
+        if items or not static or self._config.over:
+            return await self._run(fan, static, items)
+        return fan.items.out(await fan.layer([[]], static), fan.changes())
+
+
+def _items_of(config: MapConfig, node: NodeInfo) -> _Items:
+    """Return the items of a node; where fields come in and none is named, warn of it.
+
+    Raises: SpecError (AX159): neither its edges nor the state have the field.
+    """
+    brought, stored = node.brought, node.stored
+    if not config.over:
+        lists = sorted((brought or frozenset[str]()) - {"message"})
+        if lists and node.payload == "fields" and node.report is not None:
+            message = f"its edges bring {format_names(lists)}, and it takes all fields as one item."
+            hint = "Name the field that holds the list of items: over."
+            node.report(Problem("AX159", "", message, hint, severity="warning"))
+        return _Messages(config, node)
+    if brought is not None and stored is not None and config.over not in brought | stored:
+        known = sorted(brought | stored)
+        message = f'it runs over "{config.over}", which neither its edges nor the state have.'
+        hint = did_you_mean(config.over, known) or f"They have {format_names(known) or 'none'}."
+        raise SpecError(Problem("AX159", "", message, hint))
+    return _Fields(config, node)
 
 
 class _Fan:
     """One firing of such a node: runs layers of frames and remembers what they wrote."""
 
-    def __init__(self, plan: Plan, node: str, state: State, ctx: Context, most: int) -> None:
-        self.node = node
+    field = ""
+    """The field of a typed state that a frame has its item in."""
+
+    def __init__(self, plan: Plan, items: _Items, state: State, ctx: Context, most: int) -> None:
+        self.items = items
         self._plan, self._ctx, self._most = plan, ctx, most
         self._entry = self._state = state
         self._written: list[Any] = []
 
-    async def layer(self, groups: Sequence[list[Message]], *name: int) -> list[Message]:
-        """Run each group in a frame of its own; their messages, in order."""
+    async def layer(
+        self, groups: Sequence[list[Any]], static: Any, *name: int, is_group: bool = False
+    ) -> list[Any]:
+        """Run each group in a frame of its own; what they gave, in order."""
         gate = asyncio.Semaphore(self._most)
 
-        async def one(position: int, messages: list[Message]) -> SubRunResult:
+        async def one(position: int, group: list[Any]) -> SubRunResult:
+            payload, state = self.items.payload(static, group, is_group=is_group), self._state
+            if self.field:
+                state = state.apply(state.schema.check({self.field: payload[self.field]}))
             async with gate:
-                return await self._ctx.run(
-                    self._plan, messages, name=(*name, position), state=self._state
-                )
+                return await self._ctx.run(self._plan, payload, name=(*name, position), state=state)
 
         ended = await asyncio.gather(
-            *(one(i, messages) for i, messages in enumerate(groups)), return_exceptions=True
+            *(one(i, group) for i, group in enumerate(groups)), return_exceptions=True
         )
         returned = [each for each in ended if isinstance(each, SubRunResult)]
         if len(returned) < len(ended):
@@ -171,7 +372,7 @@ class _Fan:
         if written:
             self._written += written
             self._state = self._entry.apply(self.changes())
-        return [m for each in returned for m in as_messages(each.output)]
+        return self.items.given(returned)
 
     def changes(self) -> Any:
         """Return all that was written so far, as one delta."""
@@ -209,20 +410,21 @@ def _body_is_one(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _around(body: dict[str, Any], node: str, wrapper: Use, setting: CompileOptions) -> Any:
+def _around(body: dict[str, Any], node: str, wrapper: ComponentRef, setting: CompileOptions) -> Any:
     """Return a graph of one node: the body, wrapped."""
     from axil.plugin import SubgraphSpec
 
+    place = setting.place and setting.place.at("config", "body")
     inner = (
-        Use(type="subgraph", config={"type": "config", "config": body})
+        ComponentRef(type="subgraph", config={"type": "config", "config": body})
         if "nodes" in body
-        else Use(type=body["type"], config=body.get("config") or {})
+        else ComponentRef(type=body["type"], config=body.get("config") or {}, place=place)
     )
     spec = GraphSpec(
         id=node,
-        nodes=(NodeSpec(id="item", use=inner, wrappers=(wrapper,)),),
+        nodes=(NodeSpec(id="item", use=inner, wrappers=(wrapper,), place=setting.place),),
         edges=(EdgeSpec(source=ENTRY, target="item"), EdgeSpec(source="item", target=EXIT)),
-        payload="messages",
+        payload="fields" if wrapper.config.get("over") else "messages",
         end=("item",),
         extras=surroundings(setting),
     )
@@ -251,7 +453,7 @@ class MapNode:
         return _around(
             self.config.body,
             node,
-            Use(type="map", config=self.config.model_dump(exclude={"body"})),
+            ComponentRef(type="map", config=self.config.model_dump(exclude={"body"})),
             setting,
         )
 
@@ -278,6 +480,6 @@ class TreeNode:
         return _around(
             self.config.body,
             node,
-            Use(type="tree", config=self.config.model_dump(exclude={"body"})),
+            ComponentRef(type="tree", config=self.config.model_dump(exclude={"body"})),
             setting,
         )

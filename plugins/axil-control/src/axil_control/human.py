@@ -21,7 +21,7 @@ from axil.plugin import (
 from axil_control.switches import receiver_of, spoken, unfit
 
 TASK = "TASK"
-"""What a message is said to come from that no node sent: the run's own input."""
+"""The sender of a message that no node sent: the run's own input."""
 
 
 def shown(messages: Sequence[Message]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -31,6 +31,7 @@ from axil.plugin import (
     isolate,
     make_component,
 )
+from axil_control.switches import Router, Switch
 
 if TYPE_CHECKING:
     from axil.plugin import EdgeOptions, GraphOptions
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 Keys = Mapping[str, str] | Sequence[str] | None
 
 NOT_SET = "(not set yet)"
-"""What a field that is fed back holds in the first round of a loop, before anything fed it."""
+"""The value of a field that is fed back, in the first round of a loop."""
 
 
 class NotSetYet(KeyError):
@@ -230,7 +231,30 @@ class Loop(Graph):
             cycles="allow",
             loop="controller",
             cycle_limits={**spec.cycle_limits, "controller": CycleLimit(rounds=None)},
+            extras={**spec.extras, "warnings": tuple(self._overruled(spec))},
         )
+
+    def _overruled(self, spec: GraphSpec) -> Iterator[Problem]:
+        """Yield a warning (AX173) for each node that a switch refuses, and the controller fires."""
+        triggers = [edge for edge in spec.edges if edge.trigger and edge.condition is None]
+        always = {(e.target, e.group) for e in triggers if e.source == "controller"}
+        undecided = {node.id for node in spec.nodes if node.join is None}
+        for edge in spec.edges:
+            is_asked = edge.trigger and _is_switch(self.nodes.get(edge.source))
+            if is_asked and edge.target in undecided and (edge.target, edge.group) in always:
+                yield Problem(
+                    "AX173",
+                    f'{self.place}, node "{edge.target}"',
+                    f'it fires in each round, also where the switch "{edge.source}" says no: an '
+                    "edge of the controller triggers it, too.",
+                    'Give the node join="all", or that edge trigger=False; join="gate" if it is '
+                    "meant.",
+                    severity="warning",
+                )
+
+
+def _is_switch(component: Any) -> bool:
+    return hasattr(component, "condition_binding") or isinstance(component, (Switch, Router))
 
 
 _NAMES = ("inputs", "attributes", "controller", "memories", "tools", "retrievers")

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from axil import Use
+from axil import ComponentRef
 
 
-def context_window(said: Mapping[str, Any]) -> Use:
+def context_window(said: Mapping[str, Any]) -> ComponentRef:
     """Return the wrapper that keeps messages for the next firing and obeys the marks on edges."""
-    return Use(type="inbox", config={"window": said["context_window"]})
+    return ComponentRef(type="inbox", config={"window": said["context_window"]})
 
 
-def condition(said: Mapping[str, Any]) -> Use:
+def condition(said: Mapping[str, Any]) -> ComponentRef:
     """Return the condition that a statement stands for, as messages advise to write it."""
-    return Use(type="expression", config={"expression": said["condition"]})
+    return ComponentRef(type="expression", config={"expression": said["condition"]})
 
 
-def is_majority_voting(said: Mapping[str, Any]) -> Use:
+def is_majority_voting(said: Mapping[str, Any]) -> ComponentRef:
     """Return the node that gives the most frequent answer."""
-    return Use(type="vote")
+    return ComponentRef(type="vote")

@@ -91,5 +91,6 @@ class Subgraph:
                 reading=reading,
             )
         else:
-            spec = inline_spec(self.config.config, outer, reading=reading)
+            place = setting.place and setting.place.at("config", "config")
+            spec = inline_spec(self.config.config, outer, place=place, reading=reading)
         return SubgraphSpec(spec=spec, keep=self.config.keep)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from axil import GraphSpec, PluginError, Problem, SpecError, Use
+from axil import ComponentRef, GraphSpec, PluginError, Problem, SpecError
 from axil.plugin import (
     COMPONENT_KINDS,
     KERNEL,
@@ -47,7 +47,7 @@ class Dependency:
     """The distribution that has it, installed or not; empty: none is known."""
     error: PluginError | None = None
     is_default: bool = False
-    """Whether it is not written, but meant where nothing is."""
+    """True if it is a default, which the file does not write."""
     config: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     """The settings that it is used with; may hold values of the environment."""
 
@@ -61,7 +61,7 @@ class Dependencies:
     files: dict[str, None] = field(default_factory=dict[str, None])
     """Every file that was read, the workflows themselves included: real paths."""
     requires: dict[str, str] = field(default_factory=dict[str, str])
-    """What the files say that they require: distribution → version specifier."""
+    """The requirements in the files: distribution → version specifier."""
     models: dict[str, None] = field(default_factory=dict[str, None])
     """Models by the names that their settings give them: ``openai:gpt-x``."""
     blind: dict[str, None] = field(default_factory=dict[str, None])
@@ -223,11 +223,16 @@ class _Walk:
             for edge in spec.edges
         ]
         for kind, use, place, name in uses:
-            if isinstance(use, Use) and ":" not in use.type:
+            if isinstance(use, ComponentRef) and ":" not in use.type:
                 self._use(kind, use, place or Place(path=name), spec, requires)
 
     def _use(
-        self, kind: str, use: Use, place: Place, spec: GraphSpec, requires: Mapping[str, str]
+        self,
+        kind: str,
+        use: ComponentRef,
+        place: Place,
+        spec: GraphSpec,
+        requires: Mapping[str, str],
     ) -> None:
         """Note a component, and what its settings name."""
         component = self._need(kind, use.type, str(place), requires, config=use.config)
@@ -247,7 +252,7 @@ class _Walk:
     def _reference(
         self,
         reference: Reference,
-        use: Use,
+        use: ComponentRef,
         place: Place,
         spec: GraphSpec,
         requires: Mapping[str, str],
@@ -289,7 +294,7 @@ class _Walk:
         kind: str,
         value: Any,
         keys: tuple[str | int, ...],
-        use: Use,
+        use: ComponentRef,
         place: Place,
         spec: GraphSpec,
         requires: Mapping[str, str],
@@ -306,7 +311,7 @@ class _Walk:
                 config = around.get("config") or {}
             elif kind == "models" and keys == ("provider",):
                 config = {"name": use.config.get("name")}
-            self._use(kind, Use(type=value, config=config), place, spec, requires)
+            self._use(kind, ComponentRef(type=value, config=config), place, spec, requires)
         elif isinstance(value, Mapping) and isinstance(
             cast("Mapping[str, Any]", value).get("type"), str
         ):
@@ -314,7 +319,7 @@ class _Walk:
             name = str(given.pop("type"))
             self._use(
                 kind,
-                Use(type=name, config=_settings(given.get("config", given))),
+                ComponentRef(type=name, config=_settings(given.get("config", given))),
                 place,
                 spec,
                 requires,
@@ -334,7 +339,7 @@ class _Walk:
             elif isinstance(given.get("type"), str):
                 self._use(
                     "nodes",
-                    Use(type=given["type"], config=_settings(given.get("config"))),
+                    ComponentRef(type=given["type"], config=_settings(given.get("config"))),
                     place,
                     spec,
                     requires,

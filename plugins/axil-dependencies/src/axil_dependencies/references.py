@@ -12,13 +12,13 @@ class Reference:
     """A setting whose value names another component, or holds a graph."""
 
     path: str
-    """Where it is in the config, as a JSON pointer; ``*`` is every member: ``/tools/*``."""
+    """The place in the config, as a JSON pointer; ``*`` is every member: ``/tools/*``."""
     kind: str
     """A kind of component; ``graph``: a graph written out, a node, or ``{path: FILE}``; ``file``:
     the path of a file that is read.
     """
     default: tuple[str, ...] = ()
-    """What is meant where the setting is missing; empty: nothing."""
+    """The default where the setting is missing; empty: none."""
     beside: str = ""
     """The default is meant only where this setting is there; empty: always."""
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from typing import TYPE_CHECKING, Any, Final
 
-from axil import GraphSpec, Use
+from axil import ComponentRef, GraphSpec
 from axil.plugin import APPEND, KERNEL, OVERWRITE, canonical_name
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _names_something(spec: GraphSpec) -> bool:
         return True
     parts = [part for edge in spec.edges for part in (edge.condition, edge.process)]
     parts += [use for node in spec.nodes for use in (node.use, *node.wrappers)]
-    return any(isinstance(part, Use) and part.made is None for part in parts)
+    return any(isinstance(part, ComponentRef) and part.made is None for part in parts)
 
 
 def _packages(spec: GraphSpec) -> Iterator[str]:

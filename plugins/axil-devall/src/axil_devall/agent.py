@@ -33,7 +33,7 @@ from axil_devall.tooling import Toolbox
 from axil_models import ContextQuery, checked_settings
 
 TURNS = 50
-"""How often a model may ask for tools, if ``params.tool_loop_limit`` says nothing else."""
+"""The number of rounds with tools that a model has, without ``params.tool_loop_limit``."""
 
 
 class AgentNode:

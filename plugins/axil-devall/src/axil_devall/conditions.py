@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 WORD: Final = "trigger"
-"""What ``contains_keyword`` looks for, in any case."""
+"""The words that ``contains_keyword`` looks for, in any case."""
 _VERDICT: Final = re.compile(r"verdict\s*:\s*\W*(\w+)", re.IGNORECASE)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
-from axil import Use
+from axil import ComponentRef
 from axil.plugin import is_version_0
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _RETRY: Final = {
     "max_wait_seconds": "max_wait_seconds",
 }
 _TRIES: Final = {"tries": 5, "min_wait_seconds": 1.0, "max_wait_seconds": 6.0}
-"""How often DevAll asks again, and after how long, where a file says only that it does."""
+"""DevAll's number of tries and its waits, where a file says only that it tries again."""
 
 
 def agent(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
@@ -55,7 +55,7 @@ def agent(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
     return replace(node, use=replace(node.use, type="devall.agent"), wrappers=wrappers)
 
 
-def retries(given: object) -> tuple[Use, ...]:
+def retries(given: object) -> tuple[ComponentRef, ...]:
     """Make the wrapper for an agent's ``retry``; none, if it says nothing or forbids it."""
     if not isinstance(given, Mapping):
         return ()
@@ -82,7 +82,7 @@ def retries(given: object) -> tuple[Use, ...]:
         names = data.get(theirs)
         if isinstance(names, list) and names:
             config[ours] = [f"*.{name}" for name in cast("list[object]", names)]
-    return (Use(type="retry", config=config),)
+    return (ComponentRef(type="retry", config=config),)
 
 
 def subgraph(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
@@ -91,4 +91,4 @@ def subgraph(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
     """
     if not is_version_0(graph.extras.get("version")):
         return node
-    return replace(node, wrappers=(*node.wrappers, Use(type="devall.subgraph")))
+    return replace(node, wrappers=(*node.wrappers, ComponentRef(type="devall.subgraph")))

@@ -16,7 +16,7 @@ from axil_devall.errors import StoreError
 from axil_models import in_thread
 
 Note = Mapping[str, Any]
-"""What an agent noted: ``text``, what it answered to (``about``), and who it was (``by``)."""
+"""A note of an agent: ``text``, the text it answered (``about``), and the agent (``by``)."""
 _MARK: Final = {"axil": "notes", "version": 1}
 """The first line of a file of notes."""
 

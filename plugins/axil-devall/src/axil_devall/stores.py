@@ -52,7 +52,7 @@ YOUNG: Final = 2 * 10**9
 systems are coarse.
 """
 _NEW: Final = ".new"
-"""What the names of files end with that are to become an index."""
+"""The suffix of files that are to become an index."""
 MOST: Final = 1000
 """Notes of a memory that count, the newest."""
 
@@ -61,7 +61,7 @@ class Store(Protocol):
     """A memory of a graph."""
 
     in_state: bool
-    """Whether its notes are state of the run, handed in as ``notes``."""
+    """True if its notes are state of the run, handed in as ``notes``."""
 
     async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
         """Return the items that are remembered for ``query``."""
@@ -80,7 +80,7 @@ class Surroundings:
     root: str
     """The folder of the first file; nothing outside it is read or written."""
     lenient: bool = False
-    """Whether unknown keys are only warned of."""
+    """True if unknown keys are only warned of."""
 
     def path(self, given: str, where: str) -> Path:
         """Return a path below the root. Raises: SpecError (AX855): it leads out of it."""

@@ -90,7 +90,7 @@ class _Source:
     tools: Any = field(kw_only=False)
     prefix: str | None = None
     own: str = ""
-    """What the set puts before the names of its tools, and is taken off."""
+    """The prefix of the names of its tools, which is removed."""
     name: str = ""
     """The function that it stands for, if it holds one tool."""
 

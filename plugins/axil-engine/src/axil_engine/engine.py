@@ -3,27 +3,32 @@ recovers them after a crash.
 
 Theory of operation
 -------------------
-The journal holds a run; a ``ManagedRun`` only executes it. An engine accepts a run by storing its
-header. From then on the run is in one of three states:
+The journal holds the runs and is their queue; a ``ManagedRun`` only executes one. An engine accepts
+a run by storing its header. From then on the run is in one of three states:
 
-* *queued*: its id is in a queue, until the number of loaded runs is below the limit;
-* *loaded*: a ``ManagedRun`` executes it in a task of its own;
-* *unloaded*: the engine keeps nothing of it, but for the time at which it goes on, if there is one.
+* *due*: an engine may load it: it was submitted, answered or interrupted, or its time has come;
+* *loaded*: a ``ManagedRun`` executes it in a task of its own, and the journal knows who holds it;
+* *waiting*: for a person or a time. No engine keeps anything of it.
+
+One task (``_pull``) takes due runs from the journal, as many as there is room for, and loads them;
+then it waits until there may be more: a run was unloaded, the journal reports a change, or the next
+time in the journal has come. Another task (``_watch``) waits for changes by other processes: mail
+for loaded runs, ends that callers of ``result`` wait for.
 
 A run that asks a person ends as paused and is unloaded. A run all of whose bodies sleep is paused
 at these sleeps (``SuspendingClock``) and is unloaded, too: the journal has the ends of the sleeps
-by the wall clock. An answer is an entry in the journal; then the run is queued again. So is a run
-whose time has come (``TimerQueue``).
+by the wall clock, and the first of them is when the run is due. An answer is an entry in the
+record; it makes the run due. Where another process holds the run, an answer or a cancellation is
+posted to it.
 
 What the engine says it did (started, answered, cancelled) was stored before it said so. So after a
-crash nothing has to be repeated by hand: ``recover`` reads the journal and queues what is open. Two
-engines may use one journal: the journal admits one of them to a run at a time (AX506).
+crash nothing has to be repeated by hand: runs without a living holder are due.
 
 What must stay true:
 
 * A run that is changed while it is not loaded is changed under its lock, and a locked run is not
-  loaded. Who releases the lock calls ``_load_queued``, whatever happened.
-* A run that is queued or loaded has no timer.
+  loaded.
+* What was taken from the journal is loaded or released, also when the engine is closed.
 * ``list`` and ``get`` read the journal: of a run that is not loaded, nothing else is known.
 """
 
@@ -31,10 +36,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
+import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -42,31 +50,41 @@ from axil import MemoryJournal, Result, Workflow
 from axil.driver import (
     Clock,
     Entry,
-    Journal,
     RealClock,
     ReplayIndex,
     RunInfo,
     RunInput,
+    SharedJournal,
     accept_answers,
+    answer_entry,
     decode_value,
-    encode_value,
     moment,
+    wall_time,
 )
 from axil.plugin import EngineError, JournalError, RunError
-from axil_engine.clock import SuspendingClock
+from axil_engine.loading import (
+    PATIENCE_SECONDS,
+    RECHECK_SECONDS,
+    OpenedJournal,
+    append,
+    deliver,
+    finish,
+    load,
+    off_loop,
+)
 from axil_engine.managed import ManagedRun
 from axil_engine.protocol import RunStatus
-from axil_engine.status import due_in, due_of, recoveries_without_progress, status_of
-from axil_engine.timers import TimerQueue
+from axil_engine.status import recoveries_without_progress, status_of
 
 log = logging.getLogger("axil_engine")
 
-PATIENCE_SECONDS = 5.0
-"""How long all bodies of a run have to sleep before the run is unloaded."""
-RECHECK_SECONDS = 30.0
-"""Seconds between two looks for runs that another process left open."""
 MAX_RECOVERIES = 5
 """Recoveries without progress before a run is left for a person to look at."""
+_GATHER_SECONDS = 0.02  # changes that follow each other so closely are looked at together
+_SHARE = 10.0  # of the time between two looks, a look takes no more than one part in so many
+_LONGEST_GATHER_SECONDS = 0.5
+_LONGEST_SECONDS = 3600.0  # the wall clock may be set: it is read again after so long
+_PASSING = ("AX506", "AX510", "AX512")  # errors of a journal after which a run is tried again
 
 Waiters = deque[asyncio.Future[Result]]
 Find = Callable[[Mapping[str, Any]], Workflow]
@@ -80,56 +98,59 @@ class LocalEngine:
             run_id = await engine.start(letters, {"to": "Ada"})
             result = await engine.result(run_id)
 
-    Entering it recovers the runs that an earlier process left open.
+    Entering it resumes the runs that an earlier process left open. Several engines, in as many
+    processes, may share the runs of one journal.
     """
 
     def __init__(
         self,
-        journal: Journal | None = None,
+        journal: SharedJournal | None = None,
         workflows: Iterable[Workflow] = (),
         *,
         find: Find | None = None,
         loaded: int = 100,
         patience_seconds: float = PATIENCE_SECONDS,
+        recheck_seconds: float = RECHECK_SECONDS,
         **options: Any,
     ) -> None:
         """Store the settings; nothing is read or started before ``async with``.
 
         Args:
             journal: None: one in memory.
-            workflows: those whose runs may be recovered; the engine also knows those of ``start``.
+            workflows: those whose runs it loads; the engine also knows those of ``start``.
             find: returns the workflow of a run where it is none of these. If it raises, the run
-                is not recovered.
-            loaded: how many runs may be loaded at the same time.
+                is left to other engines.
+            loaded: how many runs may be loaded at the same time; 0: it only submits.
             patience_seconds: how long all bodies of a run have to sleep before it is unloaded.
+            recheck_seconds: real time between two looks at a journal that reports no change.
             options: for all runs, as of ``axil.Options``: ``deps``, ``channel``, ``clock``,
                 ``observers``, ``limits``, ``executor`` …
         """
-        self.journal: Journal = MemoryJournal() if journal is None else journal
+        self.journal: SharedJournal = MemoryJournal() if journal is None else journal
         self.max_loaded, self.patience_seconds = loaded, patience_seconds
+        self.recheck_seconds = recheck_seconds
         self._options, self._find = options, find
         self._clock: Clock = options.pop("clock", None) or RealClock()
         self._workflows = {workflow.plan.graph.digest: workflow for workflow in workflows}
         self._entered = AsyncExitStack()  # workflows whose components are provisioned
         self._provisioned: set[str] = set()  # their digests
-        self._queue: dict[str, None] = {}  # in order
         self._loaded: dict[str, _Loaded] = {}
-        self._timers = TimerQueue(self._clock)
-        self._examined: dict[str, float] = {}  # open runs of others: when each changed last
+        self._refused: set[str] = set()  # runs that this engine cannot load
+        self._asked_for: set[str] = set()  # runs that a caller wants resumed
         self._waiters: dict[str, Waiters] = {}
-        self._reports: set[asyncio.Task[None]] = set()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._wanted = asyncio.Event()  # there may be due runs, and room for them
+        self._is_pulling = False
         self._changed, self._closing = asyncio.Event(), asyncio.Lock()
-        self._background: list[asyncio.Task[None]] = []
+        self._pulling: asyncio.Task[None] | None = None
+        self._background: list[asyncio.Task[Any]] = []
         self._is_closed = True
 
     async def __aenter__(self) -> LocalEngine:
         self._is_closed = False
-        self.recover()
-        self._background = [
-            asyncio.create_task(self._watch_timers()),
-            asyncio.create_task(self._recheck()),
-        ]
+        self._wanted.set()
+        self._pulling = asyncio.create_task(self._pull())
+        self._background = [asyncio.create_task(self._watch())]
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -153,73 +174,88 @@ class LocalEngine:
         """
         self._check_open()
         self._workflows.setdefault(workflow.plan.graph.digest, workflow)
-        async with self._locked(run_id) if run_id else nullcontext():  # two may start it at once
-            options = self._run_options(run_id, thread=thread, origin=origin or {})
-            run = workflow.begun(ManagedRun, input, attributes, options)
-            if run.id not in self._loaded and await run.submit():
-                self._enqueue(run.id)
-        return run.id
+        run_id = run_id or secrets.token_hex(8)
+        async with self._locked(run_id):  # two callers may start it at once
+            opened = await off_loop(self.journal, OpenedJournal, self.journal, run_id, thread)
+            own = {"clock": self._clock, "journal": opened, "run_id": run_id}
+            own |= {"thread": thread, "origin": origin or {}}
+            run = workflow.begun(ManagedRun, input, attributes, {**self._options, **own})
+            if run_id not in self._loaded and await run.submit():
+                self._refused.discard(run_id)
+        return run_id
 
     def list(self) -> Sequence[RunInfo]:
         """Return the runs of the journal; see ``Engine``."""
-        return [self._with_live_status(info) for info in self.journal.runs()]
+        return self._with_live_status(self.journal.runs())
 
     def get(self, run_id: str) -> RunStatus:
         """Return the status of a run; see ``Engine``. Raises: JournalError (AX503)."""
-        info = next((info for info in self.journal.runs() if info.run_id == run_id), None)
-        if info is None:
+        found = self._with_live_status(self.journal.infos([run_id]))
+        if not found:
             raise _unknown_run(run_id)
-        replay = ReplayIndex(self.journal.entries(run_id))
-        return status_of(self._with_live_status(info), replay)
+        return status_of(found[0], ReplayIndex(self.journal.entries(run_id)))
 
     async def answer(self, run_id: str, answers: Mapping[str, Any]) -> None:
         """Store answers and resume the run; see ``Engine``.
 
-        Raises: EngineError: AX540, AX541; JournalError: AX503; AX506: another process has the run
-            loaded; AX522: the deadline has passed.
+        Raises: EngineError: AX540, AX541; JournalError: AX503; AX522: the deadline has passed.
         """
         self._check_open()
         async with self._locked(run_id):
-            replay = self._recorded(run_id)
+            replay = await self._recorded(run_id)
             for id in answers:
                 _check_answerable(run_id, id, replay)
             accept_answers(replay, answers, self._clock)
-            entries = [_answer_entry(id, answer) for id, answer in answers.items()]
+            entries = [answer_entry(id, answer) for id, answer in answers.items()]
             loaded = self._loaded.get(run_id)
             if loaded is not None and await loaded.run.take(entries):
                 return
             if loaded is not None:  # it has ended, and is about to be unloaded
                 await asyncio.wait({loaded.task})
-            await self._append(run_id, entries)
-            self._enqueue(run_id)
+            if not await self._append(run_id, entries):  # another process holds it
+                for entry in entries:
+                    if not await off_loop(self.journal, self.journal.post, run_id, entry):
+                        raise _answered_before(run_id, entry.data["id"])
+            self._refused.discard(run_id)
 
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
-        """End a run, whatever its status; see ``Engine``. Raises: JournalError (AX503, AX506)."""
+        """End a run, whatever its status; see ``Engine``. Raises: JournalError (AX503)."""
+        since, is_posted = 0, False
+        while not await self._is_cancelled(run_id, reason):
+            entry = Entry("ended", data={"status": "cancelled", "error": reason})
+            if not is_posted:  # another process holds it, and reads its mail
+                await off_loop(self.journal, self.journal.post, run_id, entry)
+                is_posted = True
+            since = await self.journal.changed(since, 1.0)
+        await self._resolve_ended(run_id)
+
+    async def _is_cancelled(self, run_id: str, reason: str) -> bool:
+        """Cancel a run, unless it has ended. Return False: another process holds it."""
         async with self._locked(run_id):
             if (loaded := self._loaded.get(run_id)) is not None:
                 loaded.run.cancel(reason)
                 if not loaded.run.has_begun:  # its components may never be provisioned
                     loaded.task.cancel()
                 await asyncio.wait({loaded.task})  # it may have paused meanwhile
-            ended = self._recorded(run_id).ended
-            if ended is None or ended.data["status"] == "paused":
-                data = {"status": "cancelled", "error": reason}
-                await self._append(run_id, [Entry("ended", data=data)])
-                self._timers.drop(run_id)
-            self._queue.pop(run_id, None)  # not before: if the journal refuses, the run goes on
-        await self._resolve_ended(run_id)
+            ended = (await self._recorded(run_id)).ended
+            if ended is not None and ended.data["status"] != "paused":
+                return True
+            data = {"status": "cancelled", "error": reason}
+            return await self._append(run_id, [Entry("ended", data=data)])
 
     async def resume(self, run_id: str) -> None:
-        """Queue a run that is not done and not loaded here; see ``Engine``.
+        """Make a run due that is not done and that no process holds; see ``Engine``.
 
         Raises: JournalError (AX503); EngineError: AX540, AX542.
         """
         self._check_open()
-        replay = self._recorded(run_id)
+        replay = await self._recorded(run_id)
         self._workflow_of(replay)
-        is_done = replay.ended is not None and replay.ended.data["status"] == "done"
-        if run_id not in self._loaded and not is_done:
-            self._enqueue(run_id)
+        if replay.ended is None or replay.ended.data["status"] != "done":
+            self._refused.discard(run_id)
+            self._asked_for.add(run_id)
+            await off_loop(self.journal, self.journal.wake, run_id)
+            self._look()
 
     async def result(self, run_id: str) -> Result:
         """Wait until a run has ended, and return its result; see ``Engine``.
@@ -227,12 +263,12 @@ class LocalEngine:
         Raises: JournalError: AX503, and what the journal refused meanwhile; EngineError (AX540):
             the engine was closed meanwhile.
         """
-        is_open = run_id in self._loaded or run_id in self._queue
-        if not is_open and (result := await self._ended_result(run_id)) is not None:
+        if run_id not in self._loaded and (result := await self._ended_result(run_id)) is not None:
             return result
         self._check_open()
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(run_id, deque()).append(waiter)
+        await self._resolve_ended(run_id)  # it may have ended while its record was read
         return await waiter
 
     async def close(self, *, grace_seconds: float = 0.0) -> None:
@@ -243,29 +279,30 @@ class LocalEngine:
         """
         self._is_closed = True
         async with self._closing:  # a second call waits, and finishes what a cancelled one left
-            self._queue.clear()
+            self._wanted.set()
+            if self._pulling is not None:
+                await asyncio.wait({self._pulling})  # what it takes now, it releases
             tasks = {loaded.task for loaded in self._loaded.values()}
             if tasks and grace_seconds:
                 await self._wait_for(tasks, grace_seconds)
             for task in (*tasks, *self._background):
                 task.cancel()
             await asyncio.gather(*tasks, *self._background, return_exceptions=True)
-            await asyncio.gather(*self._reports)
             for waiters in self._waiters.values():
                 _resolve(waiters, _closed())
             self._waiters.clear()
             await self._entered.aclose()
-            self._provisioned, self._examined = set(), {}
+            self._provisioned, self._refused = set(), set()
 
-    async def _wait_for(self, tasks: Iterable[asyncio.Task[Result]], seconds: float) -> None:
+    async def _wait_for(self, tasks: Iterable[asyncio.Task[None]], seconds: float) -> None:
         grace = asyncio.ensure_future(self._clock.sleep(seconds))
         self._background.append(grace)
         while not grace.done() and (left := {task for task in tasks if not task.done()}):
             await asyncio.wait({grace, *left}, return_when=asyncio.FIRST_COMPLETED)
 
     async def idle(self) -> None:
-        """Wait until no run is loaded or queued: each has ended, or waits for an answer or time."""
-        while self._loaded or self._queue:
+        """Wait until no run is loaded or due: each has ended, or waits for an answer or time."""
+        while self._loaded or self._wanted.is_set() or self._is_pulling:
             self._changed.clear()
             await self._changed.wait()
 
@@ -276,40 +313,93 @@ class LocalEngine:
 
     # ------------------------------------------------------------------ loading and unloading
 
-    def _run_options(self, run_id: str, **more: Any) -> dict[str, Any]:
-        own = {"clock": self._clock, "journal": self.journal, "run_id": run_id}
-        return {**self._options, **own, **more}
-
-    def _enqueue(self, run_id: str) -> None:
-        self._timers.drop(run_id)
-        self._queue[run_id] = None
-        self._load_queued()
-
-    def _load_queued(self) -> None:
-        """Load queued runs, as many as there is room for."""
+    def _look(self) -> None:
+        """Look for due runs soon."""
+        self._wanted.set()
         self._changed.set()
-        for run_id in list(self._queue):
-            if len(self._loaded) >= self.max_loaded or self._is_closed:
-                return
-            lock = self._locks.get(run_id)
-            if run_id in self._loaded or (lock is not None and lock.locked()):
-                continue  # this is called again when it is unloaded, or the lock released
-            del self._queue[run_id]
-            try:
-                self._load(run_id)
-            # A workflow that is not found, or does not compile, concerns the runs of it alone.
-            except Exception as error:  # noqa: BLE001  # ``find`` may raise anything
-                self._report_interrupted(run_id, error)
-                self._changed.set()
 
-    def _load(self, run_id: str) -> None:
-        workflow = self._workflow_of(self._recorded(run_id))
-        clock = SuspendingClock(self._clock, self.patience_seconds)
-        options = {**self._run_options(run_id), "clock": clock, "resuming": True}
-        run = clock.run = workflow.begun(ManagedRun, None, None, options)
-        task = asyncio.create_task(self._execute(workflow, run))
-        self._loaded[run_id] = _Loaded(run, task)
-        task.add_done_callback(lambda task: self._unload(run, task))
+    async def _pull(self) -> None:
+        """Load due runs whenever there may be some, until the engine is closed."""
+        while not self._is_closed:
+            self._is_pulling, due = True, None
+            self._wanted.clear()
+            try:
+                due = await self._load_due()
+            except Exception:  # a journal that fails now may work the next time
+                log.exception("looking for runs that are due failed")
+            self._is_pulling = False
+            self._changed.set()
+            await self._until(due)
+
+    async def _load_due(self) -> float | None:
+        """Load the runs that are due, as many as there is room for.
+
+        Returns: when the next one is due; None: not known, or not before something happens.
+        """
+        room, journal = self.max_loaded - len(self._loaded), self.journal
+        if room <= 0:
+            return None
+        now, digests = wall_time(self._clock), None if self._find else list(self._workflows)
+        without = list(self._refused)
+        taken = await off_loop(journal, journal.take, room, now, digests=digests, without=without)
+        await asyncio.gather(*map(self._load, taken))
+        return await off_loop(journal, journal.next_due, now) if len(taken) < room else None
+
+    async def _until(self, due: float | None) -> None:
+        """Wait until there may be due runs: something happened, or the time has come."""
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._wanted.wait())]
+        if due is not None:
+            left = min(due - wall_time(self._clock), _LONGEST_SECONDS)
+            waits.append(asyncio.ensure_future(self._clock.sleep(left)))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for waiting in waits:
+                waiting.cancel()
+
+    async def _load(self, run_id: str) -> None:
+        """Load a run that was taken, or release it."""
+        try:
+            async with self._lock(run_id):
+                if self._is_closed:
+                    await off_loop(self.journal, self.journal.release, run_id)
+                    return
+                options = {**self._options, "clock": self._clock}
+                found = await load(
+                    self.journal,
+                    run_id,
+                    partial(self._checked_workflow, run_id),
+                    options,
+                    self.patience_seconds,
+                )
+                self._asked_for.discard(run_id)
+                if found is not None:
+                    workflow, run = found
+                    self._loaded[run_id] = _Loaded(
+                        run, asyncio.create_task(self._work(workflow, run))
+                    )
+        # A workflow that is not found, or does not compile, concerns the runs of it alone.
+        except Exception as error:  # noqa: BLE001  # ``find`` may raise anything
+            await self._interrupted(run_id, error)
+            await off_loop(self.journal, self.journal.release, run_id)
+
+    async def _work(self, workflow: Workflow, run: ManagedRun) -> None:
+        """Execute a loaded run, and unload it."""
+        result: Result | None = None
+        try:
+            result = await self._execute(workflow, run)
+            await finish(self.journal, run, result)
+        except Exception as error:  # noqa: BLE001  # of a component, or of the journal
+            await self._interrupted(run.id, error)
+        finally:
+            try:
+                if not run.has_begun:
+                    await off_loop(self.journal, self.journal.release, run.id)
+            finally:
+                del self._loaded[run.id]
+                if result is not None and result.status != "paused":
+                    _resolve(self._waiters.pop(run.id, ()), result)
+                self._look()
 
     async def _execute(self, workflow: Workflow, run: ManagedRun) -> Result:
         digest = workflow.plan.graph.digest
@@ -320,91 +410,65 @@ class LocalEngine:
                     await self._entered.enter_async_context(workflow)  # until the engine closes
         return await run.result()
 
-    def _unload(self, run: ManagedRun, task: asyncio.Task[Result]) -> None:
-        """Remove a run that has ended, paused or broken; keep the time at which it goes on."""
-        del self._loaded[run.id]
-        if task.cancelled():
-            pass
-        elif (error := task.exception()) is not None:
-            self._report_interrupted(run.id, error)
-        elif (result := task.result()).status != "paused":
-            _resolve(self._waiters.pop(run.id, ()), result)
-        elif run.is_answered(result.questions):
-            self._queue[run.id] = None
-        else:
-            dues = (due_in(question.plain()) for question in result.questions)
-            if (due := min((due for due in dues if due is not None), default=None)) is not None:
-                self._timers.put(run.id, due)
-        self._load_queued()
+    async def _interrupted(self, run_id: str, error: Exception) -> None:
+        """Report that a run broke off, or was not loaded; callers of ``result`` get the error.
 
-    def _report_interrupted(self, run_id: str, error: BaseException) -> None:
-        log.error("run %s was interrupted: %s", run_id, error)
-        if waiters := self._waiters.pop(run_id, None):
-            report = asyncio.create_task(self._resolve_interrupted(run_id, waiters, error))
-            self._reports.add(report)
-            report.add_done_callback(self._reports.discard)
-
-    async def _resolve_interrupted(
-        self,
-        run_id: str,
-        waiters: Waiters,
-        error: BaseException,
-    ) -> None:
-        """Resolve pending ``result`` calls: with the other process's result if it finished the run
-        (AX506), else with ``error``."""
-        result: Result | None = None
-        if isinstance(error, JournalError) and error.id == "AX506":
-            with suppress(Exception):  # then ``error`` is all that is known
-                result = await self._ended_result(run_id)
-        _resolve(waiters, error if result is None else result)
-
-    async def _watch_timers(self) -> None:
-        """Queue runs whose time has come."""
-        while True:
-            for run_id in await self._timers.due():
-                self._enqueue(run_id)
-
-    async def _recheck(self) -> None:
-        """Look now and then for runs that other processes left open, or ended."""
-        while True:
-            await asyncio.sleep(RECHECK_SECONDS)  # real time: other processes do not know the clock
-            try:
-                self.recover()
-                for run_id in self._waiters.keys() - self._loaded.keys():
-                    await self._resolve_ended(run_id)
-            except Exception:  # a journal that fails now may work the next time
-                log.exception("looking for runs that were left open failed")
-
-    def recover(self) -> None:
-        """Queue interrupted runs of the journal, and set the timers of paused ones.
-
-        Cost: O(runs), and reading those that changed since the last call.
+        If another process went on with it (AX506), they get its result, when there is one.
         """
-        for info in reversed(self.journal.runs()):
-            run_id = info.run_id
-            if info.status not in ("open", "paused") or self._has(run_id):
-                continue
-            if self._examined.get(run_id) == info.touched:
-                continue
-            self._examined[run_id] = info.touched
-            try:
-                self._recover(run_id)
-            except Exception as error:  # noqa: BLE001  # ``find`` may raise anything
-                log.warning("run %s is not recovered: %s", run_id, error)
-        self._load_queued()
+        is_elsewhere = isinstance(error, JournalError) and error.id == "AX506"
+        if not (isinstance(error, JournalError) and error.id in _PASSING):
+            self._refused.add(run_id)
+        if is_elsewhere:
+            log.info("run %s is left to another process: %s", run_id, error)
+            with suppress(Exception):  # what waits is resolved when it has ended
+                await self._resolve_ended(run_id)
+            return
+        log.error("run %s was interrupted: %s", run_id, error)
+        _resolve(self._waiters.pop(run_id, ()), error)
 
-    def _recover(self, run_id: str) -> None:
-        entries = list(self.journal.entries(run_id))
-        replay = ReplayIndex(entries)
-        self._workflow_of(replay)
-        if (times := recoveries_without_progress(entries)) >= MAX_RECOVERIES:
-            message = f'the run "{run_id}" was recovered {times} times without progress.'
-            hint = "Find out what interrupts it; then resume or cancel it."
-            raise EngineError(message, id="AX543", hint=hint)
-        if replay.ended is None:
-            self._queue[run_id] = None
-        elif (due := due_of(replay)) is not None:
-            self._timers.put(run_id, due)
+    # ------------------------------------------------------------------ other processes
+
+    async def _watch(self) -> None:
+        """Look at what other processes did: due runs, mail, and ends that are waited for."""
+        since, took = 0, 0.0
+        while True:
+            try:
+                since = await self.journal.changed(since, self.recheck_seconds)
+                began = time.monotonic()
+                self._look()
+                await self._deliver()
+                await self._resolve_all()
+                took = time.monotonic() - began
+            except Exception:  # a journal that fails now may work the next time
+                log.exception("looking at what other processes did failed")
+                await asyncio.sleep(min(self.recheck_seconds, 1.0))
+            # real time: others do not know the clock
+            await asyncio.sleep(min(max(_GATHER_SECONDS, _SHARE * took), _LONGEST_GATHER_SECONDS))
+
+    async def _deliver(self) -> None:
+        """Give their mail to the loaded runs."""
+        if not self._loaded:
+            return
+        letters = await off_loop(self.journal, self.journal.mail, list(self._loaded))
+        for run_id in dict.fromkeys(letter.run_id for letter in letters):
+            if (loaded := self._loaded.get(run_id)) is not None:
+                own = [letter for letter in letters if letter.run_id == run_id]
+                await deliver(self.journal, loaded.run, own)
+                is_cancelled = any(letter.entry.kind == "ended" for letter in own)
+                if is_cancelled and not loaded.run.has_begun:  # it may never be provisioned
+                    loaded.task.cancel()
+
+    async def _resolve_all(self) -> None:
+        """Resolve pending ``result`` calls of runs that have ended in other processes."""
+        if waiting := self._waiters.keys() - self._loaded.keys():
+            for info in await off_loop(self.journal, self.journal.infos, waiting):
+                if self._has_ended(info):
+                    await self._resolve_ended(info.run_id)
+
+    def _has_ended(self, info: RunInfo) -> bool:
+        """Return whether a run has ended, and is not to be resumed."""
+        is_resumed = info.due is not None and info.run_id not in self._refused
+        return info.status not in ("open", "running", "paused") and not is_resumed
 
     # ------------------------------------------------------------------ reading and writing
 
@@ -412,26 +476,27 @@ class LocalEngine:
         if self._is_closed:
             raise _closed()
 
-    def _has(self, run_id: str) -> bool:
-        return run_id in self._queue or run_id in self._loaded or run_id in self._timers
+    def _lock(self, run_id: str) -> asyncio.Lock:
+        return self._locks.setdefault(run_id, asyncio.Lock())
 
     @asynccontextmanager
     async def _locked(self, run_id: str) -> AsyncGenerator[None]:
-        """Hold the lock of a run, so that it is not loaded meanwhile; then load what is queued."""
+        """Hold the lock of a run, so that it is not loaded meanwhile; then load what is due."""
         try:
-            async with self._locks.setdefault(run_id, asyncio.Lock()):
+            async with self._lock(run_id):
                 yield
         finally:
-            self._load_queued()
+            self._look()
 
-    def _recorded(self, run_id: str) -> ReplayIndex:
-        replay = ReplayIndex(self.journal.entries(run_id))
+    async def _recorded(self, run_id: str) -> ReplayIndex:
+        replay = ReplayIndex(await off_loop(self.journal, self.journal.entries, run_id))
         if replay.header is None:
             raise _unknown_run(run_id)
         return replay
 
     def _workflow_of(self, replay: ReplayIndex) -> Workflow:
-        assert replay.header is not None
+        if replay.header is None:
+            raise JournalError("the record of the run has no beginning.", id="AX503")
         header = replay.header.data
         found = self._workflows.get(header["digest"])
         if found is None and self._find is not None:
@@ -444,35 +509,60 @@ class LocalEngine:
             raise EngineError(message, id="AX542", hint=hint)
         return found
 
-    def _with_live_status(self, info: RunInfo) -> RunInfo:
+    def _checked_workflow(
+        self, run_id: str, replay: ReplayIndex, entries: Sequence[Entry]
+    ) -> Workflow:
+        """Return the workflow of a run to be loaded, unless it is interrupted again and again."""
+        found = self._workflow_of(replay)
+        times = recoveries_without_progress(entries)
+        if times >= MAX_RECOVERIES and run_id not in self._asked_for:
+            message = f'the run "{run_id}" was recovered {times} times without progress.'
+            hint = "Find out what interrupts it; then resume or cancel it."
+            raise EngineError(message, id="AX543", hint=hint)
+        return found
+
+    def _with_live_status(self, infos: Iterable[RunInfo]) -> list[RunInfo]:
+        now = wall_time(self._clock)
+        return [self.live(info, now) for info in infos]
+
+    def live(self, info: RunInfo, now: float | None = None) -> RunInfo:
+        """Return what a journal says of a run with the status that the run has in this engine."""
+        now = wall_time(self._clock) if now is None else now
         if info.run_id in self._loaded:
             return replace(info, status="running")
-        return replace(info, status="queued") if info.run_id in self._queue else info
+        is_due = info.status in ("open", "paused") and info.due is not None and info.due <= now
+        return (
+            replace(info, status="queued") if is_due and info.run_id not in self._refused else info
+        )
 
-    async def _append(self, run_id: str, entries: Iterable[Entry]) -> None:
-        """Append to the record of a run that is not loaded, and wait until it is stored."""
-        writer = self.journal.open(run_id)
+    async def _append(self, run_id: str, entries: Collection[Entry]) -> bool:
+        """Append to the record of a run that is not loaded here, and wait until it is stored.
+
+        Returns: False: another process holds the run.
+        """
         try:
-            for entry in entries:
-                writer.append(entry)
-            if (stored := writer.kept()) is not None:
-                await stored
-        finally:
-            writer.close()
+            writer = await off_loop(self.journal, self.journal.open, run_id)
+            await append(writer, list(entries))
+        except JournalError as error:
+            if error.id != "AX506":
+                raise
+            return False
+        return True
 
     async def _resolve_ended(self, run_id: str) -> None:
         """Resolve pending ``result`` calls of a run that ended elsewhere, or was cancelled."""
-        if run_id not in self._waiters or run_id in self._queue:
-            return
-        if (result := await self._ended_result(run_id)) is not None:
+        if run_id in self._waiters and (result := await self._ended_result(run_id)) is not None:
             _resolve(self._waiters.pop(run_id, ()), result)
 
     async def _ended_result(self, run_id: str) -> Result | None:
         """Return the result of a run from its journal; None: it has not ended."""
-        entries = list(self.journal.entries(run_id))
-        replay = ReplayIndex(entries)
-        if replay.header is None:
+        found = await off_loop(self.journal, self.journal.infos, [run_id])
+        if not found:
             raise _unknown_run(run_id)
+        if not self._has_ended(found[0]):
+            return None
+        entries = list(await off_loop(self.journal, self.journal.entries, run_id))
+        replay = ReplayIndex(entries)
         if replay.ended is None or replay.ended.data["status"] == "paused":
             return None
         recorded = replay.ended.data
@@ -489,7 +579,7 @@ class _Loaded:
     """A loaded run and the task that executes it."""
 
     run: ManagedRun
-    task: asyncio.Task[Result]
+    task: asyncio.Task[None]
 
 
 def _resolve(waiters: Iterable[asyncio.Future[Result]], outcome: Result | BaseException) -> None:
@@ -507,12 +597,12 @@ def _check_answerable(run_id: str, question: str, replay: ReplayIndex) -> None:
         message = f'the run "{run_id}" does not ask "{question}".'
         raise EngineError(message, id="AX541", hint="See its open questions with `get`.")
     if question in replay.answers:
-        message = f'the question "{question}" of the run "{run_id}" was answered before.'
-        raise EngineError(message, id="AX541", hint="The first answer counts.")
+        raise _answered_before(run_id, question)
 
 
-def _answer_entry(question: str, answer: Any) -> Entry:
-    return Entry("answer", data={"id": question, "value": encode_value(answer)})
+def _answered_before(run_id: str, question: str) -> EngineError:
+    message = f'the question "{question}" of the run "{run_id}" was answered before.'
+    return EngineError(message, id="AX541", hint="The first answer counts.")
 
 
 def _unknown_run(run_id: str) -> JournalError:

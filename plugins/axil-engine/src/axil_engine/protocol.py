@@ -23,8 +23,9 @@ class RunStatus:
     questions: tuple[Question, ...] = ()
     """The questions that people have to answer."""
     due: float | None = None
-    """When the run goes on by itself, in seconds since 1970; None: only after an answer, or it
-    does not wait."""
+    """The time at which the run continues by itself, in seconds since 1970; None: only after an
+    answer, or it does not wait.
+    """
     error: str = ""
     output: Any = None
     """The output of a run that is done, as far as the journal keeps it."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from axil import Question
-from axil.driver import Entry, ReplayIndex, RunInfo, decode_value
+from axil.driver import Entry, ReplayIndex, RunInfo, decode_value, question_due
 from axil_engine.protocol import RunStatus
 
 TIMER = "timer"
@@ -37,15 +37,8 @@ def due_of(replay: ReplayIndex) -> float | None:
 
     That is the first of its timers and of the deadlines of its questions.
     """
-    times = (due_in(each) for each in unanswered(replay))
+    times = (question_due(each) for each in unanswered(replay))
     return min((due for due in times if due is not None), default=None)
-
-
-def due_in(question: Mapping[str, Any]) -> float | None:
-    """Return the time of a timer, or the deadline of a question, in seconds since 1970."""
-    data: Mapping[str, Any] = question.get("data") or {}
-    due: Any = question.get("due", data.get("due"))
-    return float(due) if isinstance(due, (int, float)) else None
 
 
 def recoveries_without_progress(entries: Sequence[Entry]) -> int:
@@ -73,7 +66,6 @@ def _question_of(recorded: Mapping[str, Any]) -> Question:
 
 __all__ = [
     "TIMER",
-    "due_in",
     "due_of",
     "recoveries_without_progress",
     "status_of",

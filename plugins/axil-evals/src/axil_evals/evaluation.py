@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from axil import AxilError, Context, RootGraph, Use, Workflow
+from axil import AxilError, ComponentRef, Context, RootGraph, Workflow
 from axil.driver import Journal
 from axil.plugin import default_registry, make_component
 from axil_evals.datasets import Dataset
@@ -243,9 +243,9 @@ class _Evaluation:
         if key not in self._made:
             data = {"type": given} if isinstance(given, str) else dict(cast("Any", given))
             name = data.pop("name", None)
-            use = Use.of(data)
+            use = ComponentRef.of(data)
             if use.type == "judge" and "model" not in use.config and self.plan.model is not None:
-                use = Use(type="judge", config={**use.config, "model": self.plan.model})
+                use = ComponentRef(type="judge", config={**use.config, "model": self.plan.model})
             where = f"scorer {use.type}"
             component = default_registry().resolve("scorers", use.type, where)
             self._made[key] = str(name or use.type), make_component(component, use.config, where)

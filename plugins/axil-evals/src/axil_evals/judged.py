@@ -105,10 +105,10 @@ class Similarity:
         if self._made is None:
             given = self.config.embedder
             if isinstance(given, (str, dict)):
-                from axil import Use
+                from axil import ComponentRef
                 from axil.plugin import default_registry, make_component
 
-                use = Use.of(cast("Any", given))
+                use = ComponentRef.of(cast("Any", given))
                 component = default_registry().resolve("embedders", use.type, "similarity")
                 given = make_component(component, use.config, "similarity")
             self._made = given

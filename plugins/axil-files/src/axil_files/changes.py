@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final, cast
 
-from axil import EdgeSpec, GraphSpec, NodeSpec, Use
+from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
 from axil.plugin import FromEnvironment
 
 _OF_NODES: Final = ("join", "lane", "effects", "wrappers", "pull", "push", "attributes", "merge")
@@ -27,8 +27,9 @@ _OF_GRAPHS: Final = (
 def changes(before: GraphSpec, now: GraphSpec) -> list[str]:
     """Return each difference that may matter to a run, in one line; descriptions and places do not.
 
-    >>> from axil import GraphSpec, NodeSpec, Use
-    >>> node = lambda text: NodeSpec(id="a", use=Use(type="literal", config={"content": text}))
+    >>> from axil import ComponentRef, GraphSpec, NodeSpec
+    >>> literal = lambda text: ComponentRef(type="literal", config={"content": text})
+    >>> node = lambda text: NodeSpec(id="a", use=literal(text))
     >>> changes(GraphSpec(id="g", nodes=(node("one"),)), GraphSpec(id="g", nodes=(node("two"),
     ...     NodeSpec(id="b"))))
     ['node a: config.content changed', 'node b is new']
@@ -47,7 +48,10 @@ def _nodes(before: GraphSpec, now: GraphSpec) -> Iterator[str]:
 
 
 def _node(before: NodeSpec, now: NodeSpec) -> Iterator[str]:
-    one, other = before.use or Use(type=_name(before.body)), now.use or Use(type=_name(now.body))
+    one, other = (
+        before.use or ComponentRef(type=_name(before.body)),
+        now.use or ComponentRef(type=_name(now.body)),
+    )
     if one.type != other.type:
         yield f"its type was {one.type}, and is {other.type}"
     else:
@@ -133,7 +137,7 @@ def _shown(value: Any) -> Any:
     """
     if isinstance(value, FromEnvironment):
         return value.template
-    if isinstance(value, Use):
+    if isinstance(value, ComponentRef):
         return value.type, _shown(value.config)
     if isinstance(value, Mapping):
         return {str(name): _shown(item) for name, item in cast("Mapping[Any, Any]", value).items()}

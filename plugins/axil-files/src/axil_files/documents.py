@@ -30,7 +30,7 @@ from axil.plugin import (
 )
 
 Keys = tuple[str | int, ...]
-"""Where something is in plain data: ``("graph", "nodes", 2, "config")``."""
+"""A path in plain data: ``("graph", "nodes", 2, "config")``."""
 
 LARGEST: Final = 1 << 20
 """Bytes in a file, and characters of text in its data."""
@@ -52,7 +52,7 @@ class Document:
     lines: Mapping[Keys, int] = field(default_factory=dict[Keys, int], repr=False)
     """Lines, counted from 1, by keys; whatever is missing is on the line of what contains it."""
     name: str = ""
-    """What messages call the file."""
+    """The name of the file in messages."""
 
     def place(self, *keys: str | int) -> Place:
         """Return where ``keys`` were written.
@@ -202,6 +202,8 @@ def parse_json(text: str, name: str) -> Document:
     try:
         data = json.loads(text, parse_constant=refuse, parse_int=whole)
     except json.JSONDecodeError as error:
+        # since Python 3.14 its parser goes deeper than any limit on calls of functions
+        _check_depth(text[: error.pos], name)
         advice = next((f"{words} " for part, words in _ADVICE if part in error.msg), "")
         at = text[error.pos : error.pos + 1]
         found = f"found {format_value(at)}" if at else "found the end of the file"
@@ -213,6 +215,21 @@ def parse_json(text: str, name: str) -> Document:
         message = f"nested deeper than {DEEPEST} levels."
         raise refused("AX110", name, None, message, "Reduce the nesting.") from None
     return Document(data=data, lines=_json_lines(text, name), name=name)
+
+
+def _check_depth(text: str, name: str) -> None:
+    """Refuse the beginning of a JSON text that opens more than ``DEEPEST`` containers. Raises:
+    SpecError (AX110).
+    """
+    depth = 0
+    for found in re.finditer(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', text, re.DOTALL):
+        depth += 1 if found[0] in "[{" else -1 if found[0] in "]}" else 0
+        if depth > DEEPEST:
+            message, line = (
+                f"nested deeper than {DEEPEST} levels.",
+                text.count("\n", 0, found.start()),
+            )
+            raise refused("AX110", name, line + 1, message, "Reduce the nesting.")
 
 
 def _json_lines(text: str, name: str) -> dict[Keys, int]:

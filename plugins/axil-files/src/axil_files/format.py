@@ -127,6 +127,10 @@ def json_schema(registry: Registry | None = None) -> dict[str, Any]:
         ]
         definitions[kind] = {"properties": {"type": {"examples": list(names)}}, "allOf": rules}
         definitions[model]["$ref"] = f"#/$defs/{kind}"
+    definitions["Template"]["$ref"] = "#/$defs/nodes"
+    node = definitions["Node"]
+    node["required"].remove("type")
+    node["anyOf"] = [{"required": ["type"]}, {"required": ["use"]}]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,

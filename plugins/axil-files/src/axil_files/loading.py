@@ -18,6 +18,7 @@ the kernel knows:
   ``{type: function, config: {name: …}}``; processors alike.
 - A *shorthand* is a function of what a file says under a key to the component that is meant.
   Plugins provide them, so that no component of another distribution is named here.
+- Nodes that ``use`` a template are written out before anything else is looked at (``templates``).
 - A node whose type has a *dialect* is handed to it: a function from what was read to the node that
   is meant, for files that were written for something else. It is found by the node's type, so only
   files that have such a node import it.
@@ -35,7 +36,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
 
-from axil import ConfigError, GraphSpec, NodeSpec, PluginError, Problem, SpecError, Use
+from axil import ComponentRef, ConfigError, GraphSpec, NodeSpec, PluginError, Problem, SpecError
 from axil.plugin import (
     Grants,
     Place,
@@ -50,6 +51,7 @@ from axil_files.documents import (
     LARGEST,
     PLACEHOLDER,
     Document,
+    Keys,
     Loader,
     measure,
     parse_json,
@@ -59,6 +61,7 @@ from axil_files.documents import (
 )
 from axil_files.format import Shapes, is_version_0, json_schema
 from axil_files.reader import Reader
+from axil_files.templates import expand
 from axil_files.writer import dump
 
 __all__ = [
@@ -76,7 +79,7 @@ __all__ = [
 ]
 
 MOST_INCLUDED = 16
-"""How deep files may include files."""
+"""The depth to which files may include files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,18 +91,18 @@ class LoadOptions:
     outer: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Weaker than the file's own: those of the graph around this one."""
     environment: Mapping[str, str] | None = None
-    """Where names that are no variables are looked up; None: the process's.
+    """Values for names that are no variables; None: the process's environment.
 
     A server gives what its users may see.
     """
     allow_code: bool = False
-    """Whether types may be import paths."""
+    """True if types may be import paths."""
     grants: Grants | None = field(default_factory=Grants)
-    """What the file may do; None: all that Python code may."""
+    """The grants of the file; None: all that Python code may do."""
     registry: Registry | None = None
-    """Where update strategies of declared fields are found; None: the process's own."""
+    """The registry for update strategies of declared fields; None: the process's own."""
     folder: str = ""
-    """Where the file lies: what it includes is looked up here, then in ``root``."""
+    """The folder of the file: what it includes is looked up here, then in ``root``."""
     root: str = ""
     """The first file's folder; nothing outside it is included."""
     trail: tuple[str, ...] = ()
@@ -228,6 +231,29 @@ def include(
     return spec_from(_parsed(shown, real, inner), inner)
 
 
+class _LinesBelow(Mapping[Keys, int]):
+    """The lines of a graph that is a part of a document."""
+
+    def __init__(self, whole: Mapping[Keys, int], keys: Keys, first: int | None) -> None:
+        self._whole, self._keys, self._first = whole, keys, first
+
+    def __getitem__(self, keys: Keys) -> int:
+        line = self._whole[(*self._keys, *keys[1:])] if keys else self._first
+        if line is None:
+            raise KeyError(keys)
+        return line
+
+    def __iter__(self) -> Iterator[Keys]:
+        size = len(self._keys)
+        return (("graph", *keys[size:]) for keys in self._whole if keys[:size] == self._keys)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        return True
+
+
 def inline(
     data: Any,
     outer: Mapping[str, Any],
@@ -240,22 +266,16 @@ def inline(
     ``outer`` as for ``include``. Raises: SpecError.
     """
     base = reading or LoadOptions()
-    lines = {(): place.line} if place is not None and place.line is not None else {}
-    name = (
-        f"{place.file} {place.path}".strip()
-        if place is not None and not lines
-        else place.file
-        if place is not None
-        else ""
-    )
+    lines: Any = {}
+    if place is not None:
+        lines = _LinesBelow(place.lines, place.keys, place.line) if place.lines else lines
+    name = "" if place is None else place.file if lines else f"{place.file} {place.path}".strip()
     around = {key: outer.get(key, "") for key in ("folder", "root")}
     trail, texts = tuple(outer.get("trail", ())), outer.get("texts", base.texts)
     around["grants"] = outer.get("grants")  # without: Python code wrote it
     inner = replace(base, outer=outer.get("vars", {}), trail=trail, texts=texts, **around)
     root = {"version": outer["version"]} if outer.get("version") is not None else {}
-    return spec_from(
-        Document(data={**root, "graph": data}, lines=cast("Any", lines), name=name), inner
-    )
+    return spec_from(Document(data={**root, "graph": data}, lines=lines, name=name), inner)
 
 
 def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
@@ -272,7 +292,7 @@ def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
     uses += [("conditions", edge.condition, edge.place) for edge in spec.edges]
     uses += [("processors", edge.process, edge.place) for edge in spec.edges]
     for kind, use, place in uses:
-        if not isinstance(use, Use) or ":" in use.type:
+        if not isinstance(use, ComponentRef) or ":" in use.type:
             continue
         where = str(place or "")
         try:
@@ -490,10 +510,13 @@ def spec_from(document: Document, reading: LoadOptions | None = None) -> GraphSp
     leave = None if using.environment is not None else grants
     resolved = resolve(document, variables, environment, problems.append, leave)
     measure(resolved.document)
-    shapes = Shapes(resolved.document, problems.append)
-    shapes.fits(resolved.document.data, File, ())
+    expanded = expand(resolved.document, problems.append)
+    if any(problem.id == "AX171" for problem in problems):  # some nodes have no type, then
+        raise SpecError(problems)
+    shapes = Shapes(expanded, problems.append)
+    shapes.fits(expanded.data, File, ())
     spec = Reader(
-        resolved.document,
+        expanded,
         shapes,
         allow_code=using.allow_code,
         grants=grants,

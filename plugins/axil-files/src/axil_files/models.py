@@ -63,11 +63,9 @@ class Processor(Named):
     """A processor that is named with its settings."""
 
 
-class Node(Part):
-    """A node of the graph."""
+class Settings(Part):
+    """The keys of a node beside its name and its type."""
 
-    id: Text = Field(description="The node's name, unique in the graph.")
-    type: Text = Field(description="The node type.")
     config: Mapping | None = optional("The settings of the node type.")
     description: str | None = None
     join: Text | Join | None = optional(
@@ -94,10 +92,38 @@ class Node(Part):
     dynamic: Any = optional("Ignored: it belongs on the edge.")
 
 
+class Rule(Settings):
+    """Settings for nodes that use templates, and for those inside them."""
+
+    path: Text | None = optional(
+        'Names of nodes, from the outermost one, with ">" between; * one name, ** any number.'
+    )
+    type: Text | None = optional("The type of the nodes.")
+    template: Text | None = optional("A template that the nodes use.")
+
+
+class Template(Settings):
+    """A node without a name, for nodes that use it."""
+
+    type: Text | None = optional("The node type.")
+    use: Text | None = optional("Another template, whose settings it has.")
+    overrides: list[Rule] | None = optional("Settings for nodes inside.")
+
+
+class Node(Settings):
+    """A node of the graph."""
+
+    id: Text = Field(description="The node's name, unique in the graph.")
+    type: Text = Field(description="The node type.")
+    use: Text | None = optional("Instead of a type: the name of a template.")
+    overrides: list[Rule] | None = optional("With use: settings for nodes inside.")
+
+
 class Parts(Part):
-    """The number of parts at work together, and the size of a group."""
+    """The number of parts, how many of them are at work together, and the size of a group."""
 
     max_parallel: Count | None = None
+    max_items: Count | None = None
     group_size: Annotated[int, Field(ge=2)] | None = None
 
 
@@ -108,6 +134,8 @@ class Dynamic(Part):
         description="The wrapper that runs the target for parts; plugins provide it."
     )
     split: Text | Split | None = optional("How messages become parts.")
+    over: Text | None = optional("The field with a list of parts, where fields are carried.")
+    item: Text | None = optional("The field in which the target gets its part; none: the same.")
     config: Parts | None = None
 
 
@@ -237,4 +265,7 @@ class File(Part):
     requires: Names | None = optional(
         "Distributions the workflow needs: {name: version} or [name>=version]."
     )
+    templates: dict[str, Template] | None = optional("Nodes without a name, for nodes to use.")
+    defaults: list[Rule] | None = optional("Settings that are weaker than those of templates.")
+    overrides: list[Rule] | None = optional("Settings that are stronger than those of nodes.")
     graph: Graph

@@ -39,7 +39,7 @@ class PythonTarget:
     file: str = ""
     """Its real path; empty: a module."""
     folder: str
-    """Where imports begin: the file's folder, or the current one."""
+    """The folder at which imports begin: the file's, or the current one."""
 
     @property
     def kept(self) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from axil import (
+    ComponentRef,
     CycleLimit,
     EdgeSpec,
     GraphSpec,
@@ -21,7 +22,6 @@ from axil import (
     Problem,
     Schema,
     SpecError,
-    Use,
 )
 from axil.plugin import (
     ENTRY,
@@ -55,18 +55,18 @@ class _Received:
 
     marks: bool = False
     keeps: bool = False
-    """Whether marked messages come that are to be kept."""
+    """True if marked messages come that are to be kept."""
     dynamic: dict[str, Any] | None = None
     kind: str = ""
     first: str = ""
     """The edge that said so first."""
     place: Place | None = None
     edges: list[str] = field(default_factory=list[str])
-    waiting: dict[str, tuple[Use, list[str]]] = field(
-        default_factory=dict[str, tuple[Use, list[str]]]
+    waiting: dict[str, tuple[ComponentRef, list[str]]] = field(
+        default_factory=dict[str, tuple[ComponentRef, list[str]]]
     )
     """Processors of edges that wait: wrappers, and the nodes whose messages they are for."""
-    usual: list[Use] = field(default_factory=list[Use])
+    usual: list[ComponentRef] = field(default_factory=list[ComponentRef])
     """The wrappers that its graph puts around it."""
 
 
@@ -77,7 +77,7 @@ def _pass_on(
     the message's.
     """
     fields = (cast("dict[str, Any]", item) for item in items if isinstance(item, dict))
-    passing = [each["id"] for each in fields if each.get("type") in FORWARDING]
+    passing = [each.get("id") for each in fields if each.get("type") in FORWARDING]
     onward: dict[str, list[str]] = {}
     for edge in edges:
         onward.setdefault(edge.source, []).append(edge.target)
@@ -275,13 +275,15 @@ class Reader:
             place=self._document.place(*keys),
         )
 
-    def _wrappers(self, data: dict[str, Any], keys: Keys, received: _Received) -> tuple[Use, ...]:
+    def _wrappers(
+        self, data: dict[str, Any], keys: Keys, received: _Received
+    ) -> tuple[ComponentRef, ...]:
         own = [
             self._use(item, (*keys, "wrappers", i), "type")
             for i, item in enumerate(_list(data, "wrappers"))
         ]
         there = {use.type for use in own}
-        added: list[Use] = []
+        added: list[ComponentRef] = []
         window = data.get("context_window") or 0
         if window or received.marks:
             where = (*keys, "context_window") if window else keys
@@ -289,15 +291,19 @@ class Reader:
             if keeper is not None and keeper.type not in there:
                 added.append(keeper)
         if received.dynamic is not None and received.kind not in there:
-            config = {**received.dynamic, "edges": list(dict.fromkeys(received.edges))}
-            added.append(Use(type=received.kind, config=config, place=received.place))
+            edges = list(dict.fromkeys(received.edges))
+            config = {
+                **received.dynamic,
+                **({} if "over" in received.dynamic else {"edges": edges}),
+            }
+            added.append(ComponentRef(type=received.kind, config=config, place=received.place))
         waiting = [
             replace(use, config={**use.config, "edges": list(dict.fromkeys(sources))})
             for use, sources in received.waiting.values()
         ]
         return (*waiting, *added, *with_usual_wrappers(own, received.usual))
 
-    def _usual(self, value: Any, keys: Keys, nodes: Sequence[Any]) -> dict[str, list[Use]]:
+    def _usual(self, value: Any, keys: Keys, nodes: Sequence[Any]) -> dict[str, list[ComponentRef]]:
         """Return the wrappers that a graph puts around its nodes, by their type; a type that none
         of its nodes has is reported.
         """
@@ -325,16 +331,16 @@ class Reader:
         value = data.get(name) if data.get(name) is not None else data.get(old)
         return None if value is None else _mapping(value)
 
-    def _use(self, value: Any, keys: Keys, key: str = "") -> Use:
+    def _use(self, value: Any, keys: Keys, key: str = "") -> ComponentRef:
         """Return a component and its config. An import path is code, and needs leave."""
         named: dict[str, Any] = {"type": value} if isinstance(value, str) else value
         if not isinstance(cast("Any", named), dict) or not isinstance(named.get("type"), str):
-            return Use(type="")  # its shape was reported already
+            return ComponentRef(type="")  # its shape was reported already
         if ":" in named["type"]:
             where = keys if isinstance(value, str) or not key else (*keys, key)
             self._imports(named["type"], where)
         config = cast("dict[str, Any]", named.get("config") or {})
-        return Use(type=named["type"], config=config, place=self._document.place(*keys))
+        return ComponentRef(type=named["type"], config=config, place=self._document.place(*keys))
 
     def _imports(self, path: str, keys: Keys) -> None:
         """Report an import path that was not granted."""
@@ -350,14 +356,14 @@ class Reader:
         ):
             self._problem("AX148", keys, message, hint)
 
-    def _join(self, data: Mapping[str, Any], keys: Keys) -> str | Use | None:
+    def _join(self, data: Mapping[str, Any], keys: Keys) -> str | ComponentRef | None:
         """Return the join of a node: one of the kernel's by its name, or a component."""
         given = data.get("join")
         if given is None or given in ("gate", "all", "each"):
             return given
         return self._use(given, (*keys, "join"), "type")
 
-    def _meant(self, key: str, said: Mapping[str, Any], keys: Keys) -> Use | None:
+    def _meant(self, key: str, said: Mapping[str, Any], keys: Keys) -> ComponentRef | None:
         """Return the component that a key of a file stands for; None: a problem is reported.
 
         A plugin provides it, as the shorthand of that name.
@@ -373,12 +379,14 @@ class Reader:
         if self._shorthands[key] is None:
             return None
         found: Any = self._shorthands[key](said)
-        if not isinstance(found, Use):
-            message = f'the shorthand "{key}" gave {type(found).__name__} instead of a Use.'
+        if not isinstance(found, ComponentRef):
+            message = (
+                f'the shorthand "{key}" gave {type(found).__name__} instead of a ComponentRef.'
+            )
             raise PluginContract(message, where=str(self._document.place(*keys)))
         return replace(found, place=self._document.place(*keys))
 
-    def _inner_graphs(self, use: Use, keys: Keys) -> None:
+    def _inner_graphs(self, use: ComponentRef, keys: Keys) -> None:
         """Look at graphs that are written into a node's config now, while their lines are known.
 
         Where they are says the manifest of the node's distribution.
@@ -486,7 +494,7 @@ class Reader:
             self._problem("AX104", keys, f'no node "{name}".', hint)
         return False
 
-    def _condition(self, value: Any, keys: Keys) -> Use | None:
+    def _condition(self, value: Any, keys: Keys) -> ComponentRef | None:
         value = self._function(value, keys)
         if value is None or value is True or value == "true":
             return None
@@ -510,7 +518,7 @@ class Reader:
         )
         return f"Write {{type: {use.type}, config: {{{settings}}}}}."
 
-    def _processor(self, value: Any, keys: Keys) -> Use | None:
+    def _processor(self, value: Any, keys: Keys) -> ComponentRef | None:
         value = self._function(value, keys)
         return None if value is None else self._use(value, keys, "type")
 
@@ -541,6 +549,7 @@ class Reader:
             asked["split"] = {"type": named["type"], "config": named.get("config") or {}}
             if asked["split"] == {"type": "message", "config": {}}:  # as if it were left out
                 del asked["split"]
+        asked |= {key: dynamic[key] for key in ("over", "item") if dynamic.get(key)}
         edge = f"edges[{keys[-1]}]"
         if received.dynamic is None:
             received.dynamic, received.kind, received.first = asked, kind, edge
@@ -807,7 +816,7 @@ class Reader:
 
 
 _STATEMENT: Final = re.compile(r"[\s'\"=<>()]")
-"""What no name of a condition has, and an expression has."""
+"""The characters by which an expression differs from the name of a condition."""
 _LISTS: Final = frozenset({"nodes", "edges", "memory"})
 """Keys of a graph whose items are looked at one by one."""
 

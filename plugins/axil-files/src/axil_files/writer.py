@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final, cast
 
-from axil import EdgeSpec, GraphSpec, Limits, NodeSpec, Problem, SpecError, Use
+from axil import ComponentRef, EdgeSpec, GraphSpec, Limits, NodeSpec, Problem, SpecError
 from axil.plugin import SURROUNDINGS, FromEnvironment
 from axil_files.documents import PLACEHOLDER
 
@@ -105,7 +105,7 @@ class _Writer:
         """Return the join of a node: its name, or a component with its settings."""
         if node.join is None or isinstance(node.join, str):
             return node.join
-        if not isinstance(node.join, Use):
+        if not isinstance(node.join, ComponentRef):
             self.refuse(where, "a join made in Python", "Name a join that an installed plugin has.")
             return None
         return self.use(node.join, where)
@@ -154,14 +154,14 @@ class _Writer:
         return found
 
     def component(self, part: Any, where: str) -> Any:
-        if isinstance(part, Use):
+        if isinstance(part, ComponentRef):
             return self.use(part, where)
         if isinstance(part, str):
             return part
         self.refuse(where, "a function", "Register it as a component, and name it.")
         return None
 
-    def use(self, use: Use, where: str) -> Any:
+    def use(self, use: ComponentRef, where: str) -> Any:
         return (
             {"type": use.type, "config": self.plain(use.config, where)} if use.config else use.type
         )

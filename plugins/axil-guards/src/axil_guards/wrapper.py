@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast
 
 from pydantic import Field, model_validator
 
-from axil import Context, Out, Question, Use
+from axil import ComponentRef, Context, Out, Question
 from axil.plugin import Body, NodeInfo, Task, default_registry, isolate, make_component, thaw
 from axil_guards.errors import GuardTripped
 from axil_guards.finding import Finding, Guard, masked
@@ -73,9 +73,9 @@ class Guarded(Wrapper[GuardedConfig]):
         super().__init__(config, **settings)
         self._made: list[Any] = []
 
-    def use(self) -> Use:
+    def use(self) -> ComponentRef:
         given = {name: getattr(self.config, name) for name in self.config.model_fields_set}
-        return Use(type=self.type, config=given)
+        return ComponentRef(type=self.type, config=given)
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         placed = {
@@ -96,7 +96,7 @@ class Guarded(Wrapper[GuardedConfig]):
 
             message = f'a guard\'s action is block, mask, ask or repair, found "{stated}".'
             raise SpecError(Problem("AX131", node.where, message, "Choose one of them."))
-        use = Use.of(data)
+        use = ComponentRef.of(data)
         component = default_registry().resolve("guards", use.type, node.where)
         made = make_component(component, use.config, node.where)
         self._made.append(made)

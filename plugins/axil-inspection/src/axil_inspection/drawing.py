@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Literal
 
-from axil import AxilError, EdgeSpec, Use
+from axil import AxilError, ComponentRef, EdgeSpec
 from axil.plugin import BACK, ENTRY, EXIT, OUTSIDE, Plan, PlanEdge, PlanNode
 from axil_inspection.scopes import Scope, bounded, label, shortened, walk
 
@@ -220,7 +220,7 @@ def _drawn(
 def join_of(scope: Scope, node: PlanNode) -> str:
     """Return the name of a node's join: as its file has it, or what the join calls itself."""
     spec = scope.specs.get(node.name)
-    if spec is not None and isinstance(spec.join, Use):
+    if spec is not None and isinstance(spec.join, ComponentRef):
         return spec.join.type
     join = node.vertex.join
     return str(getattr(join, "name", "")) or type(join).__name__

@@ -31,7 +31,7 @@ class Edit:
     state: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Values of fields, as if the step ``at`` had written them."""
     output: Any = MISSING
-    """What the edges of the step ``at`` carry."""
+    """The payload that the edges of the step ``at`` carry."""
     origin: Mapping[str, Any] | None = None
     """Instead of the run's own; see ``axil.Options.origin``."""
 

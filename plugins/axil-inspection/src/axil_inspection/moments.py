@@ -29,9 +29,9 @@ class Moment:
     """The state of a run at a step."""
 
     state: Mapping[str, Any]
-    """What all its paths had written."""
+    """The state with the writes of all its paths."""
     due: tuple[DueFiring, ...]
-    """What would have run next, in plan order."""
+    """The firings that would have been next, in plan order."""
     result: Result
     """The result of a run that was interrupted there; ``done`` if nothing was left to do."""
 

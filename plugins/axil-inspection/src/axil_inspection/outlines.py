@@ -22,15 +22,15 @@ class OutlineNode:
     path: tuple[str, ...]
     """Its name behind those of the cycles and graphs around it."""
     times: int = 0
-    """How often it ended; 0: it never did."""
+    """The number of times that it ended; 0: never."""
     rounds: int = 0
     """Of a cycle: how many of its rounds ended."""
     ended: float | None = None
-    """When it ended last, in seconds since the run began."""
+    """The time of its last end, in seconds since the run began."""
     tokens: dict[str, float] = field(default_factory=dict[str, float])
     cost: float = 0.0
     waits: int = 0
-    """How many of its questions are open."""
+    """The number of its open questions."""
 
 
 @dataclass(slots=True, kw_only=True)

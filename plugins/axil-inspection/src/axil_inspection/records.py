@@ -23,14 +23,14 @@ class RunStep:
     at: float
     """Seconds since the run began."""
     output: Any = None
-    """What its edges carried, by edge; of a question its text, of an answer its value, of an end
+    """The payloads of its edges, by edge; of a question its text, of an answer its value, of an end
     its status."""
     delta: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What it wrote to the state, without the fields that nodes keep for themselves."""
+    """Its writes to the state, without the fields that nodes keep for themselves."""
     used: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The usage of the run up to here, as far as the entry has it."""
     by: str = ""
-    """What gave an answer, if it was no person: ``deadline``."""
+    """The source of an answer that no person gave: ``deadline``."""
 
 
 def steps(entries: Sequence[Entry]) -> list[RunStep]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from axil import CycleLimit, EdgeSpec, NodeSpec, Use
+from axil import ComponentRef, CycleLimit, EdgeSpec, NodeSpec
 from axil.plugin import CycleBody, FromEnvironment, Plan, PlanNode, SubgraphBody, render
 
 _LONGEST = 60
@@ -29,7 +29,7 @@ class Scope:
     plan: Plan
     depth: int
     specs: Mapping[str, NodeSpec]
-    """What the file says of the nodes, by name."""
+    """The specs of the nodes, by name."""
     parent: Scope | None = None
     node: PlanNode | None = None
     """The node of ``parent`` that this is the inside of."""
@@ -144,7 +144,7 @@ def _limit(limit: CycleLimit) -> str:
 
 def used(use: Any, others: str = "function") -> str:
     """Name a component and the gist of its config: ``keyword: any ACCEPTED``, ``regex: ^OK``."""
-    if not isinstance(use, Use):
+    if not isinstance(use, ComponentRef):
         return str(getattr(use, "__name__", others)).replace("<lambda>", others)
     config = {key: value for key, value in use.config.items() if value not in (None, "", [], {})}
     if not config:
@@ -210,7 +210,7 @@ def _chosen(node: NodeSpec | None, target: str) -> str:
     given: Any = cast("Mapping[str, Any]", routes)[target]
     if isinstance(given, Mapping):
         named = cast("Mapping[str, Any]", given)
-        return used(Use(type=str(named.get("type")), config=named.get("config") or {}))
+        return used(ComponentRef(type=str(named.get("type")), config=named.get("config") or {}))
     return shortened(render(given))
 
 

@@ -42,7 +42,7 @@ class Deadline:
     left: float
     """Seconds of the run's clock; not above zero: it has passed."""
     is_new: bool
-    """Whether the journal does not know it yet."""
+    """True if the journal does not know it yet."""
 
 
 def deadline(question: Question, known: Mapping[str, float], clock: Clock) -> Deadline | None:

@@ -15,10 +15,13 @@ notice, before a step is gone on from, and before it says how it ended.
 
 from __future__ import annotations
 
+import asyncio
+import heapq
 import time
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from axil import Activation
 from axil.driver import Frame, Ordinal
@@ -99,13 +102,16 @@ class RunInfo:
     run_id: str
     graph: str = ""
     status: str = "open"
-    """How it ended; ``running``: it is at work; ``open``: it broke off, and can be resumed."""
+    """Its status; ``running``: it is at work; ``open``: it broke off, and can be resumed."""
     thread: str = ""
     begun: float = 0.0
     """Seconds since 1970, as all times here."""
     touched: float = 0.0
     entries: int = 0
     forked_from: str = ""
+    due: float | None = None
+    """When an engine may load it: ``AT_ONCE``, or the end of a sleep or of a time limit; None: it
+    has ended, or waits for a person. Journals that engines do not share say None."""
 
 
 class JournalWriter(Protocol):
@@ -138,6 +144,158 @@ class JournalWriter(Protocol):
     def close(self) -> None:
         """Let go of the run; nothing is appended after that. May be called again."""
         ...
+
+
+AT_ONCE = 0.0
+"""The ``due`` of a run that may be loaded at once: it was submitted, broke off, or was answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """An entry that another process has for the holder of a run: an ``answer``, or an ``ended``
+    that cancels it.
+    """
+
+    number: int
+    run_id: str
+    entry: Entry
+
+
+class SharedJournal(Journal, Protocol):
+    """A journal whose runs the engines of several processes share.
+
+    It is their queue: a run is *due* when an engine may load it, and one that was *taken* is given
+    to no other journal object until it is released, its writer is closed, or its process is gone.
+    Methods may be called in any thread.
+    """
+
+    blocking: ClassVar[bool]
+    """Whether methods wait for a disk or a network; engines call them in a thread then."""
+
+    def runs(
+        self, *, status: Collection[str] = (), after: str = "", limit: int = 0
+    ) -> Sequence[RunInfo]:
+        """Return runs, the last touched first.
+
+        Args:
+            status: only those with one of these.
+            after: only those behind this run, which was the last of the page before.
+            limit: at most so many; 0: all.
+        """
+        ...
+
+    def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
+        """Return what is known of these runs; those that are not known are left out."""
+        ...
+
+    def take(
+        self,
+        most: int,
+        now: float,
+        *,
+        digests: Collection[str] | None = None,
+        without: Collection[str] = (),
+    ) -> Sequence[str]:
+        """Take runs that are due and that no living process holds, those that are due first first.
+
+        Args:
+            now: seconds since 1970, by the engine's clock.
+            digests: only runs of these graphs; None: of all.
+            without: runs that the engine cannot load.
+        """
+        ...
+
+    def next_due(self, now: float) -> float | None:
+        """Return when the first run that is not due now becomes due by itself."""
+        ...
+
+    def release(self, run_id: str) -> None:
+        """Let go of a run that was taken and has no open writer; it stays due."""
+        ...
+
+    def wake(self, run_id: str, due: float = AT_ONCE) -> None:
+        """Make a run due that no process holds.
+
+        Raises: JournalError (AX503): there is no such run.
+        """
+        ...
+
+    def post(self, run_id: str, entry: Entry) -> bool:
+        """Keep an entry for the holder of a run, and make the run due if there is none.
+
+        Returns: False: an answer to the same question was posted before.
+        Raises: JournalError (AX503): there is no such run.
+        """
+        ...
+
+    def mail(self, run_ids: Collection[str]) -> Sequence[Letter]:
+        """Return the letters for these runs that were not discarded, in order."""
+        ...
+
+    def discard(self, numbers: Collection[int]) -> None:
+        """Mark letters as read: what they say is in the record."""
+        ...
+
+    async def changed(self, since: int, seconds: float) -> int:
+        """Wait until a run was submitted, posted to, woken or let go of in any process.
+
+        Args:
+            since: what the last call returned; 0 at first.
+            seconds: of real time, at most.
+        Returns: a number to wait on from; one that differs from ``since`` says that something may
+        have changed.
+        """
+        ...
+
+
+def due_of_end(data: Mapping[str, Any]) -> float | None:
+    """Return when a run that ended with ``data`` may be loaded again by itself; None: never.
+
+    A paused run is due at the first of its timers and of the deadlines of its questions.
+
+    >>> due_of_end({"status": "paused", "questions": [{"id": "a?", "due": 50}]}), due_of_end({})
+    (50.0, None)
+    """
+    if data.get("status") != "paused":
+        return None
+    times = (question_due(question) for question in data.get("questions", ()))
+    return min((due for due in times if due is not None), default=None)
+
+
+def question_due(question: Mapping[str, Any]) -> float | None:
+    """Return the time of a timer, or the deadline of a question, in seconds since 1970."""
+    data: Mapping[str, Any] = question.get("data") or {}
+    due: Any = question.get("due", data.get("due"))
+    return float(due) if isinstance(due, (int, float)) else None
+
+
+class Bell:
+    """A count of changes that tasks of any event loop wait on; it is rung from any thread."""
+
+    def __init__(self) -> None:
+        self._count = 1
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    def ring(self) -> None:
+        """Count a change, and wake those that wait."""
+        self._count += 1
+        waiting, self._waiting = self._waiting, []
+        for loop, event in waiting:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(event.set)
+
+    async def rung(self, since: int, seconds: float) -> int:
+        """Wait for a change after ``since``, at most so long, and return the count."""
+        event = asyncio.Event()
+        self._waiting.append(mine := (asyncio.get_running_loop(), event))
+        try:
+            if self._count == since:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(event.wait(), seconds)
+        finally:
+            with suppress(ValueError):
+                self._waiting.remove(mine)
+        return self._count
 
 
 class Cipher(Protocol):
@@ -264,15 +422,27 @@ class _Shelf:
     superseding: Compactor[int] = field(default_factory=Compactor[int])
     count: int = 0
     holder: _MemoryWriter | None = None
+    is_taken: bool = False
     is_forgotten: bool = False
     begun: float = field(default_factory=time.time)
     touched: float = 0.0
     ended: str = ""
+    due: float | None = AT_ONCE
     header: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    letters: list[Letter] = field(default_factory=list[Letter])
+    read: set[int] = field(default_factory=set[int])
+
+    @property
+    def is_held(self) -> bool:
+        return self.is_taken or self.holder is not None
 
     @property
     def status(self) -> str:
-        return self.ended or ("open" if self.holder is None else "running")
+        return self.ended or ("running" if self.is_held else "open")
+
+    @property
+    def unread(self) -> list[Letter]:
+        return [letter for letter in self.letters if letter.number not in self.read]
 
     def info(self, run_id: str) -> RunInfo:
         header = self.header
@@ -285,7 +455,12 @@ class _Shelf:
             touched=self.touched,
             entries=len(self.entries),
             forked_from=header.get("forked_from", ""),
+            due=self.due,
         )
+
+
+_Due = tuple[float, float, str]
+"""When a run is due, when it was touched last, and its id."""
 
 
 class MemoryJournal:
@@ -295,13 +470,18 @@ class MemoryJournal:
     Superseded entries are dropped.
     """
 
+    blocking: ClassVar[bool] = False
+
     def __init__(self) -> None:
         self._shelves: dict[str, _Shelf] = {}
         self._threads: dict[str, list[str]] = {}
+        self._due: list[_Due] = []  # a heap; of some runs it has older times, too
+        self._bell = Bell()
+        self._posted = 0
 
     def open(self, run_id: str) -> JournalWriter:
         """See ``Journal``."""
-        return _MemoryWriter(run_id, self._shelves, self._threads)
+        return _MemoryWriter(run_id, self._shelves, self._threads, self.put_down)
 
     def entries(self, run_id: str) -> Sequence[Entry]:
         """See ``Journal``."""
@@ -312,17 +492,22 @@ class MemoryJournal:
         """See ``Journal``."""
         return tuple(self._threads.get(name, ()))
 
-    def runs(self) -> Sequence[RunInfo]:
-        """See ``Journal``."""
+    def runs(
+        self, *, status: Collection[str] = (), after: str = "", limit: int = 0
+    ) -> Sequence[RunInfo]:
+        """See ``SharedJournal``."""
         infos = [shelf.info(run_id) for run_id, shelf in list(self._shelves.items()) if shelf.count]
-        return sorted(infos, key=lambda info: -info.touched)
+        infos.sort(key=lambda info: -info.touched)
+        if after:
+            ids = [info.run_id for info in infos]
+            infos = infos[ids.index(after) + 1 :] if after in ids else []
+        infos = [info for info in infos if not status or info.status in status]
+        return infos[:limit] if limit else infos
 
     def forget(self, run_id: str) -> None:
         """See ``Journal``."""
-        shelf = self._shelves.get(run_id)
-        if shelf is None or not shelf.count:
-            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
-        if shelf.holder is not None:
+        shelf = self._known(run_id)
+        if shelf.is_held:
             raise claimed_error(run_id, "in this process")
         del self._shelves[run_id]
         shelf.is_forgotten = True
@@ -330,14 +515,129 @@ class MemoryJournal:
             if run_id in runs:
                 runs.remove(run_id)
 
+    # ------------------------------------------------------------------ what engines need
+
+    def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
+        """See ``SharedJournal``."""
+        found = ((run_id, self._shelves.get(run_id)) for run_id in run_ids)
+        return [shelf.info(run_id) for run_id, shelf in found if shelf is not None and shelf.count]
+
+    def take(
+        self,
+        most: int,
+        now: float,
+        *,
+        digests: Collection[str] | None = None,
+        without: Collection[str] = (),
+    ) -> Sequence[str]:
+        """See ``SharedJournal``."""
+        taken: list[str] = []
+        passed: list[_Due] = []
+        while len(taken) < most and (first := self._first_due()) is not None and first[0] <= now:
+            heapq.heappop(self._due)
+            run_id = first[2]
+            shelf = self._shelves[run_id]
+            digest = shelf.header.get("digest", "")
+            if run_id in without or (digests is not None and digest not in digests):
+                passed.append(first)
+            else:
+                shelf.is_taken = True
+                taken.append(run_id)
+        for each in passed:
+            heapq.heappush(self._due, each)
+        return taken
+
+    def next_due(self, now: float) -> float | None:
+        """See ``SharedJournal``."""
+        first = self._first_due()
+        if first is None or first[0] > now:
+            return None if first is None else first[0]
+        later = (due for due, _, run_id in self._due if due > now and self._is_due(run_id, due))
+        return min(later, default=None)
+
+    def _is_due(self, run_id: str, due: float) -> bool:
+        shelf = self._shelves.get(run_id)
+        return shelf is not None and not shelf.is_held and shelf.due == due
+
+    def _first_due(self) -> _Due | None:
+        while self._due and not self._is_due(self._due[0][2], self._due[0][0]):
+            heapq.heappop(self._due)
+        return self._due[0] if self._due else None
+
+    def put_down(self, run_id: str, shelf: _Shelf) -> None:
+        """Note when a run that has no holder is due, and tell those that wait for changes."""
+        if shelf.due is not None:
+            heapq.heappush(self._due, (shelf.due, shelf.touched, run_id))
+        self._bell.ring()
+
+    def release(self, run_id: str) -> None:
+        """See ``SharedJournal``."""
+        shelf = self._shelves.get(run_id)
+        if shelf is not None and shelf.is_taken and shelf.holder is None:
+            shelf.is_taken = False
+            if shelf.due is not None:
+                heapq.heappush(self._due, (shelf.due, shelf.touched, run_id))
+
+    def wake(self, run_id: str, due: float = AT_ONCE) -> None:
+        """See ``SharedJournal``."""
+        shelf = self._known(run_id)
+        if not shelf.is_held:
+            shelf.due = due
+            self.put_down(run_id, shelf)
+
+    def post(self, run_id: str, entry: Entry) -> bool:
+        """See ``SharedJournal``."""
+        shelf = self._known(run_id)
+        if entry.kind == "answer" and any(
+            letter.entry.kind == "answer" and letter.entry.data["id"] == entry.data["id"]
+            for letter in shelf.letters
+        ):
+            return False
+        self._posted += 1
+        shelf.letters.append(Letter(self._posted, run_id, entry))
+        if shelf.is_held:
+            self._bell.ring()
+        else:
+            shelf.due = AT_ONCE
+            self.put_down(run_id, shelf)
+        return True
+
+    def mail(self, run_ids: Collection[str]) -> Sequence[Letter]:
+        """See ``SharedJournal``."""
+        shelves = (self._shelves.get(run_id) for run_id in run_ids)
+        return [letter for shelf in shelves if shelf is not None for letter in shelf.unread]
+
+    def discard(self, numbers: Collection[int]) -> None:
+        """See ``SharedJournal``."""
+        for shelf in self._shelves.values():
+            if shelf.letters:
+                shelf.read.update(
+                    letter.number for letter in shelf.letters if letter.number in numbers
+                )
+
+    async def changed(self, since: int, seconds: float) -> int:
+        """See ``SharedJournal``."""
+        return await self._bell.rung(since, seconds)
+
+    def _known(self, run_id: str) -> _Shelf:
+        shelf = self._shelves.get(run_id)
+        if shelf is None or not shelf.count:
+            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+        return shelf
+
 
 class _MemoryWriter:
     """See ``JournalWriter``: memory is as safe as it gets at once."""
 
     def __init__(
-        self, run_id: str, shelves: dict[str, _Shelf], threads: dict[str, list[str]]
+        self,
+        run_id: str,
+        shelves: dict[str, _Shelf],
+        threads: dict[str, list[str]],
+        put_down: Callable[[str, _Shelf], None],
     ) -> None:
         self.run_id, self._shelves, self._threads = run_id, shelves, threads
+        self._put_down = put_down
         self._shelf = shelves.setdefault(run_id, _Shelf())
         self.entries, self._seen = tuple(self._shelf.entries.values()), self._shelf.count
 
@@ -355,20 +655,27 @@ class _MemoryWriter:
                 admit_run(header, self.run_id, runs, lambda run_id: self._shelves[run_id].status)
                 runs += [self.run_id] if self.run_id not in runs else []
             shelf.holder, shelf.header = self, header
+        if entry.kind == "resumed" and "now" in entry.data:
+            shelf.header = {**shelf.header, **entry.data["now"]}
         shelf.count += 1
         for gone in shelf.superseding.add(entry, shelf.count):
             del shelf.entries[gone]
         shelf.entries[shelf.count] = entry
         shelf.touched = time.time()
         shelf.ended = entry.data["status"] if entry.kind == "ended" else ""
+        shelf.due = due_of_end(entry.data) if shelf.ended else AT_ONCE
 
     def kept(self) -> None:
         return None
 
     def close(self) -> None:
         self._seen = -1
-        if self._shelf.holder is self:
-            self._shelf.holder = None
+        shelf = self._shelf
+        if shelf.holder is self:
+            shelf.holder, shelf.is_taken = None, False
+            if shelf.ended == "paused" and shelf.unread:
+                shelf.due = AT_ONCE
+            self._put_down(self.run_id, shelf)
 
 
 def claimed_error(run_id: str, by: str) -> JournalError:

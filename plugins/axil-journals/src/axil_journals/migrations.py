@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from axil import MISSING, AxilError, Schema
+from axil import MISSING, AxilError, GraphSpec, Problem, Schema, SpecError
 from axil.driver import NO_RESET, Frame, ResolvedGraph as Graph
 from axil.plugin import FieldChange, JournalError, Plan, ResolvedNode, SubgraphBody, format_names
 from axil_journals.journal import Entry
@@ -33,9 +33,35 @@ Migration = Callable[[dict[str, Any]], Mapping[str, Any]]
 """From what was written under one version of a state to the same under the next."""
 
 SAID = ("digest", "states", "marked", "pins", "origin")
-"""What the beginning of a run says of the graph that it runs; a run that goes on with another says
-it again.
+"""The part of a run's first entry that describes its graph; a run that continues with another
+writes it again.
 """
+
+
+def checked_migrations(
+    spec: GraphSpec, imported: Callable[[str, str], Any]
+) -> dict[int, Migration]:
+    """Return the migrations of a graph, by the version that each begins with.
+
+    Args:
+        imported: the object at an import path, with the place for messages.
+    Raises: SpecError: AX527 one is no function, or leads nowhere; AX148 its path.
+    """
+    found: dict[int, Migration] = {}
+    for version, given in spec.migrations.items():
+        where = f"migrations.{version}"
+        step: Any = imported(given, where) if isinstance(given, str) else given
+        # files give anything as a version
+        is_version = type(version) is int and 0 < version < spec.state_version
+        if not is_version or not callable(step):
+            message = (
+                f"expected functions by versions from 1 to {spec.state_version - 1}, "
+                f"found {given!r:.80} for {version!r}."
+            )
+            hint = "state_version is the version that the last of them leads to."
+            raise SpecError(Problem("AX527", where, message, hint))
+        found[version] = cast("Migration", step)
+    return found
 
 
 def versions(graph: Graph) -> dict[str, int]:
@@ -122,7 +148,9 @@ def left(state: Mapping[str, Any], before: Mapping[str, Any], plan: Plan) -> dic
     walk = _Walk(plan.graph)
     walk.heed(before)
     where = "what the thread's last run left"
-    return walk.fitting(walk.written(state, ((), plan.graph), where), plan.graph, where)
+    written = walk.written(state, ((), plan.graph), where)
+    own = {name: data for name, data in before.get("before", {}).items() if name[:1] == "@"}
+    return walk.fitting(written, plan.graph, where, decode_delta(own, plan.graph.schema))
 
 
 def graph_of_frame(graph: Graph, frame: Frame) -> Graph:
@@ -230,13 +258,21 @@ class _Walk:
         self.fitting(report, at[1], where)
         return report
 
-    def fitting(self, data: Mapping[str, Any], graph: Graph, where: str) -> dict[str, Any]:
+    def fitting(
+        self,
+        data: Mapping[str, Any],
+        graph: Graph,
+        where: str,
+        since: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Return the written values that the present schema accepts.
+
+        ``since``: what they continue, as far as it is known; see ``decode_delta``.
 
         Raises: JournalError (AX526).
         """
         try:
-            found = decode_delta(data, graph.schema)
+            found = decode_delta(data, graph.schema, since or {})
             if self.then != self.now:
                 _take(found, graph.schema)
             return found

@@ -110,7 +110,7 @@ class JournalRecorder:
 
     def end(self, result: Result, state: State, /) -> None:
         """See ``Recorder``."""
-        self._append(ending(result, state, self.thread))
+        self._append(ending(result, state, self.thread, self._first.before))
 
     def close(self) -> None:
         """See ``Recorder``."""
@@ -156,6 +156,11 @@ def _asked(fact: Asked) -> Entry:
 def _answered(fact: Answered) -> Entry:
     by = {"by": LATE} if fact.is_late else {}
     return Entry("answer", data={"id": fact.question, "value": encode_value(fact.value), **by})
+
+
+def answer_entry(question: str, answer: Any) -> Entry:
+    """Return the entry of a person's answer to a question, by the question's id."""
+    return _answered(Answered(question, answer))
 
 
 def _clock(fact: ClockRead) -> Entry:
@@ -227,4 +232,4 @@ _RECALLED: Mapping[type[Any], Callable[[ReplayIndex, Activation, Any], Any]] = {
 }
 
 
-__all__ = ["JournalRecorder"]
+__all__ = ["JournalRecorder", "answer_entry"]

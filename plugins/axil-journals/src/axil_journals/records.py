@@ -4,12 +4,13 @@ cycle.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from axil import Activation, Options, Result, Schema, State
+from axil import Activation, Options, Result, State
 from axil.driver import (
     KEPT,
     CycleRun,
@@ -58,7 +59,8 @@ def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Optio
     assert options.journal is not None
     runs = options.journal.thread(options.thread)
     for number, run_id in enumerate(reversed(runs)):
-        ended = ReplayIndex(options.journal.entries(run_id)).ended
+        entries = list(options.journal.entries(run_id))
+        ended = ReplayIndex(entries).ended
         status = "open" if ended is None else ended.data["status"]
         if not number and status in ("open", "paused"):
             message = f'the last run of the thread "{options.thread}", "{run_id}", is {status}.'
@@ -69,7 +71,6 @@ def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Optio
                 "other.",
             )
         if ended is not None and status == "done":
-            entries = options.journal.entries(run_id)
             return Beginning(
                 inputs,
                 values,
@@ -161,8 +162,12 @@ def version_changes(
     return found
 
 
-def ending(result: Result, state: State, thread: str) -> Entry:
-    """Return the entry of a run's end, without an output that the journal cannot hold."""
+def ending(result: Result, state: State, thread: str, before: Mapping[str, Any]) -> Entry:
+    """Return the entry of a run's end, without an output that the journal cannot hold.
+
+    Args:
+        before: the state that the run began with, where it continues a thread.
+    """
     data: dict[str, Any] = {"status": result.status}
     if result.error is not None:
         data["error"] = str(result.error)
@@ -177,7 +182,8 @@ def ending(result: Result, state: State, thread: str) -> Entry:
             for name, value in state.items()
             if not name.startswith("@") or name.startswith(KEPT)
         }
-        data["state"] = encode_delta(left, state.schema)
+        # the entry of the beginning has what this one continues
+        data["state"] = encode_delta(left, state.schema, before)
     elif result.status == "done" and state.schema.view is None:
         with suppress(JournalError):
             data["output"] = encode_value(result.output)
@@ -239,7 +245,7 @@ def encode_step(fact: RecordFiring) -> Entry:
         ]
         for s in step.sends
     ]
-    data: dict[str, Any] = {"delta": encode_delta(step.delta, schema), "sends": sends}
+    data: dict[str, Any] = {"delta": encode_delta(step.delta, schema, task.state), "sends": sends}
     if machine.plan.nodes[task.node].vertex.join.early:
         data["took"] = [edges[token.edge].name for token in task.tokens]
     machine.recorder = data if machine.recorder is None else {}
@@ -251,7 +257,7 @@ def repeated(machine: Machine, task: Task, entry: Entry) -> Transition:
     schema, edges = machine.root.schema, machine.plan.graph.edges
     machine.recorder = entry.data if machine.recorder is None else {}
     arcs = {edges[arc.id].name: arc for arc in machine.plan.nodes[task.node].out}
-    delta = Changes(decode_delta(entry.data["delta"], schema))
+    delta = Changes(decode_delta(entry.data["delta"], schema, task.state))
     sends = [
         Send(
             arcs[name],
@@ -288,7 +294,7 @@ class Recorded:
     def rounds(self, cycle: CycleBody, task: Task, activation: Activation, /) -> Sequence[Round]:
         """Return the recorded rounds of one entry of a cycle."""
         known = self._rounds.get(activation)
-        return rounds_recorded_again(cycle, task.state.schema, known) if known else ()
+        return rounds_recorded_again(cycle, task.state, known) if known else ()
 
 
 # --------------------------------------------------------------------------------------------------
@@ -315,7 +321,7 @@ def encode_round(fact: RecordRound) -> Entry:
     ):
         written = stated["delta"]  # edges have written nothing of their own
     else:
-        written, sent = encode_delta(ended.changes, schema), {}
+        written, sent = encode_delta(ended.changes, schema, visit.machine.root), {}
     data: dict[str, Any] = {
         "round": ended.number,
         "changes": written,
@@ -328,7 +334,7 @@ def encode_round(fact: RecordRound) -> Entry:
     weights: _Weights = visit.recorder
     weights.since += 80 + _weight(written) + _weight(data["exits"]) + _weight(data["returns"])
     if weights.since > max(weights.kept, _TOTAL):
-        total = encode_delta(visit.total.changes, schema)
+        total = encode_delta(visit.total.changes, schema, visit.task.state)
         weights.kept, weights.since, weight = weights.kept + weights.since, 0, _weight(total)
         if weight <= weights.kept / 2:
             data["total"], data["kept"] = total, _encoded_exits(visit, visit.data_exits, {})
@@ -337,10 +343,14 @@ def encode_round(fact: RecordRound) -> Entry:
 
 
 def rounds_recorded_again(
-    cycle: CycleBody, schema: Schema, entries: Sequence[Entry]
+    cycle: CycleBody, entered: State, entries: Sequence[Entry]
 ) -> list[Round]:
-    """Return the rounds of a cycle that a journal recorded."""
-    edges = cycle.graph.edges
+    """Return the rounds of a cycle that a journal recorded.
+
+    Args:
+        entered: the state with which the cycle was entered.
+    """
+    edges, schema = cycle.graph.edges, entered.schema
     ids = {edge.name: edge.id for edge in cycle.edges}
 
     def exits(recorded: Sequence[Any]) -> list[Exit]:
@@ -356,10 +366,12 @@ def rounds_recorded_again(
         ]
 
     rounds: list[Round] = []
+    known = ChainMap[str, Any]({}, cast("Any", entered))  # what each round began with
     for entry in entries:
         data = entry.data
-        whole = decode_delta(data["total"], schema) if "total" in data else None
-        changes = {} if whole is not None else decode_delta(data["changes"], schema)
+        whole = decode_delta(data["total"], schema, entered) if "total" in data else None
+        changes = {} if whole is not None else decode_delta(data["changes"], schema, known)
+        known.maps[0].update(changes if whole is None else whole)
         kept = exits(data["kept"]) if whole is not None else ()
         rounds.append(
             Round(
@@ -382,7 +394,7 @@ class _Weights:
 
     def __init__(self) -> None:
         self.kept = 0
-        """When that was last compared with a total."""
+        """The time of the last comparison with a total."""
         self.since = 0
         """More, since then."""
 

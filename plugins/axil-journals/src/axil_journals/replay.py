@@ -20,7 +20,7 @@ class ReplayIndex:
         self.clock: dict[tuple[Activation, int | str], float] = {}
         self.slept: dict[tuple[Activation, int | str], float] = {}
         self.woken: dict[tuple[Activation, int | str], float] = {}
-        """When sleeps end by the clock on the wall: time passes while nothing runs."""
+        """The ends of sleeps by the wall clock: time passes while nothing runs."""
         self.timers: dict[str, float] = {}
         """The same of runs that were put away meanwhile, by question id, as it was worked out last:
         that clock may be set.
@@ -28,18 +28,20 @@ class ReplayIndex:
         self.used: dict[str, Any] = {}
         self.steps: dict[tuple[Activation, str], Mapping[str, Any]] = {}
         self.began: dict[tuple[Activation, str], int] = {}
-        """How often bodies (``""``) and steps with effects outside were about to run."""
+        """The number of times that bodies (``""``) and steps with effects outside were about to
+        run.
+        """
         self.paused: dict[tuple[Activation, str], int] = {}
-        """How often they had been, when the body stopped at a question by itself: that is known."""
+        """The same number at the last time that the body stopped at a question by itself."""
         self.answers: dict[str, Any] = {}
         self.asked: dict[str, Entry] = {}
         self.due: dict[str, float] = {}
-        """When questions are due, in seconds since 1970: as it was when they were first asked."""
+        """The deadlines of questions, in seconds since 1970, as set when they were first asked."""
         self.header: Entry | None = None
         self.ended: Entry | None = None
-        """How the run ended, if nothing has happened since."""
+        """The end of the run, if nothing has happened since."""
         self.times = 0
-        """How often the run was resumed."""
+        """The number of times that the run was resumed."""
         self.elapsed = 0.0
         for entry in entries:
             self._read(entry)

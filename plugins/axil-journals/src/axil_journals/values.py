@@ -1,12 +1,17 @@
 """Values, and writes to state, as JSON data from which equal values are made.
 
 What cannot be held exactly is refused, never changed.
+
+A write is read again with the state that its body began with, because a resumed run has that state
+by then. So in what nodes keep for themselves a log that grew since is written as what was appended
+to it: a conversation of n turns takes space and time for n turns.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, cast
 
 from axil import MISSING, Schema
@@ -14,6 +19,9 @@ from axil.driver import NO_RESET
 from axil.plugin import FieldChange, JournalError, Log
 
 _TAG = "@"
+_GROWN = "grown"
+"""The tag of a log that begins with the items of another one, of which only the number is kept."""
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _DEEPEST = 200
 
 
@@ -100,21 +108,79 @@ def decode_value(data: Any) -> Any:
     if tag == "dict":
         return {decode_value(key): decode_value(item) for key, item in inner}
     items = [decode_value(item) for item in inner]
-    return {"tuple": tuple, "set": set, "frozenset": frozenset, "log": Log}[tag](items)
+    return _OF_ITEMS[tag](items)
 
 
-def encode_delta(delta: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+# a grown log whose beginning is not known: what was appended
+_OF_ITEMS: Mapping[str, Any] = {
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+    "log": Log,
+    _GROWN: Log,
+}
+
+
+def _encode_since(value: Any, old: Any, depth: int = 0) -> Any:
+    """``value`` as JSON data, logs in it that grew since ``old`` as what was appended to them."""
+    if type(value) is Log and type(old) is Log and value.extends(old):
+        items = [encode_value(item, depth + 1) for item in value.after(len(old))]
+        return {_TAG: _GROWN, "after": len(old), "v": items}
+    if type(value) is dict and type(old) is dict and depth < _DEEPEST:
+        fields, before = cast("dict[Any, Any]", value), cast("dict[Any, Any]", old)
+        if _TAG not in fields and set(map(type, fields)) <= {str}:
+            return {
+                key: _encode_since(item, before.get(key), depth + 1) for key, item in fields.items()
+            }
+    return encode_value(value, depth)
+
+
+def _decode_since(data: Any, old: Any) -> Any:
+    """Return the value that ``_encode_since`` was given.
+
+    Raises: JournalError (AX526): what it grew from is not there.
+    """
+    if type(data) is not dict:
+        return decode_value(data)
+    table = cast("dict[str, Any]", data)
+    if _TAG not in table:
+        if type(old) is not dict:
+            return decode_value(table)
+        before = cast("dict[str, Any]", old)
+        return {name: _decode_since(item, before.get(name)) for name, item in table.items()}
+    if table[_TAG] != _GROWN:
+        return decode_value(table)
+    if type(old) is not Log or len(old) != table["after"]:
+        found = f"{len(old)} items" if type(old) is Log else "nothing of the kind"
+        raise JournalError(
+            f"a recorded value continues a list of {table['after']} items, and there is {found}.",
+            id="AX526",
+            hint="The graph may differ from the one that the run was begun with: fork the run at "
+            "an earlier entry.",
+        )
+    return old.extended([decode_value(item) for item in table["v"]])
+
+
+def encode_delta(
+    delta: Mapping[str, Any], schema: Schema, since: Mapping[str, Any] = _NOTHING
+) -> dict[str, Any]:
     """Return a checked delta or a frame's changes, each field by its schema.
 
+    Args:
+        since: the state in which the delta will be read again. In an ``@`` field, a log that was
+            made of the log at the same place there is written as what was appended.
     Raises: JournalError, naming the field.
     """
 
     def one(name: str, value: Any) -> Any:
         to_plain = schema.of(name).encode
         try:
-            return encode_value(
-                to_plain(value) if to_plain is not None and value is not MISSING else value
-            )
+            if to_plain is not None:
+                return encode_value(value if value is MISSING else to_plain(value))
+            # what migrations change is written whole
+            if name[:1] == "@" and name in since:
+                return _encode_since(value, since[name])
+            return encode_value(value)
         except JournalError as error:
             raise JournalError(
                 f'field "{name}": {error.message}', id=error.id, hint=error.hint
@@ -131,12 +197,18 @@ def encode_delta(delta: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     return plain
 
 
-def decode_delta(plain: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return the delta that ``encode_delta`` was given."""
+def decode_delta(
+    plain: Mapping[str, Any], schema: Schema, since: Mapping[str, Any] = _NOTHING
+) -> dict[str, Any]:
+    """Return the delta that ``encode_delta`` was given.
+
+    Raises: JournalError (AX526): ``since`` is another state than the one given there.
+    """
 
     def one(name: str, data: Any) -> Any:
-        value = decode_value(data)
         to_value = schema.of(name).decode
+        is_own = name[:1] == "@" and name in since
+        value = _decode_since(data, since[name]) if is_own else decode_value(data)
         return to_value(value) if to_value is not None and value is not MISSING else value
 
     delta: dict[str, Any] = {}

@@ -16,7 +16,7 @@ from axil_mcp.errors import CallFailed
 from axil_mcp.texts import clean, without
 
 _TRIES: Final = 3
-"""How often a person is asked for an answer that fits."""
+"""The number of times that a person is asked for an answer that fits."""
 _SHOWN: Final = 4000
 """Characters of a log entry."""
 

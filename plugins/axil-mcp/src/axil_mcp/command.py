@@ -6,13 +6,16 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import SecretStr
 
 from axil import ConfigError, GraphSpec, Problem, Workflow, load, run_sync
-from axil.plugin import resolve_secret
+from axil.plugin import make_component, resolve_secret
 from axil_mcp.files import listed
+
+if TYPE_CHECKING:
+    from axil_mcp.serving import WorkflowServer
 
 TOKEN = "AXIL_MCP_TOKEN"
 
@@ -64,6 +67,11 @@ class Mcp:
         )
         serving.add_argument(
             "--workspace", metavar="FOLDER", help="where each run gets a folder of its own"
+        )
+        serving.add_argument(
+            "--journal",
+            metavar="FOLDER",
+            help="where runs are kept, so that those that wait for an answer outlive the server",
         )
         looking = which.add_parser(
             "tools",
@@ -117,11 +125,25 @@ def _serve(options: argparse.Namespace, session: Any) -> int:
                 f"expected a whole number ≥ 1, found {options.concurrency}.",
             )
         )
-    folder = Path(options.workspace) if options.workspace else None
-    server = WorkflowServer(
-        workflows,
-        serving=Serving(allow=_allowed(options), concurrency=options.concurrency, workspace=folder),
+    journal: Any = None
+    if options.journal:
+        kind = session.registry.resolve("journals", "sqlite", "--journal")
+        journal = make_component(kind, {"folder": options.journal}, "--journal")
+    serving = Serving(
+        allow=_allowed(options),
+        concurrency=options.concurrency,
+        workspace=Path(options.workspace) if options.workspace else None,
+        journal=journal,
+        waiting=Path(options.journal) / "mcp" if options.journal else None,
     )
+    try:
+        return _served(WorkflowServer(workflows, serving=serving), options, session)
+    finally:
+        if journal is not None:
+            journal.close()
+
+
+def _served(server: WorkflowServer, options: argparse.Namespace, session: Any) -> int:
     if options.transport == "stdio":
         run_sync(server.stdio())
         return 0

@@ -151,6 +151,16 @@ class Offer(_Settings):
         description="Images and sounds of results as parts of the content; else they are named.",
     )
 
+    read_resources: tuple[str, ...] = Field(
+        (),
+        description="Addresses or patterns of resources that the model may read, by a tool "
+        "read_resource; it lists them where it is given no address.",
+    )
+
+    def reads(self, uri: str) -> bool:
+        """Return whether the model may read a resource."""
+        return _any(self.read_resources, uri)
+
     def takes(self, tool: str) -> bool:
         """Return whether a tool is offered."""
         return _any(self.allow, tool) and not _any(self.deny, tool)

@@ -1,5 +1,6 @@
 """Connections: one to a server on each event loop, opened when it is first needed and again when it
-was lost.
+was lost. A server that may know the workspace has one for each workspace, so that it never knows
+that of another run.
 
 A connection is owned by a task of its own, which enters the SDK's client and leaves it: its cancel
 scopes must be left where they were entered, and a caller that is cancelled must not take the
@@ -12,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Final, cast
 
 from axil.plugin import LoopLocal
@@ -25,6 +27,8 @@ from axil_mcp.texts import Tail, clean, without
 log = logging.getLogger("axil_mcp")
 _TAIL: Final = 4000
 """Bytes of a program's standard error that are kept."""
+_MOST_IDLE: Final = 16
+"""Connections for workspaces that no call uses and that stay open; the oldest are closed."""
 
 
 def link_of(server: MCPServer) -> Link:
@@ -35,32 +39,54 @@ def link_of(server: MCPServer) -> Link:
 
 
 class Link:
-    """A server's connections, by event loop."""
+    """A server's connections, by event loop and workspace."""
 
     def __init__(self, server: MCPServer) -> None:
         self.server = server
-        self._lines = LoopLocal(lambda: Line(server))
+        self._lines = LoopLocal[dict[Path | None, Line]](dict)
 
-    @property
-    def line(self) -> Line:
-        """The connection of the running event loop, open or not."""
-        return self._lines.get()
+    async def ask(
+        self, what: str, use: Callable[[Any], Awaitable[Any]], *, ctx: Any = None, tool: str = ""
+    ) -> Any:
+        """Return the result of ``use(client)`` over the connection of a firing. Raises: as
+        ``Line.ask``.
+        """
+        line = self.line_of(getattr(ctx, "workspace", None) if self.server.roots else None)
+        line.users += 1
+        try:
+            return await line.ask(what, use, ctx=ctx, tool=tool)
+        finally:
+            line.users -= 1
+            lines = self._lines.get()
+            idle = [place for place, each in lines.items() if not each.users]
+            for place in idle[:-_MOST_IDLE]:
+                await lines.pop(place).close()
+
+    def line_of(self, workspace: Path | None = None) -> Line:
+        """Return the connection for a workspace, open or not."""
+        lines = self._lines.get()
+        # the one that was used last is the last one
+        line = lines[workspace] = lines.pop(workspace, None) or Line(self.server, workspace)
+        return line
 
     async def close(self) -> None:
-        """Close the connection of the running event loop.
+        """Close the connections of the running event loop.
 
-        Using it again opens it again; the next ``close`` finds that one, too.
+        Using one again opens it again; the next ``close`` finds that one, too.
         """
-        line = self._lines.peek()
-        if line is not None:
+        for line in list((self._lines.peek() or {}).values()):
             await line.close()
 
 
 class Line:
     """One connection on one event loop."""
 
-    def __init__(self, server: MCPServer) -> None:
+    def __init__(self, server: MCPServer, workspace: Path | None = None) -> None:
         self.server = server
+        self.workspace = workspace
+        """The folder that the server may know of."""
+        self.users = 0
+        """Calls that use it, or wait for it."""
         self._owner: _Owner | None = None
         self._connecting: asyncio.Task[_Owner] | None = None
         self._room = asyncio.Semaphore(server.concurrency)
@@ -158,14 +184,14 @@ class Line:
         Raises: Unreachable (AX920); ConfigError (AX134): a secret is not set.
         """
         server = self.server
-        owner = _Owner(server)
+        owner = _Owner(server, self.workspace)
         clock = asyncio.timeout(server.connect_timeout_seconds)
         try:
             async with clock:
                 for attempt in range(server.retries + 1):
                     if attempt:
                         await asyncio.sleep(server.backoff_seconds * 2 ** (attempt - 1))
-                        owner = _Owner(server)
+                        owner = _Owner(server, self.workspace)
                     if await owner.begin() or not owner.may_pass:
                         break
         except TimeoutError:
@@ -201,14 +227,15 @@ class _Unsent(Exception):
 class _Owner:
     """One opened connection, and the task that holds it open."""
 
-    def __init__(self, server: MCPServer) -> None:
+    def __init__(self, server: MCPServer, workspace: Path | None) -> None:
         self.server = server
+        self.workspace = workspace
         self.client: Any = None
         self.calls: list[Call] = []
         self.error: BaseException | None = None
         self.unasked = ""
-        """Why a question of the server was not asked, for the error of the call that it makes
-        fail.
+        """The reason why a question of the server was not asked, for the error of the call that it
+        makes fail.
         """
         self.secrets: dict[str, str] = {}
         self._tail = Tail(_TAIL)
@@ -325,12 +352,11 @@ class _Owner:
     async def _roots(self, context: Any) -> Any:
         from mcp_types import ListRootsResult, Root
 
-        call = self._caller()
-        workspace = getattr(call.ctx, "workspace", None) if call is not None else None
+        workspace = self.workspace
         return ListRootsResult(
             roots=[]
             if workspace is None
-            else [Root(uri=workspace.resolve().as_uri(), name="workspace")]
+            else [Root(uri=cast("Any", workspace.resolve().as_uri()), name="workspace")]
         )
 
     async def _log(self, params: Any) -> None:

@@ -10,10 +10,9 @@ from urllib.parse import quote
 
 from axil_mcp.config import ContextConfig, MCPServer, Shelf, split
 from axil_mcp.connection import link_of
-from axil_mcp.errors import ListingRefused
 from axil_mcp.results import parts_of, shown_part
 from axil_mcp.texts import clean
-from axil_mcp.tools import PAGES
+from axil_mcp.tools import pages
 from axil_models import ContextBlock, ContextQuery
 
 _WORD = re.compile(r"\w{2,}")
@@ -49,7 +48,7 @@ class MCPContext:
         Raises: Unreachable (AX920); CallFailed; ListingRefused (AX923): the lists have no end.
         """
         self.permit(ctx)
-        line = self._link.line
+        line = self._link
         text = query.query_text
         blocks: list[ContextBlock] = []
         for name, given in self.shelf.prompts.items():
@@ -80,20 +79,11 @@ class MCPContext:
     async def _resources(self, client: Any) -> list[Any]:
         if client.server_capabilities.resources is None:
             return []
-        found: list[Any] = []
-        cursor: str | None = None
-        for _ in range(PAGES):
-            page = await client.list_resources(cursor=cursor)
-            found += [each for each in page.resources if self.shelf.takes(str(each.uri))]
-            cursor = page.next_cursor
-            if cursor is None:
-                return found
-        raise ListingRefused(
-            "AX923", f"its list of resources has more than {PAGES} pages.", where=self.server.place
-        )
+        found = await pages(client.list_resources, lambda page: page.resources, self.server.place)
+        return [each for each in found if self.shelf.takes(str(each.uri))]
 
     async def _read(self, uri: str, title: str, ctx: Any) -> list[ContextBlock]:
-        found = await self._link.line.ask(
+        found = await self._link.ask(
             f"reading {uri}", lambda client: client.read_resource(uri), ctx=ctx
         )
         texts = [

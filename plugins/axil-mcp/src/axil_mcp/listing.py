@@ -34,6 +34,8 @@ class Offered:
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any] | None = None
     annotations: Mapping[str, Any] | None = None
+    needs: str = ""
+    """What a client must have to call it, and this one has not; empty: it can be called."""
 
     @property
     def digest(self) -> str:
@@ -97,7 +99,11 @@ def chosen(server: str, tools: Sequence[Offered], offer: Offer) -> Listing:
             names = format_names([clean(name, 100) for name in sorted(known)], 20)
             hint = did_you_mean(pattern, known) or f"It has {names or 'no tools'}."
             raise ListingRefused("AX923", message, hint, where)
-    taken = [tool for tool in tools if offer.takes(tool.name)]
+        needs = next((tool.needs for tool in tools if tool.name == pattern), "")
+        if needs:
+            message = f'the tool "{pattern}" is allowed, and it can only be called with {needs}.'
+            raise ListingRefused("AX923", message, "Allow other tools.", where)
+    taken = [tool for tool in tools if offer.takes(tool.name) and not tool.needs]
     if len(taken) > offer.max_tools:
         message = f"the server offers {len(taken)} tools, more than {offer.max_tools}."
         raise ListingRefused("AX923", message, "Choose some with allow, or raise max_tools.", where)

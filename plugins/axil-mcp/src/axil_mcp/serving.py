@@ -3,8 +3,8 @@
 A call is a run. Its firings are progress; cancelling the call cancels the run. What a node asks a
 person is asked through the client: over a connection that can carry a question back the run waits
 for the answer; where it cannot (the protocol of 2026), the run pauses, the client receives what is
-asked, and its next request goes on with the run. Paused runs are kept in memory, a bounded number
-for a bounded time.
+asked, and its next request goes on with the run. Paused runs are kept in memory, or with a journal
+on disk, where another process goes on with them; a bounded number for a bounded time.
 """
 
 from __future__ import annotations
@@ -12,18 +12,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-import time
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from axil import MISSING, AxilError, MemoryJournal, Question, Result, Workflow
+from axil.driver import open_questions
 from axil.plugin import LoopLocal
 from axil_mcp.asking import misfit
+from axil_mcp.offering import (
+    contents_of,
+    links_of,
+    prompt_of,
+    prompted,
+    resource_of,
+    template,
+)
 from axil_mcp.served import (
     Served,
     failure,
@@ -35,6 +42,7 @@ from axil_mcp.served import (
     structured,
     text_of,
 )
+from axil_mcp.waiting import Paused, Waiting, digest_of
 
 log = logging.getLogger("axil_mcp")
 _BACKLOG: Final = 1000
@@ -48,29 +56,20 @@ class Serving:
     """The settings by which calls are run."""
 
     allow: frozenset[str] = frozenset()
-    """What workflows may do; as ``axil.Options``."""
+    """The grants of workflows; as ``axil.Options``."""
     concurrency: int = 16
     """Runs at the same time; further calls wait."""
     most_paused: int = 100
     """Runs that wait for an answer; the oldest is given up for a new one."""
     keep_seconds: float = 3600.0
-    """How long a run waits for an answer."""
+    """The seconds that a run waits for an answer."""
     hooks: Any = None
     workspace: Path | None = None
-    """Where each run gets a folder of its own; None: runs have none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Paused:
-    """A run that waits for answers."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-    run_id: str
-    journal: MemoryJournal
-    questions: Mapping[str, Question]
-    """By the keys that the client was given."""
-    until: float = 0.0
+    """The folder in which each run gets a folder of its own; None: runs have none."""
+    journal: Any = None
+    """The journal of runs; None: those that wait are kept in memory."""
+    waiting: Path | None = None
+    """The folder that says which run of the journal waits for which call; None: in memory."""
 
 
 class WorkflowServer:
@@ -101,7 +100,10 @@ class WorkflowServer:
         """
         self.name, self.serving = name, serving or Serving()
         self.tools: dict[str, Served] = served(workflows)
-        self._paused: OrderedDict[str, _Paused] = OrderedDict()
+        given = self.serving
+        folder = given.waiting if given.journal is not None else None
+        self._waiting = Waiting(given.most_paused, given.keep_seconds, folder)
+        self._journals: dict[str, MemoryJournal] = {}
         self._rooms = LoopLocal(lambda: asyncio.Semaphore(self.serving.concurrency))
 
     @cached_property
@@ -116,6 +118,11 @@ class WorkflowServer:
             version=version("axil-mcp"),
             on_list_tools=self._list,
             on_call_tool=self._call,
+            on_list_prompts=self._prompts,
+            on_get_prompt=self._prompt,
+            on_list_resources=self._resources,
+            on_list_resource_templates=self._templates,
+            on_read_resource=self._read,
         )
 
     @asynccontextmanager
@@ -159,6 +166,41 @@ class WorkflowServer:
             ]
         )
 
+    async def _prompts(self, ctx: Any, params: Any) -> Any:
+        from mcp_types import ListPromptsResult
+
+        return ListPromptsResult(prompts=[prompt_of(tool) for tool in self.tools.values()])
+
+    async def _prompt(self, ctx: Any, params: Any) -> Any:
+        from mcp import MCPError
+        from mcp_types import INVALID_PARAMS
+
+        tool = self.tools.get(params.name)
+        if tool is None:
+            raise MCPError(code=INVALID_PARAMS, message=f"there is no prompt {params.name!r:.100}")
+        return prompted(tool, params.arguments or {})
+
+    async def _resources(self, ctx: Any, params: Any) -> Any:
+        from mcp_types import ListResourcesResult
+
+        return ListResourcesResult(resources=[resource_of(tool) for tool in self.tools.values()])
+
+    async def _templates(self, ctx: Any, params: Any) -> Any:
+        from mcp_types import ListResourceTemplatesResult
+
+        found = [template()] if self.serving.workspace is not None else []
+        return ListResourceTemplatesResult(resource_templates=found)
+
+    async def _read(self, ctx: Any, params: Any) -> Any:
+        from mcp import MCPError
+        from mcp_types import INVALID_PARAMS, ReadResourceResult
+
+        uri = str(params.uri)
+        contents = await asyncio.to_thread(contents_of, uri, self.tools, self.serving.workspace)
+        if contents is None:
+            raise MCPError(code=INVALID_PARAMS, message=f"there is no resource {uri!r:.200}")
+        return ReadResourceResult(contents=[contents])
+
     async def _call(self, ctx: Any, params: Any) -> Any:
         from mcp import MCPError
         from mcp_types import INVALID_PARAMS
@@ -174,7 +216,8 @@ class WorkflowServer:
             paused = None
             # not before there is room: a call that is cancelled until then has taken nothing
             if params.request_state is not None:
-                paused = self._taken(params.request_state, tool, arguments)
+                call = digest_of(arguments)
+                paused = self._waiting.take(params.request_state, tool.name, call)
                 if paused is None:
                     return _error(
                         "AX937 the run that was asked about is not waiting any more. "
@@ -192,20 +235,20 @@ class WorkflowServer:
         tool: Served,
         arguments: Mapping[str, Any],
         ctx: Any,
-        paused: _Paused | None,
+        paused: Paused | None,
         replies: Mapping[str, Any],
     ) -> Any:
         can_answer = getattr(ctx.session.client_capabilities, "elicitation", None) is not None
         live = can_answer and ctx.session.can_send_request
         channel = _Live(ctx) if live else None
-        journal = (
-            (paused.journal if paused is not None else MemoryJournal())
-            if can_answer and not live
-            else None
-        )
         run_id = paused.run_id if paused is not None else secrets.token_hex(8)
+        journal: Any = self.serving.journal
+        if journal is None and (paused is not None or (can_answer and not live)):
+            journal = self._journals.pop(run_id, None) or MemoryJournal()
         answers: dict[str, Any] = {}
-        for key, question in paused.questions.items() if paused is not None else ():
+        asked = [] if paused is None or journal is None else open_questions(journal.entries(run_id))
+        for number, question in enumerate(asked, 1):
+            key = f"q{number}"
             reply: Any = replies.get(key)
             action = getattr(reply, "action", "no reply")
             if action != "accept":
@@ -215,8 +258,8 @@ class WorkflowServer:
             if not misfit(reply.content or {}, form_of(question)):
                 answers[question.id] = reply_of(question, reply.content or {})
         # what does not fit is asked again; how often is the client's limit
-        if paused is not None and len(answers) < len(paused.questions):
-            return self._asked(paused)
+        if len(answers) < len(asked):
+            return self._asked(tool, arguments, run_id, journal, asked)
         ways: dict[str, Any] = {
             "channel": channel,
             "journal": journal,
@@ -235,19 +278,9 @@ class WorkflowServer:
         except AxilError as error:  # the run could not even begin: its input does not fit the graph
             return _error(str(error))
         if result.status == "done":
-            return _done(result)
-        if result.questions and journal is not None:
-            questions = {
-                f"q{number}": question for number, question in enumerate(result.questions, 1)
-            }
-            run = _Paused(
-                tool=tool.name,
-                arguments=arguments,
-                run_id=result.run_id,
-                journal=journal,
-                questions=questions,
-            )
-            return self._asked(run)
+            return _done(result, ways["workspace"])
+        if result.questions and can_answer and not live:
+            return self._asked(tool, arguments, run_id, journal, result.questions)
         if result.questions and channel is not None:
             return _error(
                 f"AX938 the question was not answered ({channel.action}): "
@@ -292,33 +325,31 @@ class WorkflowServer:
 
     # -- runs that wait
 
-    def _asked(self, paused: _Paused) -> Any:
+    def _asked(
+        self,
+        tool: Served,
+        arguments: Mapping[str, Any],
+        run_id: str,
+        journal: Any,
+        questions: Sequence[Question],
+    ) -> Any:
         from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
 
-        state = secrets.token_urlsafe(32)
-        until = time.monotonic() + self.serving.keep_seconds
-        while len(self._paused) >= self.serving.most_paused:
-            self._paused.popitem(last=False)
-        self._paused[state] = replace(paused, until=until)
+        paused = Paused(tool=tool.name, call=digest_of(arguments), run_id=run_id)
+        state = self._waiting.put(paused)
+        if self.serving.journal is None:
+            self._journals[run_id] = journal
+            while len(self._journals) > self.serving.most_paused:
+                del self._journals[next(iter(self._journals))]
         asked = {
-            key: ElicitRequest(
+            f"q{number}": ElicitRequest(
                 params=ElicitRequestFormParams(
                     message=question_text(question), requested_schema=form_of(question)
                 )
             )
-            for key, question in paused.questions.items()
+            for number, question in enumerate(questions, 1)
         }
         return InputRequiredResult(input_requests=dict(asked), request_state=state)
-
-    def _taken(self, state: str, tool: Served, arguments: Mapping[str, Any]) -> _Paused | None:
-        """Return the run that waits under ``state``; once, and for the same call."""
-        now = time.monotonic()
-        for key in [key for key, each in self._paused.items() if each.until < now]:
-            del self._paused[key]
-        found = self._paused.get(state)
-        if found is None or found.tool != tool.name or dict(found.arguments) != dict(arguments):
-            return None
-        return self._paused.pop(state)
 
 
 class _Live:
@@ -327,7 +358,7 @@ class _Live:
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
         self.action = ""
-        """What the person did instead of answering."""
+        """The action of the person instead of an answer."""
 
     async def ask(self, question: Question) -> Any:
         """Return the answer; ``MISSING``: the person gave none."""
@@ -371,12 +402,13 @@ class _Progress:
                 return
 
 
-def _done(result: Result) -> Any:
+def _done(result: Result, folder: Path | None) -> Any:
     from mcp_types import CallToolResult, TextContent
 
     data = structured(result)
+    content = [TextContent(type="text", text=text_of(data["output"]))]
     return CallToolResult(
-        content=[TextContent(type="text", text=text_of(data["output"]))], structured_content=data
+        content=[*content, *links_of(result.run_id, folder)], structured_content=data
     )
 
 

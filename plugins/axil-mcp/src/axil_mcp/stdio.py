@@ -39,7 +39,7 @@ class Program:
     server: MCPServer
     environment: Mapping[str, str]
     tail: Tail
-    """What it says on its standard error."""
+    """The text on its standard error."""
     lost: Callable[[], None]
     """Called when it closes its output, and nothing more will come; and when it does not take what
     is said to it.

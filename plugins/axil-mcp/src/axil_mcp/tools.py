@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import logging
 import os
 import re
@@ -16,6 +17,7 @@ from axil_mcp.connection import link_of
 from axil_mcp.errors import ListingRefused, ToolFailed
 from axil_mcp.listing import Listing, Offered, chosen, drift
 from axil_mcp.results import content_of
+from axil_mcp.texts import clean
 from axil_models import Tool
 
 log = logging.getLogger("axil_mcp")
@@ -68,7 +70,7 @@ class MCPTools:
         self.permit(ctx)
         listing = await self.listing(ctx)
         await self._compare(listing, ctx)
-        return [
+        tools = [
             RemoteTool(
                 name=shown.name,
                 description=shown.description,
@@ -79,29 +81,66 @@ class MCPTools:
             )
             for shown in listing.tools
         ]
+        if self.offer.read_resources:
+            tools.append(self._reading(tools))
+        return tools
+
+    def _reading(self, others: Sequence[Tool]) -> RemoteTool:
+        name = f"{self.server.name}__read_resource"
+        if any(tool.name == name for tool in others):
+            message = "it has a tool read_resource, and read_resources is set."
+            raise ListingRefused("AX923", message, "Deny the tool, or unset it.", self.server.place)
+        return RemoteTool(
+            name=name,
+            description=f"Reads a resource of {self.server.name}. Without an address: lists them.",
+            parameters={
+                "type": "object",
+                "properties": {"uri": {"type": "string", "description": "The address."}},
+            },
+            call=_elsewhere,
+            effects="none",
+            ask=self._read,
+        )
+
+    async def _read(self, arguments: Mapping[str, Any], ctx: Any) -> str | list[dict[str, Any]]:
+        uri = str(arguments.get("uri") or "")
+        if not uri:
+            found = await self._link.ask("listing its resources", self._resources, ctx=ctx)
+            text = json.dumps([each for each in found if self.offer.reads(each["uri"])])
+            return clean(text, self.offer.max_result_chars)
+        if not self.offer.reads(uri):
+            message = f"the resource {clean(uri, 200)} may not be read."
+            raise ToolFailed("AX926", message, "Call without uri to list those that may.")
+
+        async def use(client: Any) -> Any:
+            return await client.read_resource(uri)
+
+        result = await self._link.ask(f"reading {uri}", use, ctx=ctx)
+        return content_of(_Contents(result.contents), self.offer)
+
+    async def _resources(self, client: Any) -> list[dict[str, str]]:
+        if client.server_capabilities.resources is None:
+            return []
+        listed = await pages(client.list_resources, lambda page: page.resources, self.server.place)
+        kept = ("uri", "name", "title", "description", "mime_type")
+        return [
+            {key: clean(str(value), 500) for key in kept if (value := getattr(each, key))}
+            for each in listed
+        ]
 
     async def listing(self, ctx: Any = None) -> Listing:
         """Return the offered tools and their digest. Raises: as ``tools``."""
         return chosen(
             self.server.name,
-            await self._link.line.ask("listing its tools", self._listed, ctx=ctx),
+            await self._link.ask("listing its tools", self._listed, ctx=ctx),
             self.offer,
         )
 
     async def _listed(self, client: Any) -> list[Offered]:
         if client.server_capabilities.tools is None:
             return []
-        found: list[Offered] = []
-        cursor: str | None = None
-        for _ in range(PAGES):
-            page = await client.list_tools(cursor=cursor)
-            found += [_offered(tool) for tool in page.tools]
-            cursor = page.next_cursor
-            if cursor is None:
-                return found
-        raise ListingRefused(
-            "AX923", f"its list of tools has more than {PAGES} pages.", where=self.server.place
-        )
+        found = await pages(client.list_tools, lambda page: page.tools, self.server.place)
+        return [_offered(tool) for tool in found]
 
     async def _compare(self, listing: Listing, ctx: Any) -> None:
         """Report to observers that the tools are others than before: in this process, or when the
@@ -140,7 +179,7 @@ class MCPTools:
                 tool, dict(arguments), progress_callback=None if call is None else call.progress
             )
 
-        result = await self._link.line.ask(f"the call of {tool}", use, ctx=ctx, tool=tool)
+        result = await self._link.ask(f"the call of {tool}", use, ctx=ctx, tool=tool)
         content = content_of(result, self.offer)
         if result.is_error:
             text = (
@@ -170,6 +209,39 @@ class MCPTools:
         return f"MCPTools({self.server.name})"
 
 
+class _Contents:
+    """The contents of a resource, in the form of a tool's result."""
+
+    structured_content = None
+
+    def __init__(self, contents: Sequence[Any]) -> None:
+        self.content = [_Resource(each) for each in contents]
+
+
+class _Resource:
+    """One of them, in the form of a block."""
+
+    type = "resource"
+
+    def __init__(self, resource: Any) -> None:
+        self.resource = resource
+
+
+async def pages(
+    listing: Callable[..., Awaitable[Any]], of: Callable[[Any], Sequence[Any]], where: str
+) -> list[Any]:
+    """Return all of a list that comes in pages. Raises: ListingRefused (AX923): it has no end."""
+    found: list[Any] = []
+    cursor: str | None = None
+    for _ in range(PAGES):
+        page = await listing(cursor=cursor)
+        found += of(page)
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+    raise ListingRefused("AX923", f"one of its lists has more than {PAGES} pages.", where=where)
+
+
 def _elsewhere() -> None:
     """Stand for the code of a remote tool."""
 
@@ -180,6 +252,9 @@ def _offered(tool: Any) -> Offered:
         description=tool.description or tool.title or "",
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
+        needs="tasks, which this client does not have"
+        if tool.execution is not None and tool.execution.task_support == "required"
+        else "",
         annotations=None
         if tool.annotations is None
         else tool.annotations.model_dump(mode="json", exclude_none=True),

@@ -21,7 +21,9 @@ from mcp_types import (
     ListRootsResult,
     SamplingMessage,
     TextContent,
+    Tool,
     ToolAnnotations,
+    ToolExecution,
 )
 from pydantic import BaseModel
 
@@ -213,6 +215,20 @@ def search(query: str) -> str:
 @server.prompt()
 def advice(topic: str) -> str:
     return f"Think about {topic} slowly."
+
+
+if os.environ.get("TASKS"):
+    listed = server.list_tools
+
+    async def list_tools() -> list[Tool]:
+        return [
+            tool.model_copy(update={"execution": ToolExecution(task_support="required")})
+            if tool.name == os.environ["TASKS"]
+            else tool
+            for tool in await listed()
+        ]
+
+    server.list_tools = list_tools
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ class FileMemory:
         component_later("context", self.config.index, self.context_label)
         self._index: Any = None
         self._known: dict[Key, ContextBlock] = {}
-        """What the index holds, oldest first."""
+        """The notes in the index, oldest first."""
         self._flight = SingleFlight[None]()
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:

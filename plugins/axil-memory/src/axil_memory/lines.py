@@ -39,7 +39,7 @@ class Lines:
         self._size, self._changed = -1, 0
         """The file's size when it was last read, and when it had been changed."""
         self._before = b""
-        """What came last before the offset: a copy that is brought back has the same inode, and may
+        """The last bytes before the offset: a copy that is brought back has the same inode, and may
         be longer.
         """
 

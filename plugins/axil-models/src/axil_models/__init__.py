@@ -144,6 +144,12 @@ from axil_models.skills import (
     SKILL_FILE as SKILL_FILE,
     Skill as Skill,
 )
+from axil_models.stores import (
+    Hit as Hit,
+    Row as Row,
+    Store as Store,
+    StoreLost as StoreLost,
+)
 from axil_models.threads import (
     call_async as call_async,
     in_thread as in_thread,

@@ -31,7 +31,7 @@ class _Here(Generic[C]):
     busy: int = 0
     """Calls under way."""
     held: int = 0
-    """How many hold it."""
+    """The number of its holders."""
     making: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 

@@ -17,7 +17,7 @@ class Described(NamedTuple):
     """All that is said of the function itself."""
     parameters: Mapping[str, str]
     result: str = ""
-    """What is said of the result."""
+    """The description of the result."""
 
 
 _GOOGLE = re.compile(

@@ -38,12 +38,12 @@ class Turn:
     """One turn of an agent, as memories receive it."""
 
     query: ContextQuery
-    """What context was asked for in this turn: the inputs, the node, the run."""
+    """The query for context in this turn: the inputs, the node, the run."""
     reply: str
-    """What the model said in the end."""
+    """The last reply of the model."""
     role_name: str = ""
     number: int = 1
-    """Which turn of the node in this run it is, from 1."""
+    """The number of the turn of the node in this run, from 1."""
     ask: Ask | None = None
     """The agent's model, for memories that think; None: there is none at hand."""
 
@@ -105,8 +105,12 @@ class ChatMemory(Protocol):
 
     async def remember(
         self, kept: Sequence[Message], turn: Sequence[Message], ask: Ask, /
-    ) -> list[Message]:
-        """Return what is kept after a turn. ``ask``: for those that summarise."""
+    ) -> Sequence[Message]:
+        """Return what is kept after a turn, plain data. ``ask``: for those that summarise.
+
+        Where the node keeps it, ``kept`` is an ``axil.plugin.Log`` from the second turn on, and
+        ``kept.extended(turn)`` takes no time for what is there already.
+        """
         ...
 
 

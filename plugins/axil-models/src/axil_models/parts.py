@@ -29,7 +29,7 @@ Part = dict[str, Any]
 PART_KINDS: Final = ("image", "file", "audio")
 PART_SOURCES: Final = ("data", "url", "path", "file_id")
 LARGEST_PART_BYTES: Final = 20 * 2**20
-"""What a part may hold; for more there are ``url`` and ``file_id``."""
+"""The largest size of the data in a part; for more there are ``url`` and ``file_id``."""
 
 _KEYS: Final = frozenset({"type", "media_type", "name", "detail", *PART_SOURCES})
 _BEGINNINGS: Final = (

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from axil.plugin import current_grants, decode_config, make_component
 
 Settings = TypeVar("Settings", bound=BaseModel)
-Use = str | dict[str, Any]
+NamedComponent = str | dict[str, Any]
 
 
 class ProviderSettings(BaseModel):

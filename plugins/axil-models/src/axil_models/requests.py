@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, cast, runtime_checkable
 from axil.plugin import Message
 
 Emit = Callable[[Any], None]
-"""How a model shows what it has so far: ``emit({"kind": "text", "text": "…"})``."""
+"""The function by which a model shows partial replies: ``emit({"kind": "text", "text": "…"})``."""
 
 
 # --------------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ class ToolCall:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     fault: str = ""
-    """Why the arguments could not be read; the model receives the reason, and the tool is not
+    """The reason why the arguments could not be read; the model receives it, and the tool is not
     called.
     """
 
@@ -107,7 +107,7 @@ class Reply:
     finish: str = ""
     """``stop``, ``tools``, ``length``, ``filter``, ``refusal``; empty: not said."""
     model: str = ""
-    """Which model it was, as the provider names it."""
+    """The model, as the provider names it."""
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Plain data that goes back to the model with this reply: put into its message under ``extra``.
     """

@@ -164,7 +164,7 @@ class Usual:
     """The defaults of a service for settings that a config leaves out."""
 
     host: str
-    """Where its maker serves it."""
+    """The address at which its maker serves it."""
     keys: tuple[str, ...]
     """Environment variables that may hold the key, the first that is set wins."""
     url: str = ""

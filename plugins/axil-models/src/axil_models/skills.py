@@ -26,10 +26,10 @@ class Skill:
 
     name: str
     description: str
-    """When it is used, for a model that has to choose."""
+    """Its purpose, for a model that has to choose."""
     folder: Path
     body: str = field(repr=False)
-    """What its ``SKILL.md`` says below the front matter."""
+    """The text of its ``SKILL.md`` below the front matter."""
     front: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     """All that its front matter says: ``license``, ``allowed-tools``, ``compatibility`` …"""
 

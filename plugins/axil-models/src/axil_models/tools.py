@@ -37,7 +37,7 @@ class Command:
     """
 
     text: Any = ""
-    """What the model is sent."""
+    """The text that the model is sent."""
     write: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Values of fields that the state has."""
     go_to: str | Sequence[str] = ()
@@ -65,9 +65,9 @@ class Approval:
     """The rules for asking a person whether a tool may be called."""
 
     within_seconds: float | None = None
-    """How long there is to answer; None: for ever."""
+    """The seconds to answer; None: no limit."""
     late: Literal["allow", "deny", "fail"] = "deny"
-    """What counts where no answer comes in time; ``fail``: the node fails (AX520)."""
+    """The answer that counts where none comes in time; ``fail``: the node fails (AX520)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +93,12 @@ class Tool:
     """
     wants_ctx: bool = False
     needs_approval: bool | Callable[[Mapping[str, Any]], bool] = False
-    """Whether a person has to agree to each call, or to those with such arguments.
+    """True if a person has to agree to each call; a function: to calls with such arguments.
 
     Of a function it is read from its attribute.
     """
     approval: Approval = Approval()
-    """How long a person has to agree, and what counts without an answer.
+    """The time that a person has to agree, and the answer that counts without one.
 
     Of a function it is read from its attribute.
     """

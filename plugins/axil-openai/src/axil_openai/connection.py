@@ -40,6 +40,8 @@ class Connection(Service["AsyncOpenAI"]):
         """Return a client, with retries of its own switched off."""
         from openai import AsyncOpenAI, Timeout
 
+        from axil_openai.whole import whole_client
+
         config: Any = self.config
         return AsyncOpenAI(
             api_key=key or _NO_KEY,
@@ -48,6 +50,7 @@ class Connection(Service["AsyncOpenAI"]):
             project=config.project,
             timeout=Timeout(config.timeout_seconds, connect=config.connect_timeout_seconds),
             max_retries=0,
+            http_client=whole_client(),
             default_headers=config.headers or None,
             default_query=dict[str, object](config.query) or None,
         )

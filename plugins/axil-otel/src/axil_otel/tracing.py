@@ -58,7 +58,7 @@ class _Timed:
     span: Span
     context: Context
     labels: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What its metrics are divided by."""
+    """The attributes by which its metrics are divided."""
     began: float = field(default_factory=time.perf_counter)
 
     @property
@@ -102,7 +102,7 @@ class _Run(_Timed):
     """The contexts of firings that have begun, by the frames that they may open."""
     used: dict[str, int] = field(default_factory=dict[str, int])
     is_recording: bool = True
-    """Whether its span is kept: without an SDK, and where it is not sampled, none is."""
+    """True if its span is kept: without an SDK, and where it is not sampled, none is."""
 
     def around(self, frame: tuple[str | int, ...]) -> Context:
         """Return the context of the innermost firing that a frame belongs to."""

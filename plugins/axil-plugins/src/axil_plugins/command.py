@@ -224,9 +224,10 @@ def _show(options: argparse.Namespace, session: Session) -> int:
     session.say(stated.get("summary", ""))
     if stated.get("aliases"):
         session.say(f"formerly: {', '.join(stated['aliases'])}")
-    properties: Mapping[str, Any] = (stated.get("config_schema") or {}).get("properties", {})
+    schema: Mapping[str, Any] = stated.get("config_schema") or {}
+    properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
     if properties:
-        required = set((stated.get("config_schema") or {}).get("required", ()))
+        required = frozenset[str](schema.get("required", ()))
         cells = [
             [
                 name,

@@ -33,7 +33,7 @@ from axil_plugins.advisories import Advisory
 from axil_plugins.survey import is_ours, rows
 
 IMPORT_SECONDS: Final = 60.0
-"""How long a module may take to be imported before it is given up."""
+"""The seconds that the import of a module may take."""
 SLOW_SECONDS: Final = 2.0
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?")
 
@@ -417,12 +417,12 @@ def editable(registry: Registry) -> Iterator[Finding]:
 def _source_of(distribution: Any) -> Path | None:
     try:
         text = distribution.read_text("direct_url.json")
-        data = json.loads(text) if text else {}
+        data: dict[str, Any] = json.loads(text) if text else {}
     except (OSError, ValueError, AttributeError):
         return None
     if not data.get("dir_info", {}).get("editable"):
         return None
-    return Path(unquote(urlparse(data.get("url", "")).path))
+    return Path(unquote(urlparse(str(data.get("url", ""))).path))
 
 
 def weak(known: Iterable[Advisory]) -> Iterator[Finding]:
@@ -544,8 +544,9 @@ def imported(component: Component, module: str, attributes: str) -> Iterator[Fin
             f"{install_advice(name, how='reinstall')}, or report it.",
         )
         return
-    if stated["printed"].strip():
-        message = f"{word}: importing it prints {stated['printed'].strip()[:60]!r}."
+    facts = cast("dict[str, Any]", stated)
+    if printed := facts["printed"].strip():
+        message = f"{word}: importing it prints {printed[:60]!r}."
         yield _finding(
             name,
             "output",
@@ -554,7 +555,7 @@ def imported(component: Component, module: str, attributes: str) -> Iterator[Fin
             "Output of the command is read by programs.",
             "Its owner removes it.",
         )
-    seconds = stated["seconds"]
+    seconds = facts["seconds"]
     if seconds > SLOW_SECONDS:  # the first time may be that of a cold disk, or of others at work
         with suppress(subprocess.TimeoutExpired, ValueError):
             again = subprocess.run(
@@ -563,7 +564,7 @@ def imported(component: Component, module: str, attributes: str) -> Iterator[Fin
             seconds = min(seconds, json.loads(again.stdout.strip().rpartition("\n")[2])["seconds"])
     if seconds > SLOW_SECONDS:
         message = (
-            f"{word}: importing it takes {seconds:.1f} seconds and {stated['modules']} modules."
+            f"{word}: importing it takes {seconds:.1f} seconds and {facts['modules']} modules."
         )
         yield _finding(
             name,

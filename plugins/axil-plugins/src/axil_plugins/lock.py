@@ -428,7 +428,8 @@ def _differences(was: Any, now: Any, name: str = "") -> Iterator[str]:
     """Yield the differences between two pieces of plain data, each by its path."""
     if not isinstance(was, Mapping) or not isinstance(now, Mapping):
         short = all(
-            not isinstance(each, (list, Mapping)) and len(str(each)) <= 40 for each in (was, now)
+            not isinstance(each, (list, Mapping)) and len(str(each)) <= 40
+            for each in cast("tuple[Any, ...]", (was, now))
         )
         yield f"{name or 'it'} was {was}, and is {now}" if short else f"{name or 'it'} has changed"
         return
@@ -444,7 +445,8 @@ def _differences(was: Any, now: Any, name: str = "") -> Iterator[str]:
 def _apart(
     before: Mapping[str, Any], now: Mapping[str, Any], part: str
 ) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    first, second = before.get(part) or {}, now.get(part) or {}
+    first: Mapping[str, Any] = before.get(part) or {}
+    second: Mapping[str, Any] = now.get(part) or {}
     for name in sorted({*first, *second}):
         if first.get(name) != second.get(name):
             yield name, (first.get(name), second.get(name))

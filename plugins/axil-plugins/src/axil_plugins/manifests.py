@@ -58,7 +58,7 @@ def as_text(manifest: Mapping[str, Any]) -> str:
 
 
 def _component(component: Component, found: Any) -> dict[str, Any]:
-    model = getattr(found, "Config", None)
+    model: Any = getattr(found, "Config", None)
     schema = model.model_json_schema() if hasattr(model, "model_json_schema") else None
     data: dict[str, Any] = {
         "kind": component.kind,
@@ -88,7 +88,9 @@ def summary_of(found: Any) -> str:
     'Does it.'
     """
     plain = inspect.isclass(found) or inspect.isroutine(found) or inspect.ismodule(found)
-    text = inspect.getdoc(found if plain else getattr(found, "reduce", None))
+    described = found if plain else getattr(found, "reduce", None)
+    # None has a docstring since Python 3.13, and it describes no component
+    text = None if described is None else inspect.getdoc(described)
     line = " ".join((text or "").split("\n\n")[0].split())
     first = line.partition(". ")[0].rstrip(".") + "." if line else ""
     named, colon, rest = first.partition(": ")

@@ -37,7 +37,7 @@ TEMPLATES: Final[Mapping[str, str]] = {
     "loader": "loaders",
     "journal": "journals",
 }
-"""What can be made, and of which kind it is."""
+"""The templates, with the kind of component that each makes."""
 _AGENT: Final = '"axil-agent>=0.1"'
 _MODELS: Final = '"axil-models>=0.1"'
 _REQUIRES: Final[Mapping[str, tuple[str, str]]] = {
@@ -56,11 +56,11 @@ _REQUIRES: Final[Mapping[str, tuple[str, str]]] = {
     "loader": ('"axil>=0.1", "axil-files>=0.1"', '"axil-control>=0.1", '),
     "journal": ('"axil>=0.1", "axil-config>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
 }
-"""What the distribution of a kind requires, and what else its tests do; the others need the kernel,
+"""Requirements of the distribution of a kind, and those of its tests; the others need the kernel,
 and for their example axil-control.
 """
 GIT_SECONDS: Final = 10.0
-"""How long git may take to say what it knows."""
+"""The seconds that git may take to answer."""
 _EMAIL: Final = re.compile(r"[^@\s<>]+@[^@\s<>]+")
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _FUNCTIONS: Final = frozenset({"loader", "reducer", "tool"})
@@ -78,7 +78,7 @@ class Made:
     files: list[str]
     """Inside the folder, sorted."""
     missing: tuple[str, ...]
-    """What its tests need of axil's own distributions, and this environment lacks."""
+    """Distributions of axil that its tests need, and this environment lacks."""
 
 
 def scaffold(name: str, kind: str, into: Path) -> Made:

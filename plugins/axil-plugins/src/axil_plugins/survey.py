@@ -196,7 +196,7 @@ _UNSAID: Final[Mapping[str, Any]] = {
     "stability": "stable",
     "replacement": "",
 }
-"""What is meant where a manifest leaves something out."""
+"""Defaults for what a manifest leaves out."""
 
 
 def example(word: str, registry: Registry) -> str:

@@ -6,6 +6,9 @@ import os
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from axil.plugin import reads_path
+from axil_subprocess import Wanted
+
 
 class ProcessConfig(BaseModel):
     """Processes for bodies."""
@@ -25,6 +28,29 @@ class ProcessConfig(BaseModel):
     )
     environment: tuple[str, ...] | None = Field(
         None, description="Names of the variables that processes see. None: all."
+    )
+    timeout_seconds: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="How long a body may take; then its process is killed. None: no limit.",
+    )
+    output_bytes: int | None = Field(
+        None,
+        ge=1024,
+        description="What a body may send to its run in one firing, its result included. "
+        "None: no limit.",
+    )
+    sandbox: Wanted = Field(
+        "off",
+        description="off: bodies can do what axil can; auto: in a sandbox where axil-sandbox is "
+        "installed and works; required: an error where it does not; a name: that one.",
+    )
+    reads: tuple[str, ...] = Field(
+        (),
+        description="Files and folders that bodies in a sandbox read, beside the import path and "
+        "the run's workspace.",
+        json_schema_extra=reads_path(),
     )
     state: str = Field(
         "",

@@ -23,12 +23,12 @@ class ProcessError(ProblemError, RuntimeError):
 class WorkerDied(ProcessError):
     """The process that ran a body ended before the body did."""
 
-    def __init__(self, code: int) -> None:
+    def __init__(self, code: int, why: str = "") -> None:
         self.code = code
         """As of ``subprocess``: an exit code, or minus the number of the signal."""
         super().__init__(
             "AX550",
-            f"the process that ran the body ended {ended(code)}.",
+            f"the process that ran the body ended{f': {why}' if why else f' {ended(code)}'}.",
             "The run continues, and so does the next firing.",
         )
 
@@ -40,7 +40,7 @@ class BodyRaised(Exception):
     """``module.Class``"""
     traceback: str
     transient = False
-    """Whether it said of itself that asking again may help."""
+    """True if the error itself says that another try may help."""
 
 
 def ended(code: int) -> str:

@@ -6,11 +6,11 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from axil import Context
+from axil import Context, NodeSpec
 from axil.driver import LocalExecutor
-from axil.plugin import Body, ResolvedNode, Task, decode_config
+from axil.plugin import Body, Plan, ResolvedNode, Task, decode_config
 from axil_process.config import ExecutorConfig
 from axil_process.jobs import Job, job_of
 from axil_process.workers import Workers
@@ -23,7 +23,8 @@ class ProcessExecutor:
     end when the last has.
     """
 
-    Config = ExecutorConfig
+    type: ClassVar[str] = "process"
+    Config: ClassVar[type[ExecutorConfig]] = ExecutorConfig
 
     def __init__(
         self, config: ExecutorConfig | Mapping[str, Any] | None = None, /, **settings: Any
@@ -32,12 +33,12 @@ class ProcessExecutor:
         given = (
             config
             if isinstance(config, ExecutorConfig)
-            else decode_config(ExecutorConfig, {**(config or {}), **settings}, "process")
+            else decode_config(self.Config, {**(config or {}), **settings}, self.type)
         )
         self.config = given
         self.workers = Workers(given)
-        self._local = LocalExecutor(64, "process")
-        self._jobs: dict[int, tuple[ResolvedNode, Job]] = {}
+        self._local = LocalExecutor(64, self.type)
+        self._jobs: dict[int, tuple[ResolvedNode, Job | None]] = {}
         self._at_work: Counter[asyncio.AbstractEventLoop] = Counter()
         self._lock = threading.Lock()
 
@@ -58,20 +59,33 @@ class ProcessExecutor:
     async def _execute(self, body: Body, task: Task, ctx: Context) -> Any:
         plan = task.owner.plan
         vertex: ResolvedNode = plan.nodes[task.node].vertex
-        lanes = self.config.lanes
-        if body is not vertex.own or (vertex.lane not in lanes if lanes else body.mode != "thread"):
+        if body is not vertex.own:
             return await self._local.execute(body, task, ctx)
         if id(vertex) not in self._jobs:
-            spec = next(node for node in plan.graph.spec.nodes if node.id == vertex.name)
-            job = job_of(
-                spec,
-                plan.graph.spec.payload,
-                plan.graph.schema,
-                state=self.config.state,
-                grants=plan.graph.spec.extras.get("grants"),
-            )
-            self._jobs[id(vertex)] = (vertex, job)
-        return await self.workers.run(self._jobs[id(vertex)][1], task, ctx, plan.graph.schema)
+            self._jobs[id(vertex)] = (vertex, self._job(plan, vertex, body))
+        job = self._jobs[id(vertex)][1]
+        if job is None:
+            return await self._local.execute(body, task, ctx)
+        return await self.workers.run(job, task, ctx, plan.graph.schema)
+
+    def _job(self, plan: Plan, vertex: ResolvedNode, body: Body) -> Job | None:
+        """Return the job of a node's body; None: it runs here."""
+        graph = plan.graph.spec
+        spec = next((node for node in graph.nodes if node.id == vertex.name), None)
+        lanes = self.config.lanes
+        if spec is None or not (vertex.lane in lanes if lanes else self.takes(spec, body)):
+            return None
+        return job_of(
+            spec,
+            graph.payload,
+            plan.graph.schema,
+            state=self.config.state,
+            grants=graph.extras.get("grants"),
+        )
+
+    def takes(self, node: NodeSpec, body: Body) -> bool:
+        """Return whether the body of a node runs in a process, where no lanes are given."""
+        return body.mode == "thread"
 
     async def close(self) -> None:
         """End this event loop's processes, unless another run's bodies are at work there, and the
@@ -84,7 +98,7 @@ class ProcessExecutor:
             has_work = self._at_work[loop] > 0
             if not self._at_work:
                 # who comes while processes end has others
-                local, self._local = self._local, LocalExecutor(64, "process")
+                local, self._local = self._local, LocalExecutor(64, self.type)
         if local is not None:
             await local.close()
         if not has_work:

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from axil import (
     AxilError,
+    ComponentRef,
     CustomNode,
     EdgeSpec,
     GraphSpec,
@@ -27,7 +28,6 @@ from axil import (
     SpecError,
     State,
     Token,
-    Use,
 )
 from axil.driver import ResolvedGraph, decode_delta, decode_value, encode_delta, encode_value
 from axil.plugin import ENTRY, EXIT, CompileOptions, FunctionNode, Grants, Plan, Task, compile_spec
@@ -133,7 +133,7 @@ def plan_of_job(job: Job) -> Plan:
     Raises: SpecError, PluginError, ImportError: it cannot be made here.
     """
     use = (
-        Use(type=job["use"]["type"], config=decode_value(job["use"]["config"]))
+        ComponentRef(type=job["use"]["type"], config=decode_value(job["use"]["config"]))
         if "use" in job
         else None
     )

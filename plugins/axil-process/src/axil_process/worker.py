@@ -57,7 +57,7 @@ class Worker:
         self._waiting: dict[int, Asked] = {}
         self._count = self._firing = 0
         self._is_busy = False
-        """Whether a body runs: from the arrival of its firing until its result is known."""
+        """True while a body runs: from the arrival of its firing until its result is known."""
         self._lock = threading.Lock()
         self._plans: dict[str, Plan] = {}
 
@@ -179,7 +179,7 @@ class Worker:
             ctx = Elsewhere(Firing(self, self._firing), given["ctx"], task, plan.nodes[0].name)
             out = plan.graph.vertices[0].body(task, ctx)
             if inspect.isawaitable(out):
-                out = runner.run(_awaited(cast("Awaitable[Any]", out)))
+                out = runner.run(_awaited(out))
             if type(out) is not Out:
                 raise BodyError(f"the body gave {type(out).__name__}; a body gives an Out.")
             return {"end": encode_outcome(out, plan.graph.schema)}

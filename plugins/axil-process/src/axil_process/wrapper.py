@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from axil import Context, Out, Problem, Schema, SpecError, Use
+from axil import ComponentRef, Context, Out, Problem, Schema, SpecError
 from axil.plugin import Body, Mode, NodeInfo, Task, current_grants, decode_config
 from axil_process.config import ProcessConfig
 from axil_process.jobs import Job, job_of
@@ -17,9 +17,12 @@ class Process:
     without harm to the rest.
     """
 
-    type = "process"
-    Config = ProcessConfig
-    examples = ({}, {"workers": 2, "memory_megabytes": 2048})
+    type: ClassVar[str] = "process"
+    Config: ClassVar[type[ProcessConfig]] = ProcessConfig
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"workers": 2, "memory_megabytes": 2048},
+    )
 
     def __init__(
         self, config: ProcessConfig | Mapping[str, Any] | None = None, /, **settings: Any
@@ -28,7 +31,7 @@ class Process:
         given = (
             config
             if isinstance(config, ProcessConfig)
-            else decode_config(ProcessConfig, {**(config or {}), **settings}, self.type)
+            else decode_config(self.Config, {**(config or {}), **settings}, self.type)
         )
         grants, path = current_grants(), given.state
         if path and grants is not None:
@@ -37,9 +40,9 @@ class Process:
         self.config = given
         self.workers = Workers(given)
 
-    def use(self) -> Use:
+    def use(self) -> ComponentRef:
         """Return the wrapper for the settings in a file."""
-        return Use(
+        return ComponentRef(
             type=self.type, config=self.config.model_dump(mode="json", exclude_defaults=True)
         )
 
@@ -49,7 +52,7 @@ class Process:
         Raises: SpecError: AX544 it cannot be named; AX545 something is wrapped around it already.
         """
         if body is not node.vertex.own:
-            message = "`process` has another wrapper inside it, which would be left out."
+            message = f"`{self.type}` has another wrapper inside it, which would be left out."
             raise SpecError(
                 Problem(
                     "AX545",
@@ -61,7 +64,7 @@ class Process:
         if body.mode == "scope":
             message = "its body cannot be run elsewhere: it is a graph."
             raise SpecError(
-                Problem("AX544", node.where, message, "Put `process` on the nodes inside.")
+                Problem("AX544", node.where, message, f"Put `{self.type}` on the nodes inside.")
             )
         return _InProcess(
             self.workers,
@@ -84,7 +87,7 @@ class Process:
 
     def __repr__(self) -> str:
         fields = (f"{name}={value!r}" for name, value in self.use().config.items())
-        return f"Process({', '.join(fields)})"
+        return f"{type(self).__name__}({', '.join(fields)})"
 
 
 class _InProcess:

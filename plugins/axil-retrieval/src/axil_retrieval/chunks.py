@@ -59,7 +59,7 @@ class Cut:
     chars: int = 1200
     """A chunk's length at most, in characters."""
     overlap_chars: int = 150
-    """What a chunk repeats of the one before it, where a section had to be cut."""
+    """The characters that a chunk repeats of the one before it, where a section had to be cut."""
 
 
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$")
@@ -74,7 +74,7 @@ _BREAKS = (
     re.compile(r"[.!?。！？][\"'”’)]*\s"),
     re.compile(r"\s"),
 )
-"""Where a text is best cut, best first: paragraph, line, sentence, word."""
+"""Places to cut a text at, the best one first: paragraph, line, sentence, word."""
 
 
 def chunked(text: str, cut: Cut | None = None) -> list[Chunk]:

@@ -88,7 +88,7 @@ class Sources(BaseModel):
     _pages: dict[str, tuple[str, list[Document]]] = PrivateAttr(
         default_factory=dict[str, tuple[str, list[Document]]]
     )
-    """What was made of each PDF, with a hash of its bytes: taking one apart takes long."""
+    """The text of each PDF, with a hash of its bytes: reading one takes long."""
 
     @model_validator(mode="after")
     def _overlap_fits(self) -> Sources:
@@ -231,7 +231,7 @@ class Difference:
     """The changes after which an index holds these documents and no others."""
 
     changed: Sequence[Document]
-    """Those that are new, and those that are not what they were."""
+    """The new documents, and those with another text."""
     gone: Sequence[str]
     """Names of those that are there no more."""
     digests: Mapping[str, str]

@@ -11,6 +11,7 @@ import json
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,6 +72,7 @@ class Table:
         self._path, self._stems = path, stems
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
+        self._closing: weakref.finalize[[], Table] | None = None
 
     @contextmanager
     def _open(self, *, write: bool = False) -> Generator[sqlite3.Connection]:
@@ -82,6 +84,8 @@ class Table:
         """
         with self._lock:
             database = self._connection = self._connection or self._made()
+            if self._closing is None:  # an index that is only dropped leaves no open file
+                self._closing = weakref.finalize(self, database.close)
             try:
                 if write:
                     database.execute("BEGIN IMMEDIATE")
@@ -202,9 +206,9 @@ class Table:
     def close(self) -> None:
         """Close the database; it is opened again when it is used."""
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            if self._closing is not None:
+                self._closing()
+                self._closing = self._connection = None
 
 
 def _stored(name: str) -> str:

@@ -30,7 +30,7 @@ class Caller:
     name: str
     rights: frozenset[Right] = frozenset(RIGHTS)
     sees_all: bool = False
-    """Whether it sees the runs of all callers, and those that no server started."""
+    """True if it sees the runs of all callers, and those that no server started."""
 
     def check(self, right: Right) -> None:
         """Raises: NotAllowed (AX962): the token does not have the right."""

@@ -60,7 +60,7 @@ async def _begun(
         message = "expected resolved interrupts of one run."
         raise BadRequest("AX966", message, "Cancel the run with POST /v1/runs/RUN_ID/cancel.")
     run_id = runs.pop()
-    after = str(service.steps(caller, run_id)[-1]["id"])
+    after = str((await service.read(service.steps, caller, run_id))[-1]["id"])
     await service.answer(caller, run_id, answers)
     return run_id, after
 
@@ -85,7 +85,7 @@ class _Agent:
                 yield each
             if has_stopped(event):
                 break
-        run = self._service.look(self._caller, self._run_id)
+        run = await self._service.read(self._service.look, self._caller, self._run_id)
         for name in self._open:
             yield _event("STEP_FINISHED", stepName=name)
         if run["status"] in OVER - {"done"}:

@@ -156,7 +156,7 @@ class _Api:
     async def list(self, request: Request) -> Response:
         query = request.query_params
         wanted = {name: query.get(name, "") for name in ("status", "session", "workflow")}
-        runs = self.service.list(caller_of(request), **wanted)
+        runs = await self.service.read(self.service.list, caller_of(request), **wanted)
         most, first = _number(query.get("limit", "100")), _number(query.get("offset", "0"))
         return JSONResponse({"runs": runs[first : first + most], "total": len(runs)})
 
@@ -174,13 +174,18 @@ class _Api:
         return JSONResponse({"run_id": run_id}, 201, headers=headers)
 
     async def look(self, request: Request) -> Response:
-        return JSONResponse(self.service.look(caller_of(request), _run(request)))
+        look = self.service.look
+        return JSONResponse(await self.service.read(look, caller_of(request), _run(request)))
 
     async def steps(self, request: Request) -> Response:
-        return JSONResponse({"steps": self.service.steps(caller_of(request), _run(request))})
+        steps = self.service.steps
+        found = await self.service.read(steps, caller_of(request), _run(request))
+        return JSONResponse({"steps": found})
 
     async def plan(self, request: Request) -> Response:
-        return JSONResponse({"plan": self.service.plan(caller_of(request), _run(request))})
+        plan = self.service.plan
+        found = await self.service.read(plan, caller_of(request), _run(request))
+        return JSONResponse({"plan": found})
 
     async def state(self, request: Request) -> Response:
         at = request.query_params.get("at", "")
@@ -191,7 +196,9 @@ class _Api:
         caller, run_id = caller_of(request), _run(request)
         if self._streams >= self._limits.streams:
             return JSONResponse(_error("AX964", "too many streams are open."), 503)
-        self.service.look(caller, run_id)  # errors have a status of their own
+        await self.service.read(
+            self.service.look, caller, run_id
+        )  # errors have a status of their own
         query = request.query_params
         after = request.headers.get("last-event-id", query.get("after", ""))
         events = self.service.stream(

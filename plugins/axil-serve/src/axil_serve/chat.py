@@ -85,7 +85,7 @@ class _Chat:
         async for event in events:
             if has_stopped(event):
                 break
-        run = service.look(caller, run_id)
+        run = await service.read(service.look, caller, run_id)
         if run["status"] in OVER - {"done"}:
             error = {"message": run["error"] or run["status"], "type": "server_error"}
             return JSONResponse({"error": {**error, "code": "AX968", "param": None}}, 500)
@@ -107,14 +107,16 @@ class _Chat:
         """Answer the first open question with the last message; return the id of the last step
         before.
         """
-        questions: Sequence[Mapping[str, Any]] = self._service.look(caller, run_id)["questions"]
+        service = self._service
+        run = await service.read(service.look, caller, run_id)
+        questions: Sequence[Mapping[str, Any]] = run["questions"]
         if not questions:
             message = f'the run "{run_id}" has no open question.'
             raise BadRequest("AX966", message, "Remove metadata.run_id to start a new run.")
         answer: Any = content_text(messages_in(body)[-1].get("content"))
         if questions[0]["kind"] == "approval":
             answer = answer.strip().lower() in ("yes", "y", "true", "approve", "approved", "ok")
-        after = str(self._service.steps(caller, run_id)[-1]["id"])
+        after = str((await service.read(service.steps, caller, run_id))[-1]["id"])
         await self._service.answer(caller, run_id, {questions[0]["id"]: answer})
         return after
 
@@ -151,7 +153,7 @@ class _Chat:
                 yield part({"content": text})
             if has_stopped(event):
                 break
-        run = self._service.look(caller, run_id)
+        run = await self._service.read(self._service.look, caller, run_id)
         if run["status"] in OVER - {"done"}:
             error = {"message": run["error"] or run["status"], "type": "server_error"}
             yield frame("", {"error": {**error, "code": "AX968", "param": None}})

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from typing import Any, Final, cast
 
-from axil import NodeSpec, Question, Use
+from axil import ComponentRef, NodeSpec, Question
 from axil.driver import (
     Entry,
     PlanScope,
@@ -215,7 +215,7 @@ def _node(scope: PlanScope, node: PlanNode) -> dict[str, Any]:
         "level": node.level,
         "description": spec.description if spec is not None else "",
         "type": node.vertex.type.replace("<lambda>", "function"),
-        "config": plain(thaw(dict(use.config))) if isinstance(use, Use) else {},
+        "config": plain(thaw(dict(use.config))) if isinstance(use, ComponentRef) else {},
     }
 
 

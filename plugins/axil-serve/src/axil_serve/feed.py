@@ -8,13 +8,13 @@ and reads the journal again from where it stood.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from axil import hookimpl
-from axil.driver import Entry, Journal, JournalWriter, RunInfo
+from axil.driver import Entry, JournalWriter, SharedJournal
 from axil_serve.data import plain
 
 _MOST: Final = 5000
@@ -38,7 +38,7 @@ class Follower:
     waiting: list[Happened] = field(default_factory=list[Happened])
     more: asyncio.Event = field(default_factory=asyncio.Event)
     is_behind: bool = False
-    """Whether events were lost, because too many waited."""
+    """True if events were lost, because too many waited."""
 
     def put(self, happened: Happened) -> None:
         """Add an event; from any thread."""
@@ -121,10 +121,20 @@ class Feed:
 
 
 class HeardJournal:
-    """A journal that says what is appended to it."""
+    """A journal that says what is appended to it; all else is that of another one."""
 
-    def __init__(self, journal: Journal, feed: Feed) -> None:
+    blocking: ClassVar[bool]
+
+    def __init__(self, journal: SharedJournal, feed: Feed) -> None:
         self.journal, self._feed = journal, feed
+        self.entries, self.thread, self.forget = journal.entries, journal.thread, journal.forget
+        self.runs, self.infos, self.changed = journal.runs, journal.infos, journal.changed
+        self.take, self.next_due = journal.take, journal.next_due
+        self.release, self.wake = journal.release, journal.wake
+        self.post, self.mail, self.discard = journal.post, journal.mail, journal.discard
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.journal, name)
 
     def open(self, run_id: str) -> JournalWriter:
         """See ``Journal``."""
@@ -132,22 +142,6 @@ class HeardJournal:
             self.journal.open(run_id),
             lambda entry: self._feed.say(run_id, Happened(entry=entry)),
         )
-
-    def entries(self, run_id: str) -> Iterable[Entry]:
-        """See ``Journal``."""
-        return self.journal.entries(run_id)
-
-    def thread(self, name: str) -> Sequence[str]:
-        """See ``Journal``."""
-        return self.journal.thread(name)
-
-    def runs(self) -> Sequence[RunInfo]:
-        """See ``Journal``."""
-        return self.journal.runs()
-
-    def forget(self, run_id: str) -> None:
-        """See ``Journal``."""
-        self.journal.forget(run_id)
 
 
 class _HeardWriter:

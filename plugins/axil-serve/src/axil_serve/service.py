@@ -15,15 +15,15 @@ import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from axil import MISSING, AxilError, Workflow
 from axil.driver import (
     Edit,
     Entry,
-    Journal,
     LocalEngine,
     RunInfo,
+    SharedJournal,
     decode_value,
     fork,
     moment,
@@ -43,6 +43,8 @@ from axil_serve.data import (
 from axil_serve.errors import BadRequest, NotAllowed, NotFound
 from axil_serve.feed import Feed, Happened, HeardJournal
 
+P = ParamSpec("P")
+T = TypeVar("T")
 OVER: Final = frozenset({"done", "failed", "cancelled", "limited"})
 """Statuses with which a run has ended; it can be resumed unless it is done."""
 _STORED_TRIES: Final = 500
@@ -72,7 +74,7 @@ class RunService:
 
     def __init__(
         self,
-        journal: Journal,
+        journal: SharedJournal,
         workflows: Mapping[str, Workflow] | None = None,
         *,
         origins: Mapping[str, Mapping[str, Any]] | None = None,
@@ -183,17 +185,18 @@ class RunService:
             after: the id of the last step that is known; empty: all are yielded.
             live: whether what is not recorded is yielded, too.
         """
-        self._seen(caller, run_id, "look")
+        await self.read(self._seen, caller, run_id, "look")
         seen: set[str] = set()  # keys of entries
         number, touched, is_first, is_stale = 0, 0.0, True, False
         happened: Sequence[Happened] = ()
         with self.feed.follow(run_id) as follower:
             while True:
-                if not happened and (now := self._info(run_id).touched) != touched:
-                    touched, is_stale = now, True
+                if not happened:
+                    now = (await self.read(self._info, run_id)).touched
+                    touched, is_stale = now, is_stale or now != touched
                 if is_stale or follower.is_behind:
                     is_stale = follower.is_behind = False
-                    entries = self._entries(run_id)
+                    entries = await self.read(self._entries, run_id)
                     if is_first and after:
                         if (place := place_of(entries, after)) is None:
                             yield StreamEvent(kind="reset", data={})
@@ -265,19 +268,19 @@ class RunService:
     async def answer(self, caller: Caller, run_id: str, answers: Mapping[str, Any]) -> None:
         """Answer open questions, by their ids, and resume the run."""
         self._check_doing(caller, "answer")
-        self._seen(caller, run_id, "answer")
+        await self.read(self._seen, caller, run_id, "answer")
         await self.engine.answer(run_id, answers)
 
     async def cancel(self, caller: Caller, run_id: str) -> None:
         """End a run; one that has ended is not changed."""
         self._check_doing(caller, "run")
-        self._seen(caller, run_id, "run")
+        await self.read(self._seen, caller, run_id, "run")
         await self.engine.cancel(run_id, "cancelled by a caller")
 
     async def resume(self, caller: Caller, run_id: str) -> None:
         """Resume a run that was interrupted, failed, reached a limit or was cancelled."""
         self._check_doing(caller, "run")
-        self._seen(caller, run_id, "run")
+        await self.read(self._seen, caller, run_id, "run")
         await self.engine.resume(run_id)
 
     async def fork(
@@ -319,6 +322,12 @@ class RunService:
 
     # ------------------------------------------------------------------------------- reading
 
+    async def read(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a method that reads: in a thread, if the journal waits for a disk or a network."""
+        if not self.journal.blocking:
+            return call(*args, **kwargs)
+        return await asyncio.to_thread(call, *args, **kwargs)
+
     def _check_doing(self, caller: Caller, right: Any) -> None:
         caller.check(right)
         if self.watch_only:
@@ -329,10 +338,10 @@ class RunService:
         return self.journal.runs() if self.watch_only else self.engine.list()
 
     def _info(self, run_id: str) -> RunInfo:
-        for info in self._infos():
-            if info.run_id == run_id:
-                return info
-        raise _unknown(run_id)
+        found = self.journal.infos([run_id])
+        if not found:
+            raise _unknown(run_id)
+        return found[0] if self.watch_only else self.engine.live(found[0])
 
     def _seen(self, caller: Caller, run_id: str, right: Any) -> RunInfo:
         """Return what is known of a run that the caller sees."""
@@ -351,7 +360,8 @@ class RunService:
     async def _stored(self, run_id: str, key: str) -> None:
         """Wait until an entry that was appended can be read, so that ``look`` agrees with it."""
         for _ in range(_STORED_TRIES):
-            if any(entry_key(entry) == key for entry in self._entries(run_id)[-_LAST:]):
+            last = (await self.read(self._entries, run_id))[-_LAST:]
+            if any(entry_key(entry) == key for entry in last):
                 return
             await asyncio.sleep(_STORED_SECONDS)
 

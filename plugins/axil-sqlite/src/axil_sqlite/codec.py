@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 from typing import Final
 from zlib import crc32
 
-from axil.driver import Cipher
+from axil.driver import (
+    Cipher,
+    Entry,
+    EntryRow as Row,
+    damaged_error as damaged,
+    entry_row as row_of,
+)
 from axil.plugin import JournalError
-from axil_sqlite.parts import LONG, cut, get, put
-from axil_sqlite.rows import Files, Row, damaged
+from axil_sqlite.files import Files
+from axil_sqlite.parts import LONG, Part, cut, get, put
 from axil_sqlite.store import Store, unusable
 
 Stored = tuple[int, str, str, str | bytes, int]
@@ -22,7 +29,8 @@ sealed, which has an authentication of its own, it is of the names of parts only
 nothing of the text.
 """
 _PROOF: Final = b"axil journal"
-"""What is sealed in a journal so that a wrong key is noticed before anything is written."""
+"""The text that is sealed in a journal so that a wrong key is noticed before anything is written.
+"""
 
 
 class Codec:
@@ -71,9 +79,17 @@ class Codec:
         names = put(connection, cut(raw, self.cipher.digest), self.cipher.seal)
         return seq, kind, "", names, crc32(names.encode())
 
-    def row(self, connection: sqlite3.Connection, run_id: str, stored: Stored) -> tuple[Row, int]:
+    def row(
+        self,
+        connection: sqlite3.Connection,
+        run_id: str,
+        stored: Stored,
+        known: dict[str, Part] | None = None,
+    ) -> tuple[Row, int]:
         """Return the row that was stored, and the checksum that it ought to have.
 
+        Args:
+            known: see ``parts.get``.
         Raises: JournalError: AX511 it is damaged; AX514 it was sealed with another key.
         """
         seq, kind, who, body, crc = stored
@@ -84,7 +100,7 @@ class Codec:
             raw = cipher.open(body, _about(run_id, seq, kind))
         elif body.startswith("#"):
             unseal = None if cipher is None else cipher.open
-            raw = get(connection, body, lambda how: damaged(run_id, seq, how), unseal)
+            raw = get(connection, body, lambda how: damaged(run_id, seq, how), unseal, known)
         else:
             return Row(seq, kind, who, self.files.get(body, run_id, seq)), crc
         text = raw.decode("ascii", "replace")
@@ -95,6 +111,21 @@ class Codec:
         who, _, body = text.partition("\0")
         row = Row(seq, kind, who, body)
         return row, row.crc
+
+    def letter(self, run_id: str, entry: Entry) -> tuple[str | None, str | bytes]:
+        """Return the question of an answer, as a name of it, and the body of a letter."""
+        name = str(entry.data["id"]) if entry.kind == "answer" else None
+        body = row_of(0, entry).body
+        if self.cipher is None:
+            return name, body
+        name = name and self.cipher.digest(f"{run_id}\0{name}".encode()).hex()
+        return name, self.cipher.seal(body.encode(), _about(run_id, 0, entry.kind))
+
+    def entry(self, run_id: str, kind: str, body: str | bytes) -> Entry:
+        """Return the entry in a letter. Raises: JournalError (AX513, AX514)."""
+        if isinstance(body, bytes) and self.cipher is not None:
+            body = self.cipher.open(body, _about(run_id, 0, kind))
+        return Entry(kind, data=json.loads(body))
 
 
 def _about(run_id: str, seq: int, kind: str) -> bytes:

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 import threading
+import time
 import weakref
 from collections import Counter, deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil import AxilError
-from axil.driver import Cipher, Compactor, Entry, RunInfo, claimed_error
+from axil.driver import (
+    AT_ONCE,
+    Cipher,
+    Compactor,
+    Entry,
+    EntryRow as Row,
+    Letter,
+    RunInfo,
+    claimed_error,
+    due_of_end,
+    entry_row as row_of,
+    joined_row as joined,
+    row_entries as entries_of,
+)
 from axil.plugin import JournalError
 from axil_sqlite.codec import Codec, Stored
-from axil_sqlite.rows import Row, entries_of, joined, row_of
+from axil_sqlite.parts import Part
 from axil_sqlite.store import Store, Sync
 from axil_sqlite.writer import Waiter, Writer, insert
 
@@ -26,10 +42,18 @@ _ROWS = (
     "select seq, kind, who, body, crc from entries where run = (select id from runs "
     "where run = ?) order by seq"
 )
+_INFOS = (
+    "select run, graph, status, owner, beat, thread, begun, touched, next, forked_from, due "
+    "from runs"
+)
 _NAMING = (
     "select substr(body, 2) from entries where substr(body, 1, 1) = '#' "
     "union all select body from parts where kind = 'list'"
 )
+
+
+POLL_SECONDS = 0.1
+"""Seconds between two questions whether another process has written."""
 
 
 class Settings(BaseModel):
@@ -61,7 +85,7 @@ class Damage(NamedTuple):
     """Empty: the database itself."""
     problem: str
     good: int = 0
-    """How many entries before it are sound."""
+    """The number of sound entries before it."""
 
 
 class SqliteJournal:
@@ -71,6 +95,7 @@ class SqliteJournal:
     """
 
     Config = Settings
+    blocking: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -136,14 +161,19 @@ class SqliteJournal:
         Raises: JournalError (AX511): one is damaged.
         """
         _storable(run_id)
+        parts: dict[str, Part] = {}  # that one entry has most others have, too
         with self._reading() as reader:
             for row in reader.execute(_ROWS, (run_id,)):
-                yield from self._entries_of(reader, row, run_id)
+                yield from self._entries_of(reader, row, run_id, parts)
 
     def _entries_of(
-        self, connection: sqlite3.Connection, stored: Stored, run_id: str
+        self,
+        connection: sqlite3.Connection,
+        stored: Stored,
+        run_id: str,
+        parts: dict[str, Part] | None = None,
     ) -> list[tuple[int, Entry]]:
-        row, crc = self.writer.codec.row(connection, run_id, stored)
+        row, crc = self.writer.codec.row(connection, run_id, stored, parts)
         return entries_of(row, crc, run_id)
 
     @contextmanager
@@ -184,29 +214,34 @@ class SqliteJournal:
 
     # ------------------------------------------------------------------ what people need
 
-    def runs(self) -> Sequence[RunInfo]:
-        """See ``axil.driver.Journal``."""
+    def runs(
+        self, *, status: Collection[str] = (), after: str = "", limit: int = 0
+    ) -> Sequence[RunInfo]:
+        """See ``axil.driver.SharedJournal``."""
         self.writer.let_go()
-        rows = self.query(
-            "select run, graph, status, owner, beat, thread, begun, touched, next, forked_from "
-            "from runs order by touched desc, id desc"
+        where, values = "", ()
+        if after:
+            where = "where (touched, id) < (select touched, id from runs where run = ?)"
+            values = (after,)
+        rows = self.query(f"{_INFOS} {where} order by touched desc, id desc", *values)
+        found = (info for info in map(self._info, rows) if not status or info.status in status)
+        return list(islice(found, limit or None))
+
+    def _info(self, row: Sequence[Any]) -> RunInfo:
+        run, graph, status, owner, beat, thread, begun, touched, entries, source, due = row
+        if status in ("open", "running"):
+            status = "running" if self.writer.is_held(owner, beat, run) else "open"
+        return RunInfo(
+            run_id=run,
+            graph=graph,
+            status=status,
+            thread=thread,
+            begun=begun,
+            touched=touched,
+            entries=entries,
+            forked_from=source,
+            due=due,
         )
-        alive = self.writer.is_alive
-        return [
-            RunInfo(
-                run_id=run,
-                graph=graph,
-                status=status
-                if status != "running" or (owner and alive(owner, beat, run))
-                else "open",
-                thread=thread,
-                begun=begun,
-                touched=touched,
-                entries=entries,
-                forked_from=source,
-            )
-            for run, graph, status, owner, beat, thread, begun, touched, entries, source in rows
-        ]
 
     def forget(self, run_id: str) -> None:
         """See ``axil.driver.Journal``."""
@@ -220,9 +255,125 @@ class SqliteJournal:
             if found is None:
                 raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
             id, owner, beat = found
-            if owner and writer.is_alive(owner, beat, run_id):
+            if writer.is_held(owner, beat, run_id):
                 raise claimed_error(run_id, "it is at work")
             connection.execute("delete from runs where id = ?", (id,))
+
+    # ------------------------------------------------------------------ what engines need
+
+    def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
+        """See ``axil.driver.SharedJournal``."""
+        for run_id in run_ids:
+            self.writer.let_go(run_id)
+        names = json.dumps(list(run_ids))
+        rows = self.query(f"{_INFOS} where run in (select value from json_each(?))", names)
+        return list(map(self._info, rows))
+
+    def take(
+        self,
+        most: int,
+        now: float,
+        *,
+        digests: Collection[str] | None = None,
+        without: Collection[str] = (),
+    ) -> Sequence[str]:
+        """See ``axil.driver.SharedJournal``; a run of an unknown digest fits every engine."""
+        writer = self.writer
+        writer.let_go()
+        rows = self.query(
+            "select run, digest, owner, beat from runs where due <= ? order by due, touched", now
+        )
+        due = (
+            run
+            for run, digest, owner, beat in rows
+            if digests is None or not digest or digest in digests
+            if run not in without and not writer.is_held(owner, beat, run)
+        )
+        if not (wanted := list(islice(due, most))):
+            return ()
+        with writer.lock, writer.store.writing() as connection:
+            taken: list[str] = []
+            for run in wanted:
+                sql = "select owner, beat from runs where run = ? and due <= ?"
+                found = connection.execute(sql, (run, now)).fetchone()
+                if found is not None and not writer.is_held(found[0], found[1], run):
+                    sql = "update runs set owner = ?, beat = ? where run = ?"
+                    connection.execute(sql, (writer.owner, time.time(), run))
+                    taken.append(run)
+            writer.taken.update(taken)
+        return taken
+
+    def next_due(self, now: float) -> float | None:
+        """See ``axil.driver.SharedJournal``."""
+        return self.query("select min(due) from runs where due > ?", now)[0][0]
+
+    def release(self, run_id: str) -> None:
+        """See ``axil.driver.SharedJournal``."""
+        writer = self.writer
+        with writer.lock:
+            if run_id in writer.taken:
+                with writer.store.writing() as connection:
+                    sql = "update runs set owner = '' where run = ? and owner = ?"
+                    connection.execute(sql, (run_id, writer.owner))
+                writer.taken.discard(run_id)
+
+    def wake(self, run_id: str, due: float = AT_ONCE) -> None:
+        """See ``axil.driver.SharedJournal``."""
+        with self._changing(run_id) as (connection, id, is_held):
+            if not is_held:
+                connection.execute("update runs set due = ? where id = ?", (due, id))
+
+    def post(self, run_id: str, entry: Entry) -> bool:
+        """See ``axil.driver.SharedJournal``."""
+        with self._changing(run_id) as (connection, id, is_held):
+            question, body = self.writer.codec.letter(run_id, entry)
+            added = connection.execute(
+                "insert or ignore into mail (run, question, kind, body) values (?, ?, ?, ?)",
+                (id, question, entry.kind, body),
+            ).rowcount
+            if added and not is_held:
+                connection.execute("update runs set due = 0 where id = ?", (id,))
+        return bool(added)
+
+    @contextmanager
+    def _changing(self, run_id: str) -> Generator[tuple[sqlite3.Connection, int, bool]]:
+        """Open a transaction about a run; also says whether a process holds it."""
+        _storable(run_id)
+        writer = self.writer
+        writer.let_go(run_id)
+        with writer.lock, writer.store.writing() as connection:
+            sql = "select id, owner, beat from runs where run = ?"
+            found = connection.execute(sql, (run_id,)).fetchone()
+            if found is None:
+                raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+            yield connection, found[0], writer.is_held(found[1], found[2], run_id)
+
+    def mail(self, run_ids: Collection[str]) -> Sequence[Letter]:
+        """See ``axil.driver.SharedJournal``."""
+        sql = (
+            "select mail.id, runs.run, kind, body from mail join runs on runs.id = mail.run "
+            "where not read and runs.run in (select value from json_each(?)) order by mail.id"
+        )
+        return [
+            Letter(number, run, self.writer.codec.entry(run, kind, body))
+            for number, run, kind, body in self.query(sql, json.dumps(list(run_ids)))
+        ]
+
+    def discard(self, numbers: Collection[int]) -> None:
+        """See ``axil.driver.SharedJournal``."""
+        writer = self.writer
+        with writer.lock, writer.store.writing() as connection:
+            sql = "update mail set read = 1 where id in (select value from json_each(?))"
+            connection.execute(sql, (json.dumps(list(numbers)),))
+
+    async def changed(self, since: int, seconds: float) -> int:
+        """See ``axil.driver.SharedJournal``: the database says whether anything was written."""
+        ends = time.monotonic() + seconds
+        while True:
+            await asyncio.sleep(min(POLL_SECONDS, max(0.0, ends - time.monotonic())))
+            now = self.writer.store.version()
+            if now != since or time.monotonic() >= ends:
+                return now
 
     def shrink(self) -> int:
         """Give the space of what was deleted back to the disk; return how many large values of
@@ -355,7 +506,10 @@ class SqliteBook:
         self.fault: AxilError | None = None
         self.closing = False
         self.ended: Literal["", "done", "paused", "failed", "limited", "cancelled"] = ""
+        self.due: float | None = AT_ONCE
         self.header: Mapping[str, Any] = {}
+        self.digest = ""
+        """Of the run's graph, if it is to be written."""
         self._known = Compactor[int]()
         self._past: deque[int] = deque()  # superseded, and still there
         self._done: Entry | None = None  # the last entry, if it is a firing's
@@ -387,7 +541,9 @@ class SqliteBook:
             _storable(
                 *(str(entry.data.get(name, "")) for name in ("graph", "thread", "forked_from"))
             )
-            self.header = entry.data
+            self.header, self.digest = entry.data, str(entry.data.get("digest", ""))
+        elif entry.kind == "resumed" and "now" in entry.data:
+            self.digest = str(entry.data["now"].get("digest", ""))
         gone = self._known.add(entry, row.seq)
         if both is not None:
             gone.remove(row.seq - 1)  # it goes when its row does
@@ -398,6 +554,7 @@ class SqliteBook:
         self._done = entry if entry.kind == "done" else None
         self.rows.append(row)
         # behind the row: who reads it finds the row
+        self.due = due_of_end(entry.data) if entry.kind == "ended" else AT_ONCE
         self.ended = entry.data["status"] if entry.kind == "ended" else ""
 
     def _joined(self, round: Entry) -> Row | None:

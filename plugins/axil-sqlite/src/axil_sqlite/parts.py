@@ -2,13 +2,14 @@
 
 Theory of operation
 -------------------
-An agent that remembers its conversation writes the whole of it at every turn. Stored whole, n turns
-cost n² bytes. So a body longer than ``LONG`` is cut into *parts*; a part has the digest of its
-contents as its name, and one that is there already is not written again. Cuts follow from the text
-near them, not from positions: where a list has grown at its end, or lost items at its beginning,
-nearly all parts are those of the turn before. The names of a body's parts are a list that grows,
-too; it is cut in the same way, into *lists*, until what is left is short enough to stand in the
-row. A turn then costs what it adds, a part, and a list for each level.
+A thread's runs begin and end with all that was said, and a body may write a growing list whole at
+every round. Stored whole, n turns cost n² bytes. So a body longer than ``LONG`` is cut into
+*parts*; a part has the digest of its contents as its name, and one that is there already is not
+written again. Cuts follow from the text near them, not from positions: where a list has grown at
+its end, or lost items at its beginning, nearly all parts are those of the turn before. The names of
+a body's parts are a list that grows, too; it is cut in the same way, into *lists*, until what is
+left is short enough to stand in the row. A turn then costs what it adds, a part, and a list for
+each level.
 
 A part counts the rows and lists that name it; triggers of the database keep count, and delete a
 part that nothing names. So what is superseded, cut off or forgotten is given back at once, in the
@@ -38,7 +39,7 @@ _TEXT, _LONGEST = 4_096, 16_384
 _LIST: Final = 32
 """Names in a list, on average."""
 _SEAM: Final = b'","'
-"""Where bodies may be cut: between two texts of a JSON list or object."""
+"""The pattern at which values may be cut: between two texts of a JSON list or object."""
 
 TABLES = """
 create table sealing (id integer primary key check (id = 1), proof blob not null);
@@ -69,6 +70,8 @@ end;
 """
 
 
+Part = tuple[str, bytes]
+"""The kind of a part, ``part`` or ``list``, and what it holds."""
 Seal = Callable[[bytes, bytes], bytes]
 """``seal`` and ``open`` of a cipher: a text and what it belongs to → the text, sealed or opened."""
 
@@ -167,37 +170,36 @@ def get(
     body: str,
     fault: Callable[[str], Exception],
     unseal: Seal | None = None,
+    known: dict[str, Part] | None = None,
 ) -> bytes:
     """Return the body that ``put`` stored.
 
     Args:
         fault: makes the error of what is damaged, from how it is damaged.
+        known: parts that were read before, by name; those that are read are added to it.
     """
-    names, found = [body], {body: ("list", body[1:].encode())}
-    while any(kind == "list" for kind, _ in found.values()):
+    known = {} if known is None else known
+    names, listed = [body], {body: ("list", body[1:].encode())}
+    while listed:
         try:
             names = [
                 inner
                 for name in names
-                for inner in (json.loads(found[name][1]) if found[name][0] == "list" else [name])
+                for inner in (json.loads(listed[name][1]) if name in listed else [name])
             ]
         except ValueError:
             raise fault("a list of its parts is not what was stored") from None
-        found = _found(connection, names)
-        if missing := [name for name in names if name not in found]:
+        unknown = [name for name in dict.fromkeys(names) if name not in known]
+        for name, kind, piece in connection.execute(_PARTS, (json.dumps(unknown),)):
+            if kind == "sealed":
+                if unseal is None:
+                    raise fault("its parts are encrypted")
+                kind, piece = "part", unseal(piece, name.encode())
+            known[name] = kind, piece
+        if missing := [name for name in unknown if name not in known]:
             raise fault(f"its part {missing[0]} is gone")
-    opened: dict[str, bytes] = {}
-    for name, (kind, piece) in found.items():
-        if kind == "sealed":
-            if unseal is None:
-                raise fault("its parts are encrypted")
-            piece = unseal(piece, name.encode())
-        opened[name] = piece
-    return b"".join(opened[name] for name in names)
+        listed = {name: known[name] for name in names if known[name][0] == "list"}
+    return b"".join(known[name][1] for name in names)
 
 
-def _found(connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, tuple[str, bytes]]:
-    """Return those of the parts that are there: of which kind each is, and what it holds."""
-    asked = "select name, kind, body from parts where name in (select value from json_each(?))"
-    rows = connection.execute(asked, (json.dumps(list(dict.fromkeys(names))),))
-    return {name: (kind, piece) for name, kind, piece in rows}
+_PARTS = "select name, kind, body from parts where name in (select value from json_each(?))"

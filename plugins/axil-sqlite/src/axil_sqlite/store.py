@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-VERSION = 2
+VERSION = 3
 Sync = Literal["full", "normal"]
 
 _TABLES = """
@@ -49,11 +49,28 @@ create table entries (
 create unique index entries_by_run on entries (run, seq);
 """
 
+_SHARED = """
+alter table runs add column digest text not null default '';
+alter table runs add column due real;
+update runs set due = 0 where status in ('open', 'running', 'paused');
+create index runs_by_due on runs (due, touched) where due is not null;
+create table mail (
+    id integer primary key,
+    run integer not null references runs (id) on delete cascade,
+    question text,
+    kind text not null,
+    body blob not null,
+    read integer not null default 0
+);
+create unique index mail_by_question on mail (run, question) where question is not null;
+create index mail_by_run on mail (run) where not read;
+"""
+
 PATIENCE = 30.0
 """Seconds that a process waits for another one to let go of the lock."""
 
-_MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS}
-"""What makes version n of n - 1; forward only, each in one transaction."""
+_MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS, 3: _SHARED}
+"""Statements that make version n of version n - 1; forward only, each in one transaction."""
 
 _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
 
@@ -99,6 +116,7 @@ class Store:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
             raise unusable(folder, f"{error}", "Check the path and the permissions.") from None
+        self._watching: sqlite3.Connection | None = None
         try:
             self.connection = self._connected(sync)
             self.reader = sqlite3.connect(
@@ -150,9 +168,8 @@ class Store:
             if version:
                 path = self.path.with_suffix(f".before-{next}")
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-                with sqlite3.connect(path) as backup:
+                with closing(sqlite3.connect(path)) as backup:
                     connection.backup(backup)
-                backup.close()
             connection.executescript(
                 f"begin immediate; {_MIGRATIONS[next]}; pragma user_version = {next}; commit;"
             )
@@ -211,9 +228,19 @@ class Store:
         """Return the first row, or None."""
         return self.connection.execute(sql, values).fetchone()
 
+    def version(self) -> int:
+        """Return a number that differs when another connection has committed meanwhile."""
+        if self._watching is None:
+            self._watching = sqlite3.connect(
+                self.path, timeout=30, isolation_level=None, check_same_thread=False
+            )
+        return int(self._watching.execute("pragma data_version").fetchone()[0])
+
     def close(self) -> None:
         """Check the log in and close."""
         with self.alone():
+            if self._watching is not None:
+                self._watching.close()
             self.reader.close()  # first: the last one to close checks the log in
             self.connection.close()
         lock, self._lock = self._lock, -1  # its number may be another file's next

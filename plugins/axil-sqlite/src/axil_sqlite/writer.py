@@ -26,10 +26,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from axil import AxilError
-from axil.driver import claimed_error, left_behind_error, overtaken_error
+from axil.driver import EntryRow as Row, claimed_error, left_behind_error, overtaken_error
 from axil.plugin import JournalError
 from axil_sqlite.codec import Codec
-from axil_sqlite.rows import Row
 from axil_sqlite.store import Store, Sync
 
 if TYPE_CHECKING:
@@ -43,7 +42,8 @@ stopped for good.
 """
 
 _HOLD = (
-    "update runs set next = ?, status = ?, owner = ?, beat = ?, touched = ? "
+    "update runs set next = ?, status = ?, owner = ?, beat = ?, touched = ?, due = case when ? "
+    "and exists (select 1 from mail where mail.run = runs.id and not read) then 0 else ? end "
     "where id = ? and epoch = ?"
 )
 
@@ -94,6 +94,8 @@ class Writer:
         )
         self._turns: dict[asyncio.AbstractEventLoop, list[tuple[SqliteBook, Waiter]]] = {}
         self._held: set[SqliteBook] = set()
+        self.taken: set[str] = set()
+        """Runs that were taken for this process, and that no book holds yet."""
         self._finishing: set[SqliteBook] = set()  # closed, and not written to their end yet
         self._beaten = time.time()
         self._thread: threading.Thread | None = None
@@ -249,6 +251,7 @@ class Writer:
                     book.fault = error
                     continue
                 self._held.add(book)
+                self.taken.discard(book.run_id)
                 fresh.append(part)
         parts += self._hold(connection, fresh)
         insert(
@@ -260,6 +263,12 @@ class Writer:
                 for value in (book.id, *self.codec.stored(connection, book.run_id, row))
             ],
         )
+        for book, *_ in parts:
+            if book.digest:
+                connection.execute(
+                    "update runs set digest = ? where id = ?", (book.digest, book.id)
+                )
+                book.digest = ""
         gone: list[tuple[int, int]] = []
         for book, rows, *_ in parts:
             # An entry that was appended since these rows were taken is not safe yet, and may
@@ -282,6 +291,8 @@ class Writer:
                     owner,
                     now,
                     now,
+                    is_closing and status == "paused",  # mail that came is read at once
+                    book.due,
                     book.id,
                     book.epoch,
                 )
@@ -365,11 +376,17 @@ class Writer:
                 return False
         return time.time() - beat < SILENCE
 
+    def is_held(self, owner: str, beat: float, run_id: str) -> bool:
+        """Return whether a run is at work, or was taken by a process that is alive."""
+        if owner == self.owner and run_id in self.taken:
+            return True
+        return bool(owner) and self.is_alive(owner, beat, run_id)
+
     def _beat(self) -> None:
         """Show that the runs of this process are at work."""
         with self.lock:
             self._beaten = time.time()
-            if self._held:
+            if self._held or self.taken:
                 with (
                     suppress(sqlite3.Error, OSError, JournalError),
                     self.store.writing() as connection,

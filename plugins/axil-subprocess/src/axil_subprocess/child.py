@@ -2,7 +2,8 @@
 
 What the program starts belongs to its group, unless it leaves it. A signal to the group reaches all
 of them, so that nothing is left when the child is killed. Only what calls ``setsid`` itself is out
-of reach.
+of reach. A program that a service of the machine runs, as a container is, is ended by a command of
+its own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +20,8 @@ from typing import IO, Any, Final
 PIPE: Final = asyncio.subprocess.PIPE
 _LOOK: Final = 0.05
 """Seconds between two looks whether a program has ended whose output others hold open."""
+_END_SECONDS: Final = 30
+"""Seconds for a command that ends a program."""
 KILL: Final[int] = getattr(signal, "SIGKILL", signal.SIGTERM)
 """The signal that no program can ignore."""
 
@@ -25,10 +29,16 @@ KILL: Final[int] = getattr(signal, "SIGKILL", signal.SIGTERM)
 class Child:
     """A program that was started; its pipes are those of ``process``."""
 
-    __slots__ = ("process",)
+    __slots__ = ("_ends", "_variables", "process")
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        ends: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.process = process
+        self._ends, self._variables = ends, variables
 
     @classmethod
     async def start(
@@ -42,6 +52,7 @@ class Child:
         stderr: int | IO[bytes] | None = PIPE,
         line_bytes: int = 1 << 16,
         pass_fds: Sequence[int] = (),
+        ends: Sequence[str] = (),
     ) -> Child:
         """Start a program.
 
@@ -49,6 +60,7 @@ class Child:
             env: the whole environment; None: that of this process.
             stdin, stdout, stderr: as for ``subprocess.Popen``.
             line_bytes: the longest line that ``stdout.readline`` returns.
+            ends: a command that ends the program, where killing the group is not enough.
         Raises: OSError, ValueError: it cannot be started.
         """
         process = await asyncio.create_subprocess_exec(
@@ -62,7 +74,7 @@ class Child:
             pass_fds=tuple(pass_fds),
             start_new_session=True,
         )
-        return cls(process)
+        return cls(process, ends, env)
 
     @property
     def is_alive(self) -> bool:
@@ -114,9 +126,16 @@ class Child:
 
         May be called again. Where the waiting is cancelled, the group is killed all the same.
         """
+        ends, self._ends = self._ends, ()
         self.signal(KILL)
+        ending: asyncio.Future[None] | None = None
+        if ends and (self.is_alive or (self.process.returncode or 0) < 0):  # it did not end itself
+            loop = asyncio.get_running_loop()
+            ending = loop.run_in_executor(None, end_elsewhere, ends, self._variables)
         try:
             await self.exited()
+            if ending is not None:
+                await ending
         finally:
             self.close()
 
@@ -125,3 +144,17 @@ class Child:
         transport: Any = getattr(self.process, "_transport", None)  # asyncio has no other way
         if transport is not None:
             transport.close()
+
+
+def end_elsewhere(command: Sequence[str], variables: Mapping[str, str] | None) -> None:
+    """Run a command that ends a program, and wait for it; it need not succeed."""
+    with suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(
+            command,
+            env=None if variables is None else dict(variables),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_END_SECONDS,
+            check=False,
+        )

@@ -18,7 +18,7 @@ class Output:
     def __init__(self, stream: asyncio.StreamReader, most_bytes: int) -> None:
         self._kept = bytearray()
         self.is_cut = False
-        """Whether there was more than is kept."""
+        """True if there was more than is kept."""
         self.reading = asyncio.create_task(self._read(stream, most_bytes))
         """The task that reads; done when the pipe is closed by all that hold it."""
 

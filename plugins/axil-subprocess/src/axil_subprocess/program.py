@@ -37,6 +37,7 @@ async def run(
     cwd: str | Path | None = None,
     env: Mapping[str, str] | None = None,
     stdin: int | IO[bytes] = asyncio.subprocess.DEVNULL,
+    ends: Sequence[str] = (),
 ) -> Ended:
     """Run a program to its end, or until its time is up; then nothing of its group is left.
 
@@ -46,9 +47,10 @@ async def run(
         timeout_seconds: None: it may take as long as it likes.
         output_bytes: how much of each output is kept.
         env: the whole environment; None: that of this process.
+        ends: a command that ends the program, where killing its group is not enough.
     Raises: OSError, ValueError: it cannot be started.
     """
-    child = await Child.start(command, cwd=cwd, env=env, stdin=stdin)
+    child = await Child.start(command, cwd=cwd, env=env, stdin=stdin, ends=ends)
     stdout, stderr = child.process.stdout, child.process.stderr
     assert stdout is not None
     assert stderr is not None

@@ -7,17 +7,18 @@ import errno
 import logging
 import os
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from axil.plugin import ComponentBlocked, default_registry, make_component
 
-Wanted = Literal["auto", "required", "off"]
+Wanted = Literal["auto", "required", "off", "bubblewrap", "docker", "podman"]
 """``auto``: a sandbox is used where one is installed and works; ``required``: without one the
-program is not started; ``off``: none is used."""
+program is not started; ``off``: none is used; a name: that one, or the program is not started."""
+_ANY: Final = ("auto", "required")
 _log = logging.getLogger("axil.sandbox")
 
 
@@ -25,12 +26,35 @@ _log = logging.getLogger("axil.sandbox")
 class Place:
     """The part of the machine that a program in a sandbox may use, beside the system's own."""
 
-    folder: Path
-    """Read and written; the program starts there."""
+    folder: Path | None = None
+    """Read and written; the program starts there. None: it starts in an empty ``/tmp``."""
     writes: Sequence[Path] = ()
     """Further folders and files, read and written."""
     reads: Sequence[Path] = ()
     """Further folders and files, read only."""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The program's whole environment."""
+    seconds: float | None = None
+    """How long it may live; None: as long as the sandbox lets it."""
+    memory_bytes: int | None = None
+    """For each of its processes, and for all together; None: the sandbox's own limit."""
+    processes: int | None = None
+    """At one time; None: the sandbox's own limit."""
+    cpu_seconds: int | None = None
+    """Processor time of each process; None: no limit."""
+    file_bytes: int | None = None
+    """The size of a file that it writes; None: no limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """The way in which a program is started, and ended."""
+
+    command: list[str]
+    variables: Mapping[str, str]
+    """The whole environment of the command, which is not always that of the program."""
+    ends: Sequence[str] = ()
+    """A command that ends the program, where killing ``command`` does not; empty: it does."""
 
 
 class Sandbox(Protocol):
@@ -40,45 +64,53 @@ class Sandbox(Protocol):
         """Return why it does not work on this machine; empty: it does."""
         ...
 
-    def command(self, command: Sequence[str], place: Place) -> list[str]:
-        """Return the command that runs ``command`` in the sandbox."""
+    def launch(self, command: Sequence[str], place: Place) -> Launch:
+        """Return how ``command`` is started in the sandbox."""
         ...
 
 
-async def sandboxed(command: Sequence[str], place: Place, wanted: Wanted) -> list[str]:
-    """Return ``command`` as it is to be started: in a sandbox, or as it is.
+async def sandboxed(command: Sequence[str], place: Place, wanted: Wanted) -> Launch:
+    """Return how ``command`` is to be started: in a sandbox, or as it is.
 
     Where ``wanted`` is ``auto`` and there is none, the log ``axil.sandbox`` says why, once for each
-    reason. Raises: ComponentBlocked (AX621): it is ``required``, and there is none.
+    reason. Raises: ComponentBlocked (AX621): one is wanted, and there is none.
     FileNotFoundError: there is a sandbox, and no such program.
     """
+    plain = Launch(command=list(command), variables=place.variables)
     if wanted == "off":
-        return list(command)
-    found, why = await asyncio.to_thread(find_sandbox)
+        return plain
+    found, why = await asyncio.to_thread(find_sandbox, "" if wanted in _ANY else wanted)
     if found is not None:
-        if shutil.which(command[0]) is None and not (place.folder / command[0]).exists():
+        folder = place.folder or Path("/tmp")
+        if shutil.which(command[0]) is None and not (folder / command[0]).exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
-        return await asyncio.to_thread(found.command, command, place)
-    if wanted == "required":
+        return await asyncio.to_thread(found.launch, command, place)
+    if wanted != "auto":
         raise ComponentBlocked(
             f'"{command[0]}" is to run in a sandbox, and there is none: {why}.',
             id="AX621",
             hint="Install axil-sandbox and what it needs here, or write sandbox: auto.",
         )
     _say(why)
-    return list(command)
+    return plain
 
 
-def find_sandbox() -> tuple[Sandbox | None, str]:
-    """Return the sandbox that works here, or None and why there is none."""
+def find_sandbox(name: str = "") -> tuple[Sandbox | None, str]:
+    """Return the first sandbox that works here, or None and why there is none.
+
+    Args:
+        name: only the sandbox of this name; empty: any, in the order of their names.
+    """
     registry = default_registry()
-    why = "axil-sandbox is not installed"
-    for name in registry.names("sandboxes"):
-        made: Any = make_component(registry.resolve("sandboxes", name), {}, f"sandboxes:{name}")
-        why = made.problem()
-        if not why:
-            return made, ""
-    return None, why
+    reasons: list[str] = []
+    for each in registry.names("sandboxes"):
+        if name in ("", each):
+            made: Any = make_component(registry.resolve("sandboxes", each), {}, f"sandboxes:{each}")
+            why = made.problem()
+            if not why:
+                return made, ""
+            reasons.append(why)
+    return None, "; ".join(reasons) or "axil-sandbox is not installed"
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from axil import Graph, NodeSpec, Use
+from axil import ComponentRef, Graph, NodeSpec
 from axil.plugin import CompileOptions, LoadOptions, format_names, inline_spec
 from axil_agent import Agent
 from axil_teams.errors import TeamError
@@ -62,7 +62,9 @@ def _handing(node: NodeSpec, targets: Sequence[str]) -> NodeSpec:
         return node
     own: Any = node.use.config.get("tools") or ()
     tools = [*own, *({"type": "handoff", "config": {"to": target}} for target in targets)]
-    use = Use(type=node.use.type, config={**node.use.config, "tools": tools}, place=node.use.place)
+    use = ComponentRef(
+        type=node.use.type, config={**node.use.config, "tools": tools}, place=node.use.place
+    )
     return replace(node, use=use)
 
 

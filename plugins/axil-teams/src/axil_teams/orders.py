@@ -24,7 +24,7 @@ class Meeting:
     entries: Sequence[Message]
     """The transcript, the task first."""
     last: Sequence[Message] = ()
-    """What was said in the last turn, also if it is not part of the transcript."""
+    """The text of the last turn, also if it is not part of the transcript."""
     turns: int = 0
     handoff: str = ""
     """The member that the last speaker handed over to."""
@@ -37,7 +37,7 @@ class Turn:
 
     speakers: Mapping[str, Sequence[Message] | None]
     silent: bool = False
-    """Whether what they say stays out of the transcript."""
+    """True if what they say stays out of the transcript."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ class End:
     said: Sequence[Message] = ()
     """The answer; empty: the last words of the transcript."""
     by: str = "order"
-    """What ended it: ``stop``, the ``limit``, or the ``order``, which had no further turn."""
+    """The cause of its end: ``stop``, the ``limit``, or the ``order``, which had no further turn.
+    """
 
 
 class Order(Protocol):

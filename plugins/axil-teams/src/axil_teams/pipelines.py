@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from axil import EdgeSpec, GraphSpec, NodeSpec, Use
+from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
 from axil.plugin import ENTRY, EXIT, CompileOptions, SubgraphSpec, as_messages
 from axil_teams.errors import TeamError
 from axil_teams.members import nodes_of
@@ -226,6 +226,8 @@ class MapReduce:
         if config.split is not None:
             given["split"] = config.split
         mapper, reducer = whole.spec.nodes
-        wrapped = replace(mapper, wrappers=(Use(type="map", config=given), *mapper.wrappers))
+        wrapped = replace(
+            mapper, wrappers=(ComponentRef(type="map", config=given), *mapper.wrappers)
+        )
         nodes: tuple[NodeSpec, ...] = (wrapped, reducer)
         return replace(whole, spec=replace(whole.spec, nodes=nodes))

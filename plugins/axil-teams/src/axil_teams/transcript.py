@@ -13,11 +13,12 @@ from typing import Any, Literal
 from axil.plugin import Message, text_of
 
 Hears = Literal["all", "new", "last"]
-"""What a member is sent: the whole transcript, what was said since its own last turn (for members
-that remember), or the last turn alone."""
+"""The text that a member is sent: the whole transcript, the part since its own last turn (for
+members that remember), or the last turn alone.
+"""
 
 Gives = Literal["answer", "transcript"]
-"""What leaves a team."""
+"""The output of a team."""
 
 
 def entry(source: str, content: Any) -> Message:

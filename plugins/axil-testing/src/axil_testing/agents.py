@@ -155,9 +155,9 @@ class Runner:
     """Runs workflow files and graphs, and remembers what happened."""
 
     folder: Path
-    """Where files are looked for."""
+    """The folder in which files are looked for."""
     recorder: Recorder = field(default_factory=Recorder)
-    """What happened in the last run."""
+    """The trace of the last run."""
 
     def __call__(
         self,

@@ -35,14 +35,14 @@ class Trace:
     output: Any
     attributes: Mapping[str, Any]
     counts: Mapping[str, int]
-    """How often each node fired, by path."""
+    """The number of firings of each node, by path."""
     steps: Sequence[Sequence[str]]
     """Activations of nodes, by rounds and levels; those within one step in no order."""
     skipped: Sequence[str]
     inputs: Mapping[str, Any]
     """The payloads that each activation was given, in edge order, by its name."""
     payloads: Mapping[str, Any]
-    """What each activation carried on, by its name."""
+    """The output of each activation, by its name."""
     finished: Sequence[str] = ()
     """Paths of nodes in the order in which they ended: for ``order``, never written down."""
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -85,9 +85,11 @@ class RandomNode:
     def fire(self, task: Task) -> Out:
         """Return the body of a node; it counts its firings in its local dict."""
         own = f"@node/{self.name}"
-        n = (task.state.get(own) or {}).get("n", 0) + 1
+        counted: Mapping[str, int] = task.state.get(own) or {}
+        n = counted.get("n", 0) + 1
         d = digest((self.name, task.ordinal, n, *seen_by(task)))
-        delta = {name: _VALUES[name](d) for name in self.writes} | {own: {"n": n}}
+        delta: dict[str, Any] = {name: _VALUES[name](d) for name in self.writes}
+        delta[own] = {"n": n}
         to = (
             frozenset({self.picks[d % len(self.picks)], self.picks[d // 7 % len(self.picks)]})
             if self.picks
@@ -105,7 +107,7 @@ class RandomEdge:
     trigger: bool = True
     group: str = ""
     table: tuple[bool, ...] = (True,)
-    """Whether it is taken at its source's first, second … firing; the last entry stands for all
+    """True where it is taken: at its source's first, second … firing; the last entry stands for all
     later ones.
     """
     modulus: int = 0
@@ -341,13 +343,7 @@ class _Maker:
                 edge["routed"] = True
         inside: RandomGraph | None = None
         if wishes.depth and self.pick(0, 11) == 11:
-            inner = Wishes(
-                **{
-                    **{f: getattr(wishes, f) for f in wishes.__slots__},
-                    "depth": wishes.depth - 1,
-                    "typed": typed,
-                }
-            )
+            inner = replace(wishes, depth=wishes.depth - 1, typed=typed)
             inside = _Maker(inner, self.pick, dense=False).make()
         return RandomNode(
             name=name,

@@ -30,7 +30,7 @@ class Recorded:
     ordinal: tuple[int, ...]
     status: Outcome
     payload: Any = None
-    """What its first live edge carried; of a failure what was raised."""
+    """The payload of its first live edge; of a failure, the error."""
     chunks: tuple[Any, ...] = ()
     inputs: tuple[Any, ...] | None = None
     """The payloads it was given, in edge order; None: the recorder was no hook plugin, or it is no

@@ -57,10 +57,10 @@ class ScriptedModel:
     default: Any = "OK"
     """The reply where no rule matches."""
     name: str = "scripted"
-    """What ``match.model`` is compared with, unless ``settings`` name a model."""
+    """The name that ``match.model`` is compared with, unless ``settings`` name a model."""
     clock: Any = None
     calls: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """What it was asked, in order: ``messages``, ``tools``, ``settings``, and the ``rule`` that
+    """The calls, in order: ``messages``, ``tools``, ``settings``, and the ``rule`` that
     answered (None: the default).
     """
 
@@ -134,13 +134,14 @@ class ScriptedModel:
         if "status" in given:
             raise ScriptedFailure(int(given["status"]), str(given.get("text", "")))
         text = "(" + "+".join(user) + ")" if given.get("echo_user") else str(given.get("text", ""))
-        calls = [
+        wanted: Sequence[Mapping[str, Any]] = given.get("tool_calls") or ()
+        calls: list[dict[str, Any]] = [
             {
                 "id": f"call_{len(self.calls)}_{i}",
                 "name": call["name"],
                 "arguments": dict(call.get("arguments") or {}),
             }
-            for i, call in enumerate(given.get("tool_calls") or ())
+            for i, call in enumerate(wanted)
         ]
         spent = sum(len(_text(m.get("content")).split()) for m in messages)
         return {
@@ -168,39 +169,35 @@ def _text(content: Any) -> str:
     if isinstance(content, Sequence):
         return "\n".join(
             str(cast("Mapping[str, Any]", part).get("text", ""))
-            for part in content
+            for part in cast("Sequence[Any]", content)
             if isinstance(part, Mapping)
         )
     return "" if content is None else str(content)
 
 
 def _check(rule: Any, where: str) -> None:
-    if (
-        not isinstance(rule, Mapping)
-        or not isinstance(rule.get("replies"), (list, tuple))
-        or not rule["replies"]
-    ):
+    stated = cast("Mapping[str, Any]", rule if isinstance(rule, Mapping) else {})
+    replies = stated.get("replies")
+    if not isinstance(replies, (list, tuple)) or not replies:
         raise ScriptError(
             f'{where}: a rule is {{"match": {{…}}, "replies": [at least one]}}; found {rule!r}.'
         )
-    strange = set(rule) - {"match", "replies"} | set(rule.get("match") or {}) - _MATCHES
+    match: Mapping[str, Any] = stated.get("match") or {}
+    strange = set(stated) - {"match", "replies"} | set(match) - _MATCHES
     if strange:
         raise ScriptError(
             f"{where}: unknown {', '.join(sorted(strange))}; a match asks for "
             f"{', '.join(sorted(_MATCHES))}."
         )
-    for number, reply in enumerate(rule["replies"]):
+    for number, reply in enumerate(cast("Sequence[Any]", replies)):
         _check_reply(reply, f"{where}.replies[{number}]")
 
 
 def _check_reply(reply: Any, where: str) -> None:
     if isinstance(reply, str):
         return
-    if (
-        not isinstance(reply, Mapping)
-        or not reply
-        or not any(set(reply) <= allowed for allowed in _REPLIES)
-    ):
+    keys = frozenset(cast("Mapping[str, Any]", reply) if isinstance(reply, Mapping) else ())
+    if not keys or not any(keys <= allowed for allowed in _REPLIES):
         raise ScriptError(
             f"{where}: a reply is a text or has the keys of one of "
             f"{', '.join(map(str, map(sorted, _REPLIES)))}; found {reply!r}."

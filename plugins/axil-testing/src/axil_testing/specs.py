@@ -8,13 +8,14 @@ shortest way to try a rule of the kernel.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from axil import EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, Out, Workflow
+from axil import ComponentRef, EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, Out, Workflow
 from axil.driver import Entry
-from axil.plugin import Task
+from axil.plugin import CompileOptions, Registry, Task
 
 
 @dataclass
@@ -73,6 +74,53 @@ def workflow(
 ) -> Workflow:
     """Return a workflow, described as ``graph`` takes it."""
     return Workflow(graph(nodes, edges, **more))
+
+
+class Part:
+    """A component that logs what happens to it, takes its time, and may fail."""
+
+    log: list[str]
+
+    def __init__(self, name: str = "part", fails: str = "") -> None:
+        self.name, self.fails, self.is_ready = name, fails, False
+
+    async def provision(self) -> None:
+        """Get ready; with ``fails="provision"`` raise."""
+        self.log.append(f"provision {self.name}")
+        for _ in range(9):
+            await asyncio.sleep(0)
+        if self.fails == "provision":
+            raise OSError(self.name)
+        self.is_ready = True
+
+    async def close(self) -> None:
+        """Close; with ``fails="close"`` raise."""
+        self.log.append(f"close {self.name}")
+        self.is_ready = False
+        if self.fails == "close":
+            raise OSError(self.name)
+
+    async def run(self) -> dict[str, Any]:
+        """Give nothing; it has to be ready."""
+        assert self.is_ready
+        await asyncio.sleep(0)
+        self.log.append(f"run {self.name}")
+        return {}
+
+
+def with_parts(**fails: str) -> tuple[Workflow, list[str]]:
+    """Return a workflow of ``Part`` components that run beside each other, and their log."""
+    log: list[str] = []
+    registry = Registry(entry_points=[])
+    for name, how in fails.items():
+
+        def begin(self: Any, name: str = name, how: str = how) -> None:
+            Part.__init__(self, name, how)
+
+        registry.register("nodes", name, type(name, (Part,), {"log": log, "__init__": begin}))
+    nodes = [NodeSpec(id=name, use=ComponentRef(type=name)) for name in fails]
+    spec = graph(nodes, [f"in {name}" for name in fails])
+    return Workflow(spec, CompileOptions(registry=registry)), log
 
 
 def never(payload: Any) -> bool:

@@ -7,7 +7,7 @@ for tests of records that another version wrote.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel
@@ -48,6 +48,11 @@ async def asks(task: Any, ctx: Any) -> Out:
     return Out({}, {"notes": [await ctx.ask("?")]})
 
 
+def writing(**delta: Any) -> Callable[[Any, Any], Out]:
+    """Return a body that writes ``delta``."""
+    return lambda task, ctx: Out({}, delta)
+
+
 def typed(model: Any, **more: Any) -> dict[str, Any]:
     """Return the settings of a graph whose state is ``model``."""
     return {"schema": schema_of(model), "payload": "state", **more}
@@ -55,7 +60,7 @@ def typed(model: Any, **more: Any) -> dict[str, Any]:
 
 def brief(**more: Any) -> Workflow:
     """Return the graph in its first version."""
-    first = node("a", lambda task, ctx: Out({}, {"topic": "growth", "notes": ["n1"], "cost": 0.25}))
+    first = node("a", writing(topic="growth", notes=["n1"], cost=0.25))
     nodes = [first, node("b", asks, mode="async", ctx=True)]
     return workflow(nodes, ["in a", "a b", "b out"], **typed(Brief), **more)
 
@@ -63,7 +68,7 @@ def brief(**more: Any) -> Workflow:
 def paper(**more: Any) -> Workflow:
     """Return the graph in its second version, with the migration."""
     more = {"state_version": 2, "migrations": {1: to_paper}, **more}
-    first = node("a", lambda task, ctx: Out({}, {"title": "Growth", "notes": ["n1"], "cents": 25}))
+    first = node("a", writing(title="Growth", notes=["n1"], cents=25))
     nodes = [first, node("b", asks, mode="async", ctx=True)]
     return workflow(nodes, ["in a", "a b", "b out"], **typed(Paper), **more)
 

@@ -19,7 +19,7 @@ from axil_workspace.folders import Folder
 
 Kind = Literal["file", "folder", "link", "other"]
 TEMPORARY: Final = ".axil-"
-"""What the names of files begin with that are being written."""
+"""The beginning of the names of files that are being written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

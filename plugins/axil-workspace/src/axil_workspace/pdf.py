@@ -110,7 +110,7 @@ class _Blocks:
 
         paragraph: Any = Paragraph
         items: list[str] = []
-        """What stands before the items of the lists that are open."""
+        """The marks before the items of the open lists."""
         numbers: list[int] = []
         tag, quoted, number = "", 0, 0
         while number < len(tokens):

@@ -20,7 +20,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from axil_subprocess import KILL, Child, Output, Place, Wanted, sandboxed, settle
+from axil_subprocess import (
+    KILL,
+    Child,
+    Launch,
+    Output,
+    Place,
+    Wanted,
+    end_elsewhere,
+    sandboxed,
+    settle,
+)
 from axil_workspace.errors import ProgramFault
 
 PASSED: Final = (
@@ -39,6 +49,11 @@ _LOOK: Final = 0.05
 """Seconds between two looks whether a program that says nothing has ended."""
 _GRACE: Final = 5.0
 """Seconds for the launcher to end what it started; it needs some hundredths."""
+_MARGIN: Final = 30.0
+_LOOSE: Final = 2
+"""How much later a sandbox's own limits come than ours, which say why: seconds, and times."""
+_REPORT: Final = "axil-sandbox: stopped: "
+"""The beginning of the line in which a sandbox says why it ended a program."""
 _LAUNCHER: Final = str(Path(__file__).with_name("launcher.py"))
 
 
@@ -69,8 +84,8 @@ class Ended:
     stdout: str
     stderr: str
     stopped: str = ""
-    """Why it was stopped: ``time``, ``cpu``, ``memory``, ``processes``, ``gone`` (its result was
-    not awaited any more).
+    """The reason why it was stopped: ``time``, ``cpu``, ``memory``, ``processes``, ``gone`` (its
+    result was not awaited any more).
     """
 
     def as_data(self, bounds: Bounds) -> dict[str, Any]:
@@ -142,14 +157,25 @@ async def run(
             "file_bytes": bounds.file_bytes,
             "processes": bounds.processes,
         }
-        place = Place(folder=folder, writes=[Path(temporary)], reads=reads)
+        place = Place(
+            folder=folder,
+            writes=[Path(temporary)],
+            reads=reads,
+            variables=environment(folder, temporary, env or {}),
+            seconds=bounds.timeout_seconds + _MARGIN,
+            memory_bytes=_LOOSE * bounds.memory_bytes,
+            processes=_LOOSE * bounds.processes,
+            cpu_seconds=bounds.cpu_seconds,
+            file_bytes=bounds.file_bytes,
+        )
         try:
-            started = await sandboxed(command, place, sandbox)
-            settings["is_sandboxed"] = started != list(command)
+            launch = await sandboxed(command, place, sandbox)
+            settings["is_sandboxed"] = launch.command != list(command)
+            settings["ends"] = launch.ends
             launcher = await Child.start(
-                [sys.executable, "-I", "-S", _LAUNCHER, json.dumps(settings), *started],
+                [sys.executable, "-I", "-S", _LAUNCHER, json.dumps(settings), *launch.command],
                 cwd=folder,
-                env=environment(folder, temporary, env or {}),
+                env=launch.variables,
                 pass_fds=(report, stdin.fileno()),
             )
         except (OSError, ValueError) as error:
@@ -158,7 +184,7 @@ async def run(
             raise ProgramFault(
                 "AX879", f'"{command[0]}" cannot be started: {why}.', "Pass long texts in a file."
             ) from error
-        stopped, outputs = await _watched(launcher, bounds)
+        stopped, outputs = await _watched(launcher, bounds, launch)
         return _ended(_said(status), command[0], stopped, outputs)
 
 
@@ -204,6 +230,8 @@ def _ended(report: Sequence[str], program: str, stopped: str, outputs: tuple[str
             stopped=stopped or "it killed its supervisor",
         )
     why = stopped or last["stopped"]
+    if not why and last["code"] == -signal.SIGKILL:  # by its sandbox, which says so at the end
+        why = outputs[1].rstrip().rpartition("\n")[2].partition(_REPORT)[2].rstrip(".")
     return Ended(
         exit_code=None if why else last["code"], stdout=outputs[0], stderr=outputs[1], stopped=why
     )
@@ -217,7 +245,7 @@ def _file(text: str) -> IO[bytes]:
     return file
 
 
-async def _watched(launcher: Child, bounds: Bounds) -> tuple[str, tuple[str, str]]:
+async def _watched(launcher: Child, bounds: Bounds, launch: Launch) -> tuple[str, tuple[str, str]]:
     """Wait for the end, whatever causes it: why the program was stopped, if it was, and what
     it said.
     """
@@ -230,17 +258,19 @@ async def _watched(launcher: Child, bounds: Bounds) -> tuple[str, tuple[str, str
     except TimeoutError:
         stopped = "time"
     finally:
-        await settle(_gone(launcher, [output.reading for output in outputs]))
+        await settle(_gone(launcher, [output.reading for output in outputs], launch))
     stdout, stderr = (_text(output, bounds.output_bytes) for output in outputs)
     return stopped, (stdout, stderr)
 
 
-async def _gone(launcher: Child, readers: Sequence[asyncio.Task[None]]) -> None:
+async def _gone(launcher: Child, readers: Sequence[asyncio.Task[None]], launch: Launch) -> None:
     """Hang up, and wait until the launcher has ended what it started; if it does not, end it."""
     if launcher.process.stdin is not None:
         launcher.process.stdin.close()
     if not await launcher.exited(_GRACE):
         await asyncio.to_thread(_end, launcher)
+        if launch.ends:
+            await asyncio.to_thread(end_elsewhere, launch.ends, launch.variables)
         await launcher.exited()
     await asyncio.wait(readers, timeout=_GRACE / 10)
     for reader in readers:

@@ -28,7 +28,7 @@ _FILE: Final = re.compile(
     r"^[ \t]*(?P<name>[^\n`]+?)[ \t]*\n```(?:python)?\n(?P<code>.*?)\n```", re.M | re.S
 )
 _RECORD: Final = ".saved_code.json"
-"""Where it is written down which files were saved, so that the next program finds none of them."""
+"""The file with the list of saved files, so that the next program finds none of them."""
 _START: Final = (
     "import runpy, sys; sys.path.insert(0, ''); runpy.run_path('main.py', run_name='__main__')"
 )

@@ -86,7 +86,7 @@ class Web(Tools):
 
     provides: ClassVar = ("http_get", "read_web_page")
     resolve: Resolve = staticmethod(resolved)
-    """How hosts are looked up."""
+    """The function that looks up hosts."""
 
     def __init__(self, config: Config | None = None) -> None:
         super().__init__(config)
@@ -260,7 +260,7 @@ def _decoded(page: Page) -> str:
 
 
 Unpack = Callable[[bytes, int], bytes]
-"""What turns the next bytes of a response into at most so many."""
+"""A function that decodes the next bytes of a response, into at most so many."""
 
 
 def _as_it_is() -> Unpack:

@@ -8,6 +8,7 @@ from axil_wrappers.budget import Budget
 from axil_wrappers.cache import Cache
 from axil_wrappers.errors import LimiterConflict, TimeoutReached, WrapperError
 from axil_wrappers.fallback import Fallback
+from axil_wrappers.fields import Collect, Write
 from axil_wrappers.inside import Around, Settings, Wrapper
 from axil_wrappers.limit import Limit
 from axil_wrappers.models import FallbackModel
@@ -18,6 +19,7 @@ __all__ = [
     "Around",
     "Budget",
     "Cache",
+    "Collect",
     "Fallback",
     "FallbackModel",
     "Limit",
@@ -28,4 +30,5 @@ __all__ = [
     "TimeoutReached",
     "Wrapper",
     "WrapperError",
+    "Write",
 ]

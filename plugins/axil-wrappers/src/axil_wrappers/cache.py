@@ -88,7 +88,7 @@ class Cache(Wrapper[CacheConfig]):
     type = "cache"
     Config = CacheConfig
     memory: ClassVar[MemoryStore] = MemoryStore(MOST)
-    """What this process keeps; ``Cache.memory.clear()`` forgets it."""
+    """The results that this process keeps; ``Cache.memory.clear()`` drops them."""
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         """Raises: SpecError: AX832 the node asks people; AX833 nothing tells its code's versions
@@ -169,7 +169,7 @@ def _identity(spec: NodeSpec, config: CacheConfig) -> str:
 _flights: LoopLocal[dict[str, asyncio.Future[str | None]]] = LoopLocal(dict)
 """On each event loop, the firings at work by their keys."""
 _mine: ContextVar[frozenset[str]] = ContextVar("axil_wrappers_flights", default=frozenset())
-"""What the firing at hand works on itself."""
+"""The keys that the current firing computes itself."""
 
 
 class _Kept(Around):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from axil import Context, EdgeSpec, GraphSpec, NodeSpec, Out, Use
+from axil import ComponentRef, Context, EdgeSpec, GraphSpec, NodeSpec, Out
 from axil.plugin import (
     ENTRY,
     EXIT,
@@ -25,10 +25,10 @@ class ReplacementNode:
     of the state.
     """
 
-    def __init__(self, use: Use, node: NodeInfo) -> None:
+    def __init__(self, use: ComponentRef, node: NodeInfo) -> None:
         """Raises: PluginError, ConfigError, SpecError: as for any node."""
         self.components: list[Any] = []
-        """What has to be provisioned and closed."""
+        """The components to provision and close."""
         self._plan: Any = None
         self._body: Body | None = None
         found: Any = use.made
@@ -61,7 +61,7 @@ class ReplacementNode:
         )
 
 
-def _alone(use: Use, node: NodeInfo) -> Any:
+def _alone(use: ComponentRef, node: NodeInfo) -> Any:
     payload: Any = node.payload if node.payload != "state" else "fields"
     spec = GraphSpec(
         id=node.name,

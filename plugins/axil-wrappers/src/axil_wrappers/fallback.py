@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from axil import Context, Out, Use
+from axil import ComponentRef, Context, Out
 from axil.plugin import Body, NodeInfo, Task
 from axil_wrappers.component import ReplacementNode
 from axil_wrappers.failures import Failures, describe_failure
@@ -43,9 +43,9 @@ class Fallback(Wrapper[FallbackConfig]):
         super().__init__(config, **settings)
         self._components: list[Any] = []
 
-    def use(self) -> Use:
+    def use(self) -> ComponentRef:
         config = self.config.model_dump(mode="python", exclude_defaults=True)
-        return Use(
+        return ComponentRef(
             type=self.type,
             config={
                 **config,
@@ -56,7 +56,7 @@ class Fallback(Wrapper[FallbackConfig]):
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         if "value" in self.config.model_fields_set:
             return _Backed(body, node, self.config, Value(self.config.value, node))
-        stead = ReplacementNode(Use.of(self.config.use), node)
+        stead = ReplacementNode(ComponentRef.of(self.config.use), node)
         self._components += stead.components
         return _Backed(body, node, self.config, stead)
 

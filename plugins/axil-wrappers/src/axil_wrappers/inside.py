@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from axil import Context, Out, Use
+from axil import ComponentRef, Context, Out
 from axil.plugin import Body, Mode, NodeInfo, Task, decode_config
 
 
@@ -32,9 +32,9 @@ class Wrapper(Generic[C]):
             config = decode_config(self.Config, {**(config or {}), **settings}, self.type)
         self.config: C = config  # type: ignore[assignment]  # Config is C
 
-    def use(self) -> Use:
+    def use(self) -> ComponentRef:
         """Return the wrapper for the settings in a file."""
-        return Use(
+        return ComponentRef(
             type=self.type, config=self.config.model_dump(mode="json", exclude_defaults=True)
         )
 

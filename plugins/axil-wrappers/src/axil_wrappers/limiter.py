@@ -33,7 +33,7 @@ class Pace:
     """In ``period_seconds``; None: as many as come."""
     period_seconds: float = 1.0
     burst: int | None = None
-    """How many may come at once after a while of quiet; None: ``calls``."""
+    """The number of calls that may start at once after a pause; None: ``calls``."""
 
 
 class _Bucket:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from axil import Context, Out, Use
+from axil import ComponentRef, Context, Out
 from axil.plugin import Body, NodeInfo, OverBudget, Task, Uncertain
 from axil_wrappers.failures import Failures, chain, describe_failure, retry_after_of
 from axil_wrappers.inside import Around, Wrapper
@@ -100,12 +100,12 @@ class Retry(Wrapper[RetryConfig]):
         super().__init__(config, **settings)
         self.when = when
 
-    def use(self) -> Use:
+    def use(self) -> ComponentRef:
         plain = super().use()
         return (
             plain
             if self.when is None
-            else Use(type=self.type, config={**plain.config, "when": self.when})
+            else ComponentRef(type=self.type, config={**plain.config, "when": self.when})
         )
 
     def meant(self, error: BaseException) -> bool:

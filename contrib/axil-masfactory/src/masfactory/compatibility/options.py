@@ -35,7 +35,7 @@ class LlmCompileOptions:
     model_factory: Callable[[dict[str, Any]], Any] | None = None
     """From what the file says of a model to the model."""
     use_stub_llm: bool = True
-    """Whether a fixed text stands in for all models."""
+    """True if a fixed text replaces all models."""
     llm_stub_text: str = "stub-llm-response"
     openai_api_key: str | None = None
     openai_base_url: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from axil.plugin import match_path
 from masfactory.utils.naming import is_valid_name
 
 __all__ = ["PathFilter", "match_path_filter", "parse_path_filter"]
@@ -33,14 +34,4 @@ def parse_path_filter(path_filter: str) -> PathFilter:
 
 def match_path_filter(path_filter: PathFilter, path: tuple[str, ...]) -> bool:
     """Say whether the filter matches a part of the path."""
-    return _matches(("**", *path_filter.tokens, "**"), path)
-
-
-def _matches(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
-    reached = {0}
-    for token in pattern:
-        if token == "**":
-            reached = set(range(min(reached, default=len(path) + 1), len(path) + 1))
-        else:
-            reached = {at + 1 for at in reached if at < len(path) and token in ("*", path[at])}
-    return len(path) in reached
+    return match_path(path_filter.raw, path)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from axil_testing.kit.reducers import ReducerKit
     from axil_testing.kit.report import Outcome, Report, check
     from axil_testing.kit.scorers import ScorerKit
+    from axil_testing.kit.stores import StoreKit
 
 __all__ = [
     "AnswerKit",
@@ -54,6 +55,7 @@ __all__ = [
     "ReducerKit",
     "Report",
     "ScorerKit",
+    "StoreKit",
     "check",
     "claimed",
     "require",
@@ -78,6 +80,7 @@ _FOUND_IN = {
     "ReducerKit": "reducers",
     "Report": "report",
     "ScorerKit": "scorers",
+    "StoreKit": "stores",
     "check": "report",
     "claimed": "base",
     "require": "base",

@@ -39,8 +39,8 @@ class AnswerKit(Kit):
     repeats: ClassVar[bool] = True
     """The same request gets the same text; not claimed: it may vary."""
 
-    async def ask(self, model: Any, text: str, shown: list[Any] | None = None) -> Reply:
-        """Return its reply to one message."""
+    async def ask(self, model: Any, text: str, shown: list[Any] | None = None) -> Any:
+        """Return what it gives for one message: a ``Reply``, if it keeps the law."""
         return await model.reply(asking(text), (shown if shown is not None else []).append)
 
     def test_it_answers_with_a_reply(self) -> None:
@@ -96,7 +96,7 @@ class AnswerKit(Kit):
         """Others see it, too."""
         request = asking(SAID[0])
         before = copy.deepcopy(request)
-        self.wait(self.make().reply(request, [].append))
+        self.wait(self.make().reply(request, list[Any]().append))
         require(request == before, f"it has changed the request: {request!r:.200}")
 
     @claimed("repeats")

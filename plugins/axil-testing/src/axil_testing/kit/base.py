@@ -20,7 +20,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, ClassVar, Final, TypeVar, cast
+from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast
 
 import pytest
 
@@ -71,7 +71,7 @@ class Kit:
     kind: ClassVar[str] = ""
     """The kind of component, as in the entry-point group: ``nodes`` for ``axil.nodes``."""
     component: ClassVar[Any] = None
-    """What the entry point names: a class, a function, or an object."""
+    """The object that the entry point names: a class, a function, or an instance."""
     config: ClassVar[Mapping[str, Any]] = {}
     """A config that it can be made with, as a file would say it."""
 
@@ -120,7 +120,7 @@ class Kit:
 
         return asyncio.run(bounded())
 
-    def skip(self, reason: str) -> None:
+    def skip(self, reason: str) -> NoReturn:
         """End the test: it says nothing about this component."""
         pytest.skip(reason)
 
@@ -191,7 +191,7 @@ class Kit:
 
     def test_its_config_has_a_schema(self) -> None:
         """Editors complete and check with it: it is JSON, and every secret in it is marked."""
-        model = getattr(self.subject, "Config", None)
+        model: Any = getattr(self.subject, "Config", None)
         if model is None:
             self.skip("it has no Config")
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, ClassVar
 
 from axil import Schema, State
@@ -80,12 +81,8 @@ class EdgeKit(Kit):
         ]
         fresh = [repr(self.answered(other, payload)) for payload in self.given()]
         with ThreadPoolExecutor(4) as pool:
-            threads = [
-                repr(each)
-                for each in pool.map(
-                    lambda payload: self.answered(component, payload), self.given()
-                )
-            ]
+            answers = pool.map(partial(self.answered, component), self.given())
+            threads = [repr(each) for each in answers]
         for payload, *answers in zip(self.given(), first, again, fresh, threads, strict=True):
             require(
                 len(set(answers)) == 1,

@@ -36,10 +36,11 @@ class EngineKit(Kit):
     It is entered as a context, where it is one, and closed by ``close``.
     """
 
+    kind = "engines"
     patience_seconds: ClassVar[float] = 60.0
     """Of real time: what has not happened after that does not happen."""
     nap_seconds: ClassVar[float] = 86_400.0
-    """How long runs of the kit sleep: by ``self.clock``, which jumps.
+    """The seconds that runs of the kit sleep: by ``self.clock``, which jumps.
 
     Less, where the engine has a clock of its own.
     """
@@ -591,6 +592,39 @@ class EngineKit(Kit):
                     "it does not know a run's result elsewhere",
                 )
                 require(ran == ["first", "second"], f"a run that was at work elsewhere ran {ran}")
+
+        self.wait(law())
+
+    def test_another_engine_answers_and_cancels_a_run_at_work(self) -> None:
+        """An answer and a cancellation reach a run, wherever it is at work; so does its result."""
+
+        async def law() -> None:
+            ran, gone = list[str](), list[str]()
+            flow, go = flows.branching(ran)
+            stuck = flows.stuck(gone)
+            async with (
+                self.opened(flow, stuck) as first,
+                self.opened(flow, stuck, beside=first) as second,
+            ):
+                run_id, other = await first.start(flow, {"n": 1}), await first.start(stuck)
+                await self.until(
+                    lambda: "asks" in ran and "works" in ran and gone, "runs are not at work"
+                )
+                waits = asyncio.ensure_future(second.result(run_id))
+                ends = time.monotonic() + self.patience_seconds
+                while not await _taken(second, run_id, {"asks?m": 42}):
+                    require(time.monotonic() < ends, "it answers no run that is at work elsewhere")
+                    await asyncio.sleep(0.001)
+                go.set()
+                result = await self.within(waits, "the result of a run elsewhere does not arrive")
+                came = result.status, thaw(result.output)
+                require(
+                    came == ("done", {"sum": 43, "m": 1}),
+                    f"a run that was answered elsewhere gave {came}",
+                )
+                await self.within(second.cancel(other, "enough"), "a run is not cancelled")
+                require(gone == ["begun", "cancelled"], f"a run cancelled elsewhere was {gone}")
+                require((await self.result(first, other))[0] == "cancelled", "it is not cancelled")
 
         self.wait(law())
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, cast
 
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.hostile import TEXTS, is_clumsy, shown
@@ -93,16 +94,8 @@ class FormatterKit(Kit):
     def test_what_is_empty_is_not_lost(self) -> None:
         """An empty mapping is a value, and so is an empty list, at any depth."""
         made = self.make()
-        for fields in (
-            {"a": {}},
-            {"a": []},
-            {"a": {"b": {}, "c": []}},
-            {"a": [{}]},
-            {"a": None},
-            {"a": ""},
-            {"a": 0},
-            {"a": False},
-        ):
+        empty: tuple[Any, ...] = ({}, [], {"b": {}, "c": []}, [{}], None, "", 0, False)
+        for fields in ({"a": value} for value in empty):
             found = made.parse(made.dump(fields), ["a"])
             require(
                 found == fields and type(found["a"]) is type(fields["a"]),
@@ -131,7 +124,8 @@ class FormatterKit(Kit):
                         "expected a ValueError, for the text's author"
                     ) from error
                 require(
-                    isinstance(found, dict) and all(isinstance(name, str) for name in found),
+                    isinstance(found, dict)
+                    and all(isinstance(name, str) for name in cast("dict[Any, Any]", found)),
                     f"{shown(text)} becomes {shown(found)}",
                 )
 
@@ -140,9 +134,7 @@ class FormatterKit(Kit):
         made = self.make()
         alone = [self._formatted(self.make(), fields) for fields in self.fields()]
         with ThreadPoolExecutor(4) as pool:
-            together = list(
-                pool.map(lambda fields: self._formatted(made, fields), self.fields() * 4)
-            )
+            together = list(pool.map(partial(self._formatted, made), self.fields() * 4))
         require(together == alone * 4, "used in several threads it gives something else than alone")
 
     def _formatted(self, made: Any, fields: Mapping[str, Any]) -> str:

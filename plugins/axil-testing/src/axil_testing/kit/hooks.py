@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 import pluggy
@@ -77,9 +77,8 @@ class HookKit(Kit):
     async def _run(self, hooks: pluggy.PluginManager | None, **options: Any) -> Result:
         workflow = Workflow(_graph(), CompileOptions(hooks=hooks))
         async with workflow:
-            return await workflow.start(
-                {"n": 0}, **{"clock": MovingClock(), "hooks": hooks, "run_id": "kit", **options}
-            ).result()
+            given: dict[str, Any] = {"clock": MovingClock(), "hooks": hooks, "run_id": "kit"}
+            return await workflow.start({"n": 0}, **{**given, **options}).result()
 
     def comparable(self, result: Result) -> Any:
         """Return the parts of a result that must be the same with the hook and without it."""
@@ -191,8 +190,9 @@ class HookKit(Kit):
                     self._run(hook_manager([self.made()]), deps={}, journal=part, resuming=True)
                 )
             )
+            same: bool = again == whole if self.changes_results else again[0] == whole[0]
             require(
-                again[0] == whole[0] if isinstance(whole, tuple) else again == whole,
+                same,
                 f"resumed after {cut} entries: {shown(again)}",
             )
 
@@ -329,9 +329,8 @@ def _firings() -> Iterator[Firing]:
 
 
 def _is_outcome(answer: Any) -> bool:
-    return isinstance(answer, (Replace, Skip)) or (
-        isinstance(answer, Fail) and isinstance(answer.error, Exception)
-    )
+    error: Any = answer.error if isinstance(answer, Fail) else None
+    return isinstance(answer, (Replace, Skip)) or isinstance(error, Exception)
 
 
 def _are_seconds(answer: Any) -> bool:
@@ -346,7 +345,8 @@ async def _wait(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
 
 
 def _count(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
-    if (ctx.deps or {}).get("fails"):
+    deps: Mapping[str, Any] = ctx.deps or {}
+    if deps.get("fails"):
         raise ValueError("the kit makes it fail")
     return {"n": inputs["n"] + 1}
 

@@ -208,7 +208,8 @@ class JoinKit(Kit):
         async def run() -> Result:
             flow = Workflow(_fan(join, order, bodies))
             async with flow:
-                given = {"clock": _Turns(), "journal": MemoryJournal(), "run_id": "kit", **options}
+                given: dict[str, Any] = {"clock": _Turns(), "journal": MemoryJournal()}
+                given = {**given, "run_id": "kit", **options}
                 return await flow.start({}, **given).result()
 
         result = self.wait(run())

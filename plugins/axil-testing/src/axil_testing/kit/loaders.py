@@ -43,7 +43,7 @@ class LoaderKit(Kit):
     text: ClassVar[str] = ""
     """A document; empty: the one of the common formats that it reads."""
     data: ClassVar[Any] = None
-    """What is in it; None: not compared."""
+    """The data in it; None: not compared."""
     has_lines: ClassVar[bool] = False
     """Claim: it says on which line each key is."""
 
@@ -69,7 +69,7 @@ class LoaderKit(Kit):
     def test_a_document_is_plain_data_within_bounds(self) -> None:
         """And it is the data that was written."""
         text, data = self.example()
-        document = self.load(text)
+        document: Any = self.load(text)
         require(
             isinstance(document, Document),
             f"it gives a {type(document).__name__} instead of a Document",

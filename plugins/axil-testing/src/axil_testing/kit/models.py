@@ -84,7 +84,7 @@ class ModelKit(Kit):
 
     kind = "models"
     dialect: ClassVar[str] = "chat"
-    """What the stub speaks: ``chat``, ``responses``, ``messages``, ``generate``."""
+    """The protocol of the stub: ``chat``, ``responses``, ``messages``, ``generate``."""
     sdk: ClassVar[str] = ""
     """The module that only a call may import."""
     textual_arguments: ClassVar[bool] = True

@@ -133,7 +133,7 @@ class NodeKit(Kit):
     inputs: ClassVar[Sequence[Any]] = ("hello", "a second text", "{}")
     """Texts (for ``payload="fields"``: fields) that it works on."""
     payload: ClassVar[str] = "messages"
-    """What edges carry in the graph around it: ``messages`` or ``fields``."""
+    """The payload kind of the graph around it: ``messages`` or ``fields``."""
     targets: ClassVar[Sequence[str]] = ()
     """Nodes that it sends to; empty: what its class calls ``example_targets``."""
     runs_code: ClassVar[bool] = False
@@ -196,7 +196,7 @@ class NodeKit(Kit):
 
     def begin(self, workflow: Workflow, given: Any, **options: Any) -> Any:
         """Return a run, not yet begun."""
-        ways = {
+        ways: dict[str, Any] = {
             "channel": Unanswered(),
             "clock": MovingClock(),
             "allow": frozenset({"code"} if self.runs_code else ()),
@@ -283,7 +283,7 @@ class NodeKit(Kit):
                 )
             together = self.wait(self._together(shared))
             for given, found, expected in zip(
-                self.inputs * _AT_ONCE, together, alone * _AT_ONCE, strict=True
+                [*self.inputs] * _AT_ONCE, together, alone * _AT_ONCE, strict=True
             ):
                 require(
                     found == expected,

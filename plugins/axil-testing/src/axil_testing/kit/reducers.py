@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from axil import MISSING, AxilError, Reducer
 from axil.driver import decode_value, encode_value
@@ -20,7 +20,7 @@ _TRIALS: Sequence[Sequence[Any]] = (
     ([1, 2], [3], []),
     ([{"id": "a", "content": "x"}], [{"id": "b"}], [{"id": "a"}], []),
     ({"a": 1}, {"b": [2]}, {}, {"a": {"c": 3}}),
-    ({1, 2}, {2, 3}, set(), {4}),
+    ({1, 2}, {2, 3}, set[int](), {4}),
     (3, 1, 2, 0),
     (0.5, 2.5, 1.0),
     ("a", "bc", ""),
@@ -226,7 +226,8 @@ class ReducerKit(Kit):
 
 def same(value: Any) -> str:
     """Return a value's text for comparison: lists that grow are lists, and sets have an order."""
-    plain = thaw(value) if not isinstance(value, Log) else list(value)
+    plain: Any = list(value) if isinstance(value, Log) else thaw(value)
     if isinstance(plain, (set, frozenset)):
-        return f"{type(plain).__name__}{sorted(map(repr, plain))}"
+        members = cast("frozenset[Any]", plain)
+        return f"{type(members).__name__}{sorted(map(repr, members))}"
     return repr(plain)

@@ -22,7 +22,7 @@ class Outcome:
     verdict: Verdict
     """``excused``: it fails, and the kit says why it may."""
     reason: str = ""
-    """Why it failed, was passed over, or is excused."""
+    """The reason why it failed, was skipped, or is excused."""
     detail: str = ""
     """Of a failure, the traceback."""
 

@@ -49,10 +49,11 @@ KITS: Final[Mapping[str, str]] = {
     "context": "context:ContextKit",
     "scorers": "scorers:ScorerKit",
     "guards": "guards:GuardKit",
+    "stores": "stores:StoreKit",
 }
 """Kind → module and class of its kit, in this package.
 
-That of context is about an interface of axil-models, and so are those of models,
+Those of context and stores are about interfaces of axil-models, and so are those of models,
 which ``unaided`` chooses by what an adapter says of its service."""
 _IMPORTING: Final = """
 import importlib, json, sys
@@ -165,7 +166,7 @@ class DistributionKit(Kit):
             self.skip("it has no metadata")
         requires = [
             str(each).partition(";")[0]
-            for each in self.metadata.get_all("Requires-Dist") or []
+            for each in self.metadata.get_all("Requires-Dist") or ()
             if "extra ==" not in str(each)
         ]
         pinned = [each for each in requires if re.search(r"[^!<>~]==(?!.*\*)", each)]
@@ -192,7 +193,7 @@ class DistributionKit(Kit):
             self.skip("it has no metadata")
         classifiers = [
             each
-            for each in self.metadata.get_all("Classifier") or []
+            for each in self.metadata.get_all("Classifier") or ()
             if str(each).startswith("License ::")
         ]
         stated = (
@@ -248,14 +249,14 @@ class DistributionKit(Kit):
 
 def _names_in(metadata: Any, *, with_extras: bool = False) -> set[str]:
     """Return the distributions that the metadata of one requires."""
-    messages = [str(each) for each in metadata.get_all("Requires-Dist") or []] if metadata else []
+    messages = [str(each) for each in metadata.get_all("Requires-Dist") or ()] if metadata else []
     wanted = [each for each in messages if with_extras or "extra ==" not in each]
     return {canonical_name(found[0]) for each in wanted if (found := re.match(r"[\w.-]+", each))}
 
 
 def examples_of(component: Any) -> list[Mapping[str, Any]]:
     """Return configs that a component can be made with."""
-    model = getattr(component, "Config", None)
+    model: Any = getattr(component, "Config", None)
     schema: Mapping[str, Any] = (
         model.model_json_schema() if hasattr(model, "model_json_schema") else {}
     )
@@ -318,7 +319,9 @@ def kits_for(
         if excuse := getattr(component, "kit_excuse", ""):
             yield message, None, f"skipped: {excuse}"
             continue
-        configs = [{}] if each.kind in (*_USED_AS_THEY_ARE, "hooks") else examples_of(component)
+        configs: list[Mapping[str, Any]] = [{}]
+        if each.kind not in (*_USED_AS_THEY_ARE, "hooks"):
+            configs = examples_of(component)
         if not configs:
             yield message, None, "skipped: it has no examples to make it with"
         for number, config in enumerate(configs):

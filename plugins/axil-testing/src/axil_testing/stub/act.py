@@ -34,9 +34,9 @@ class Act:
     text: str = ""
     calls: tuple[Call, ...] = ()
     thought: str = ""
-    """What a reasoning model shows of its reasoning."""
+    """The part of its reasoning that a reasoning model shows."""
     sealed: str = ""
-    """What it wants back with the reply: encrypted reasoning, a signature."""
+    """The data that it wants back with the reply: encrypted reasoning, a signature."""
     refusal: str = ""
     finish: str = ""
     """``length`` or ``filter``; empty: it comes to its end."""

@@ -15,7 +15,7 @@ class Dialect(Protocol):
     """One API."""
 
     base: str
-    """What a client's base URL ends in."""
+    """The end of a client's base URL."""
 
     def stream(self, act: Act, asked: Mapping[str, Any]) -> Iterator[bytes]:
         """Yield the pieces of an answer."""

@@ -68,7 +68,7 @@ class Stub:
         self.dialect = DIALECTS[dialect]
         self.key = KEY
         self.url = ""
-        """What a client is given as base URL."""
+        """The base URL for a client."""
         self.requests: list[Asked] = []
         self._delay = delay_seconds
         self._acts: list[Act] = []

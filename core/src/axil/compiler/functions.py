@@ -1,0 +1,156 @@
+"""Users' functions on edges: conditions, processors, merges and routers, each as the one function
+that the plan calls.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from axil.compiler.bodies import STAR, arranged, first_of
+from axil.compiler.edges import EdgeInput, OfState, filtered
+from axil.contract.views import StateView, values_of, without_views
+from axil.errors import BodyError, Problem, RouteError, SpecError, did_you_mean, format_names
+from axil.kernel.plan import Merge, Router
+from axil.kernel.state import Schema, State
+from axil.kernel.tokens import EXIT
+from axil.kernel.values import isolate
+from axil.spec.graph import RouterSpec
+
+
+def edge_function(component: Any) -> Any:
+    """Return a condition or processor as a function of ``EdgeInput``; plain functions are asked for
+    the text.
+    """
+    if not inspect.isfunction(component):
+        return component
+    function = cast("Callable[[str], Any]", component)
+
+    def asked(seen: EdgeInput) -> Any:
+        return function(seen.text)
+
+    return asked
+
+
+def merge_of(merge: Callable[[Sequence[Any]], Any]) -> Merge:
+    """Return a custom merge as a function of states. What it raises: BodyError: it gave no
+    values.
+    """
+
+    def values(states: Sequence[State]) -> Mapping[str, Any]:
+        given = merge(
+            [state.schema.view(state) if state.schema.view else state for state in states]
+        )
+        found = values_of(given)
+        if found is None:
+            raise BodyError(
+                f"a merge gave {type(given).__name__}; expected the values of the merged state."
+            )
+        return without_views(found)
+
+    return values
+
+
+def asked_by_name(
+    function: Callable[..., Any], view: Callable[[State], Any] | None, where: str, *, typed: bool
+) -> Callable[[EdgeInput], Any]:
+    """Return a Python callable on an edge, which may ask for ``payload`` (``output``), ``state``,
+    ``text`` or ``fields`` by name.
+
+    By position it is given payload and state; in a typed graph, where edges carry nothing, the
+    state first.
+    """
+    ways: Mapping[str, Callable[[EdgeInput], Any]] = {
+        "payload": lambda seen: isolate(seen.payload),
+        "output": lambda seen: isolate(seen.payload),
+        "message": lambda seen: isolate(seen.payload),
+        "state": OfState(view or StateView),
+        "attributes": OfState(StateView),
+        "text": lambda seen: seen.text,
+        "fields": lambda seen: seen.fields,
+        "seen": lambda seen: seen,
+    }
+    try:
+        wanted = arranged(
+            function, ways, ("state", "payload") if typed else ("payload", "state"), _EDGE_NAMES
+        )
+    except ValueError as error:
+        id, report, hint = error.args
+        raise SpecError(Problem(id, where, report, hint)) from None
+    if len(wanted) == 1 and (STAR in wanted or first_of(function) in wanted):
+        way = ways[next(iter(wanted.values()))]
+        return way.then(function) if isinstance(way, OfState) else lambda seen: function(way(seen))
+    if not wanted and _is_opaque(function):  # written in C: it gets the payload
+        return lambda seen: function(isolate(seen.payload))
+    return lambda seen: function(**{name: ways[way](seen) for name, way in wanted.items()})
+
+
+_EDGE_NAMES = {"message": "payload", "output": "payload", "attributes": "state"}
+
+
+def _is_opaque(function: Callable[..., Any]) -> bool:
+    """Return whether a callable does not say what it takes."""
+    try:
+        inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
+def router_of(spec: RouterSpec, schema: Schema, exits: Collection[str]) -> Router:
+    """Return a router's function: whatever form its answer has, as a mapping of targets to
+    filters.
+
+    Args:
+        exits: other names that an answer may have for the graph's exit.
+    """
+
+    def route(output: Any, state: State) -> Mapping[str, Any]:
+        view = schema.view(state) if schema.view else StateView(state)
+        answer = spec.ask(view)
+        if answer is None:
+            raise RouteError(
+                f'the router of "{spec.source}" gave None; expected one or more of '
+                f"{format_names(spec.targets)}.",
+                hint="Return [] to send nothing.",
+            )
+        taken: dict[str, Any] = {}
+        for one in _answers(answer):
+            name, keep = cast("tuple[Any, Any]", one) if isinstance(one, tuple) else (one, None)
+            name = EXIT if name in exits else name
+            if name not in spec.targets:
+                hint = did_you_mean(str(name), spec.targets)
+                raise RouteError(
+                    f'the router of "{spec.source}" gave {name!r}; its targets are '
+                    f"{format_names(spec.targets)}.",
+                    hint=hint,
+                )
+            taken[name] = _seeing(keep, schema)
+        return taken
+
+    return route
+
+
+def _answers(answer: Any) -> Iterable[Any]:
+    if isinstance(answer, str):
+        return (answer,)
+    if isinstance(answer, tuple):
+        pair = cast("tuple[Any, ...]", answer)
+        if len(pair) == 2 and isinstance(pair[0], str) and (callable(pair[1]) or pair[1] is None):
+            return (pair,)
+        return pair
+    if isinstance(answer, (list, set, frozenset)):
+        several = cast("Sequence[Any]", answer)
+        return several if isinstance(answer, list) else sorted(several)
+    raise RouteError(f"a router gave {type(answer).__name__}; expected names of targets.")
+
+
+def _seeing(keep: Any, schema: Schema) -> Any:
+    if keep is None:
+        return None
+
+    def values(state: State) -> Mapping[str, Any]:
+        return filtered(keep(schema.view(state) if schema.view else state))
+
+    return values

@@ -1,0 +1,54 @@
+"""Speakers of a shared conversation: each message of an assistant has the name of its node in
+``source``, and reaches the others as a user's message that begins with that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from axil_models import Message, content_text, plain_data, text_part
+
+_SENT = ("role", "content", "name", "tool_call_id", "tool_calls", "extra")
+
+
+def spoken(messages: Sequence[Message], speaker: str) -> list[Message]:
+    """Return messages as a conversation holds them, with their speaker."""
+    return [{**cast("Message", plain_data(dict(m))), "source": speaker} for m in messages]
+
+
+def unmarked(given: Mapping[str, Any]) -> Message:
+    """Return a message without axil's own marks."""
+    return {name: given[name] for name in _SENT if name in given}
+
+
+def heard_by(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Return a conversation as one of its speakers is sent it, without the tool calls of others.
+
+    >>> said = [{"role": "assistant", "content": "Hello.", "source": "ann"}]
+    >>> heard_by("bob", said), heard_by("ann", said)
+    ([{'role': 'user', 'content': 'ann: Hello.'}], [{'role': 'assistant', 'content': 'Hello.'}])
+    """
+    return [m for each in messages if (m := _heard(each, listener)) is not None]
+
+
+def _heard(given: Mapping[str, Any], listener: str) -> Message | None:
+    speaker, role, content = given.get("source"), given.get("role"), given.get("content")
+    if speaker in (None, "", listener) or role not in ("assistant", "tool"):
+        return unmarked(given)
+    if role == "tool" or not content:
+        return None
+    if isinstance(content, list):
+        return {"role": "user", "content": [text_part(f"{speaker}:"), *cast("list[Any]", content)]}
+    return {"role": "user", "content": f"{speaker}: {content_text(content)}"}
+
+
+def since(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Return what was said since a speaker's last turn, as it is sent it."""
+    own = [at for at, m in enumerate(messages) if m.get("source") == listener]
+    return heard_by(listener, messages[own[-1] + 1 if own else 0 :])
+
+
+def unsaid(history: Sequence[Message], conversation: Sequence[Message]) -> list[Message]:
+    """Return the messages of a memory that a conversation does not hold."""
+    return [m for m in history if unmarked(m) not in conversation]

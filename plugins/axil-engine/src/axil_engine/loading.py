@@ -1,0 +1,241 @@
+"""Loading a run from a shared journal: its record, its mail, and its execution until it waits.
+
+Whatever waits for the journal is called off the event loop (``off_loop``), so that a database that
+is slow or far away holds up no other run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, ParamSpec, TypeVar
+
+from axil import Result, Workflow
+from axil.driver import (
+    Clock,
+    Entry,
+    JournalWriter,
+    Letter,
+    RealClock,
+    ReplayIndex,
+    SharedJournal,
+    accept_answers,
+    question_due,
+)
+from axil.plugin import JournalError
+from axil_engine.clock import SuspendingClock
+from axil_engine.managed import ManagedRun
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 5.0
+"""How long all bodies of a run have to sleep before the run is unloaded."""
+RECHECK_SECONDS = 5.0
+"""Seconds between two looks at a journal that reports no change."""
+_THREADS = 8
+
+
+async def off_loop(
+    journal: SharedJournal, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Call a method of a journal: in a thread, if the journal waits for a disk or a network."""
+    if not journal.blocking:
+        return call(*args, **kwargs)
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_threads(), partial(call, *args, **kwargs))
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Return threads of their own: those of bodies may all be busy."""
+    return ThreadPoolExecutor(_THREADS, "axil-journal")
+
+
+class OpenedJournal:
+    """A journal as one run needs it: with what the run reads when it is made, read before."""
+
+    def __init__(self, journal: SharedJournal, run_id: str, thread: str = "") -> None:
+        """Read the record of a run, and of the runs before it in its thread."""
+        self._journal, self._run_id = journal, run_id
+        self.writer: JournalWriter = journal.open(run_id)
+        self._thread, self._runs = thread, tuple(journal.thread(thread)) if thread else ()
+        self._records: dict[str, Sequence[Entry]] = {}
+        for each in reversed(self._runs):
+            self._records[each] = entries = list(journal.entries(each))
+            ended = ReplayIndex(entries).ended
+            if ended is not None and ended.data["status"] == "done":
+                break  # the state with which the next run of the thread begins
+
+    def open(self, run_id: str) -> JournalWriter:
+        """See ``Journal``."""
+        return self.writer if run_id == self._run_id else self._journal.open(run_id)
+
+    def entries(self, run_id: str) -> Sequence[Entry]:
+        """See ``Journal``."""
+        found = self._records.get(run_id)
+        return list(self._journal.entries(run_id)) if found is None else found
+
+    def thread(self, name: str) -> Sequence[str]:
+        """See ``Journal``."""
+        return self._runs if name == self._thread else self._journal.thread(name)
+
+    def runs(self) -> Sequence[Any]:
+        """See ``Journal``."""
+        return self._journal.runs()
+
+    def forget(self, run_id: str) -> None:
+        """See ``Journal``."""
+        self._journal.forget(run_id)
+
+
+async def load(
+    journal: SharedJournal,
+    run_id: str,
+    workflow_of: Callable[[ReplayIndex, Sequence[Entry]], Workflow],
+    options: Mapping[str, Any],
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> tuple[Workflow, ManagedRun] | None:
+    """Return a run that was taken, ready to be awaited, with the answers in its mail.
+
+    Args:
+        workflow_of: returns the workflow for a record; it may raise.
+        options: as of ``axil.Options``.
+    Returns: None: its mail cancels it, and it is cancelled.
+    Raises: JournalError; what ``workflow_of`` raises. The run is not released then.
+    """
+    opened = await off_loop(journal, OpenedJournal, journal, run_id)
+    entries = opened.writer.entries
+    replay = ReplayIndex(entries)
+    workflow = workflow_of(replay, entries)
+    letters = await off_loop(journal, journal.mail, [run_id])
+    for letter in letters:
+        if letter.entry.kind == "ended":
+            if replay.ended is None or replay.ended.data["status"] == "paused":
+                await append(opened.writer, [letter.entry])
+            await off_loop(journal, journal.discard, [each.number for each in letters])
+            await off_loop(journal, journal.release, run_id)
+            return None
+    clock: Clock = options.get("clock") or RealClock()
+    suspending = SuspendingClock(clock, patience_seconds)
+    given = {**options, "journal": opened, "run_id": run_id, "resuming": True, "clock": suspending}
+    run = suspending.run = workflow.begun(ManagedRun, None, None, given)
+    if letters:
+        answers = [letter.entry for letter in letters if _is_new(letter.entry, replay, clock)]
+        if answers and not await run.take(answers):
+            raise JournalError(f'the run "{run_id}" takes no answers.', id="AX506")
+        await off_loop(journal, journal.discard, [letter.number for letter in letters])
+    return workflow, run
+
+
+async def append(writer: JournalWriter, entries: Sequence[Entry]) -> None:
+    """Append to the record of a run that is not loaded, wait until it is stored, and let go."""
+    try:
+        for entry in entries:
+            writer.append(entry)
+        if (stored := writer.kept()) is not None:
+            await stored
+    finally:
+        writer.close()
+
+
+async def deliver(journal: SharedJournal, run: ManagedRun, letters: Sequence[Letter]) -> None:
+    """Give mail to a loaded run, and discard it when it is stored in the record of the run.
+
+    A letter that cancels the run stays until the run has ended: ``finish`` discards it.
+    """
+    answers = [letter for letter in letters if letter.entry.kind == "answer"]
+    if answers:
+        known = run.services.answers
+        fresh = [each.entry for each in answers if each.entry.data["id"] not in known]
+        if await run.take(fresh):
+            await off_loop(journal, journal.discard, [letter.number for letter in answers])
+    for letter in letters:
+        if letter.entry.kind == "ended":
+            run.cancel(str(letter.entry.data.get("error", "cancelled")))
+
+
+async def finish(journal: SharedJournal, run: ManagedRun, result: Result) -> float | None:
+    """Settle a loaded run that has ended or paused, and return when it is due by itself."""
+    if result.status != "paused":
+        if left := await off_loop(journal, journal.mail, [run.id]):
+            await off_loop(journal, journal.discard, [letter.number for letter in left])
+        return None
+    if run.is_answered(result.questions):
+        await off_loop(journal, journal.wake, run.id)
+    dues = (question_due(question.plain()) for question in result.questions)
+    return min((due for due in dues if due is not None), default=None)
+
+
+def _is_new(answer: Entry, replay: ReplayIndex, clock: Clock) -> bool:
+    """Return whether an answer counts: it is the first one, and in time."""
+    question = answer.data["id"]
+    if question in replay.answers:
+        return False
+    with suppress(JournalError):
+        return bool(accept_answers(replay, {question: answer.data["value"]}, clock))
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """The status of a run after ``go_on``."""
+
+    status: str
+    due: float | None = None
+    """When it can go on by itself, in seconds since 1970; None: after an answer, or never."""
+
+
+async def go_on(
+    journal: SharedJournal,
+    workflow: Workflow,
+    run_id: str,
+    *,
+    recheck_seconds: float = RECHECK_SECONDS,
+    patience_seconds: float = PATIENCE_SECONDS,
+    **options: Any,
+) -> Stand:
+    """Execute a run until it ends or waits: what an engine does with a run that is due.
+
+    Another engine decides when; the journal decides whether: a run that another process holds is
+    refused (AX506). Mail is read when the run is loaded and whenever the journal reports a change.
+    ``workflow`` has to be entered (``async with workflow``).
+
+    Args:
+        recheck_seconds: between two looks for mail, where the journal reports no change.
+        patience_seconds: how long all bodies have to sleep before the run is put away.
+        options: as of ``axil.Options``.
+    Raises: JournalError: AX506: another process holds the run; AX503, AX504 and others.
+    """
+
+    def found(replay: ReplayIndex, _: Sequence[Entry]) -> Workflow:
+        if replay.header is None:
+            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+        return workflow
+
+    loaded = await load(journal, run_id, found, options, patience_seconds)
+    if loaded is None:
+        return Stand("cancelled")
+    _, run = loaded
+    reading = asyncio.create_task(_read_mail(journal, run, recheck_seconds))
+    try:
+        result = await run.result()
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    return Stand(result.status, await finish(journal, run, result))
+
+
+async def _read_mail(journal: SharedJournal, run: ManagedRun, recheck_seconds: float) -> None:
+    since = 0
+    while True:
+        since = await journal.changed(since, recheck_seconds)
+        if letters := await off_loop(journal, journal.mail, [run.id]):
+            await deliver(journal, run, letters)
+
+
+__all__ = ["Stand", "go_on"]

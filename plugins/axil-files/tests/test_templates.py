@@ -1,0 +1,153 @@
+"""Laws of templates: nodes are written out, and each part keeps the line where it was written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from axil import SpecError
+from axil_files.documents import parse_json
+from axil_files.loading import spec_from
+
+pytestmark = pytest.mark.usefixtures("every_component")
+
+TEMPLATES: dict[str, Any] = {
+    "critic": {"type": "agent", "config": {"role": "critic", "tools": ["a"]}, "lane": "small"},
+    "strict": {"use": "critic", "config": {"role": "strict"}},
+    "review": {
+        "type": "subgraph",
+        "config": {
+            "type": "config",
+            "config": {
+                "nodes": [{"id": "look", "use": "strict"}, {"id": "say", "type": "literal"}],
+                "start": "look",
+            },
+        },
+    },
+}
+
+
+def read(*nodes: Any, templates: Any = TEMPLATES, **more: Any) -> Any:
+    graph = {"nodes": list(nodes), "start": nodes[0]["id"], "end": nodes[0]["id"]}
+    text = json.dumps({"templates": templates, **more, "graph": graph}, indent=1)
+    return spec_from(parse_json(text, "flow.json"))
+
+
+def config(spec: Any, *path: str) -> Any:
+    """Return the settings of a node, by the names of the nodes around it and its own."""
+    found = next(dict(node.use.config) for node in spec.nodes if node.id == path[0])
+    for name in path[1:]:
+        found = next(n.get("config", {}) for n in found["config"]["nodes"] if n["id"] == name)
+    return found
+
+
+def refused(*nodes: Any, **more: Any) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        read(*nodes, **more)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_a_node_has_what_its_template_has_and_its_own():
+    spec = read({"id": "a", "use": "strict", "config": {"tools": []}, "wrappers": ["retry"]})
+    (node,) = spec.nodes
+    assert (node.use.type, node.lane, node.wrappers[0].type) == ("agent", "small", "retry")
+    assert config(spec, "a") == {"role": "strict", "tools": []}
+
+
+def test_rules_are_weaker_or_stronger_than_what_nodes_say():
+    spec = read(
+        {"id": "a", "use": "critic"},
+        {"id": "b", "use": "critic", "config": {"mood": "own"}},
+        {"id": "plain", "type": "agent"},
+        defaults=[{"type": "agent", "config": {"mood": "chosen"}}, {"config": {"mood": "any"}}],
+        overrides=[{"path": "b", "config": {"role": "b"}}, {"config": {"role": "all"}}],
+    )
+    assert config(spec, "a") == {"mood": "chosen", "role": "all", "tools": ["a"]}
+    assert config(spec, "b") == {"mood": "own", "role": "b", "tools": ["a"]}
+    assert config(spec, "plain") == {}
+
+
+def test_nodes_inside_are_chosen_by_path_and_the_nearest_rule_wins():
+    spec = read(
+        {"id": "one", "use": "review"},
+        {"id": "two", "use": "review", "overrides": [{"path": "look", "config": {"role": "two"}}]},
+        overrides=[
+            {"template": "critic", "config": {"tools": []}},
+            {"path": "*>look", "config": {"role": "every"}},
+            {"path": "two>say", "config": {"content": "two"}},
+        ],
+    )
+    assert config(spec, "one", "look") == {"role": "every", "tools": []}
+    assert config(spec, "two", "look") == {"role": "two", "tools": []}
+    assert (config(spec, "one", "say"), config(spec, "two", "say")) == ({}, {"content": "two"})
+
+
+def test_a_member_in_settings_uses_a_template():
+    members = {"a": {"use": "critic"}, "b": {"type": "agent"}, "c": {"use": "x", "other": 1}}
+    spec = read({"id": "t", "type": "debate", "config": {"members": members}})
+    assert config(spec, "t")["members"] == {
+        "a": {"type": "agent", "config": {"role": "critic", "tools": ["a"]}, "lane": "small"},
+        "b": members["b"],
+        "c": members["c"],  # the component's own key
+    }
+
+
+@pytest.mark.parametrize(
+    ("templates", "node", "found"),
+    [
+        (TEMPLATES, {"use": "critik"}, 'no template "critik". Did you mean "critic"?'),
+        ({}, {"use": "critic"}, 'no template "critic". Write templates at the top of the file.'),
+        (TEMPLATES, {"use": "critic", "type": "agent"}, "type and use are both given"),
+        (
+            {"a": {"use": "b"}, "b": {"use": "a"}},
+            {"use": "a"},
+            "the template a uses itself: a → b → a.",
+        ),
+        (
+            {"a": {"type": "subgraph", "config": {"config": {"nodes": [{"id": "b", "use": "a"}]}}}},
+            {"use": "a"},
+            "the template a uses itself: a → a.",
+        ),
+    ],
+)
+def test_a_template_that_cannot_be_used_is_reported_once(templates, node, found):
+    (problem,) = refused({"id": "n", **node}, templates=templates)
+    assert problem.startswith("AX171 flow.json:")
+    assert found in problem
+
+
+def test_what_is_wrong_has_the_line_where_it_is_written():
+    templates = {"a": {"type": "literal", "config": {"n": 1}, "effects": "loud"}}
+    problems = refused({"id": "n", "use": "a"}, {"id": "m", "use": "a"}, templates=templates)
+    lines = json.dumps({"templates": templates}, indent=1).splitlines()
+    wrong = 1 + next(at for at, line in enumerate(lines) if "loud" in line)
+    where = ["templates.a.effects", "nodes[0].effects", "nodes[1].effects"]
+    assert [problem.split(": ")[0] for problem in problems] == [
+        f"AX103 flow.json:{wrong} {path}" for path in where
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        ({"path": "b", "config": {}}, "overrides[0]: this fits no node"),
+        ({"type": "literal"}, "overrides[0]: this fits no node"),
+        ({"path": "a>>b"}, 'overrides[0].path: the path "a>>b" has an empty part'),
+    ],
+)
+def test_a_rule_that_fits_nothing_is_found(rule, found):
+    (problem,) = refused({"id": "a", "use": "critic"}, overrides=[rule])
+    assert found in problem
+
+
+def test_templates_inside_each_other_are_bounded():
+    doubled: dict[str, Any] = {"t0": {"type": "literal"}}
+    for n in range(1, 20):
+        nodes = [{"id": "a", "use": f"t{n - 1}"}, {"id": "b", "use": f"t{n - 1}"}]
+        doubled[f"t{n}"] = {"type": "subgraph", "config": {"g": {"nodes": nodes}}}
+    (problem,) = refused({"id": "n", "use": "t19"}, templates=doubled)
+    assert problem.startswith(("AX110", "AX144"))
+    (problem,) = refused({"id": "n", "use": "t13"}, templates=doubled)
+    assert problem.startswith("AX144 flow.json")

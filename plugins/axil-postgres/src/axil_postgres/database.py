@@ -1,0 +1,219 @@
+"""Connections to the server: retried while it is away, and one that listens and holds the lease.
+
+A process that takes or claims runs is a *holder*: a row with the time until which it counts as
+alive, by the server's clock. One thread renews the row, clears away holders that are dead, so that
+their runs can be taken, and listens for changes.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg_pool import ConnectionPool
+
+from axil.driver import Bell
+from axil.plugin import JournalError
+from axil_postgres.schema import migrate
+
+T = TypeVar("T")
+
+_AGAIN: Final = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.SerializationFailure,
+)
+"""Errors after which the same transaction may succeed."""
+_PRUNE_SECONDS: Final = 60.0
+_PRUNED: Final = 1000
+
+_REAP = """
+with dead as (delete from holders where until < now() returning id),
+freed as (
+    update runs set holder = 0, epoch = (random() * 9e15)::bigint,
+        due = case when has_mail and status = 'paused' then 0 else due end
+    from dead where runs.holder = dead.id returning 1
+)
+select count(*) from freed
+"""
+_PRUNE = """
+delete from runs where id in (
+    select id from runs
+    where status in ('done', 'failed', 'cancelled', 'limited') and holder = 0
+        and touched < extract(epoch from now()) - %s limit %s for update skip locked
+)
+"""
+
+
+class Database:
+    """The connections of one journal object."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str,
+        sync: str,
+        connections: int,
+        lease_seconds: float,
+        patience_seconds: float,
+        retain_seconds: float | None,
+    ) -> None:
+        """Connect, and make the tables if need be.
+
+        Raises: JournalError (AX510): the server cannot be reached or used.
+        """
+        self.schema, self.lease_seconds = schema, lease_seconds
+        self.patience_seconds, self.retain_seconds = patience_seconds, retain_seconds
+        self.bell = Bell()
+        self.closed = threading.Event()
+        self.holder = 0
+        """The row of this process; 0: it holds nothing yet."""
+        self._lock = threading.Lock()
+        self._keeper: threading.Thread | None = None
+        commit = "on" if sync == "full" else "off"
+        options = f'-c search_path="{schema}" -c synchronous_commit={commit}'
+        self._made: dict[str, Any] = {
+            "autocommit": True,
+            "options": options,
+            "application_name": "axil",
+        }
+        self.url = url
+        self._pool = ConnectionPool(
+            url, min_size=0, max_size=connections, kwargs=self._made, open=False
+        )
+        try:
+            self._pool.open()
+            self.transact(lambda connection: migrate(connection, schema), reading=True)
+        except BaseException:
+            self._pool.close(timeout=0)
+            raise
+
+    # ------------------------------------------------------------------ statements
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of one statement. Raises: JournalError (AX510)."""
+        return self.transact(lambda connection: _fetched(connection, sql, values), reading=True)
+
+    def transact(self, doing: Callable[[Any], T], *, reading: bool = False) -> T:
+        """Return what ``doing`` returns for a connection; it is called again after a lost one.
+
+        Raises: JournalError: AX510 (reading) or AX512: the server cannot be reached or used.
+        """
+        ends, pause = time.monotonic() + self.patience_seconds, 0.05
+        while True:
+            try:
+                with self._pool.connection(timeout=max(1.0, self.patience_seconds)) as connection:
+                    return doing(connection)
+            except _AGAIN as error:
+                if time.monotonic() >= ends or self.closed.is_set():
+                    raise self.unusable(error, reading=reading) from None
+            except psycopg.Error as error:
+                raise self.unusable(error, reading=reading) from None
+            time.sleep(pause)
+            pause = min(2 * pause, 1.0)
+
+    def unusable(self, error: BaseException, *, reading: bool) -> JournalError:
+        """Return the error for a database that cannot be used."""
+        told = (str(error) or type(error).__name__).strip().splitlines()[0]
+        if reading:
+            hint = "Check the address, the rights and whether the server runs."
+            return JournalError(f"the database cannot be used: {told}.", id="AX510", hint=hint)
+        hint = "Check the server; then resume the run: what was safe before is."
+        return JournalError(f"the database cannot be written: {told}.", id="AX512", hint=hint)
+
+    # ------------------------------------------------------------------ the holder
+
+    def hold(self) -> int:
+        """Return the number of this process as a holder, which is alive from now on."""
+        self.listen()
+        if not self.holder:
+            with self._lock:
+                if not self.holder:
+                    self.holder = self.transact(self._registered)
+        return self.holder
+
+    def _registered(self, connection: Any) -> int:
+        name = f"{socket.gethostname()}:{os.getpid()}"
+        sql = (
+            "insert into holders (name, until) values (%s, now() + make_interval(secs => %s)) "
+            "returning id"
+        )
+        return int(connection.execute(sql, (name, self.lease_seconds)).fetchone()[0])
+
+    def listen(self) -> None:
+        """Start the thread that listens, if it is not there."""
+        with self._lock:
+            if self._keeper is None and not self.closed.is_set():
+                self._keeper = threading.Thread(
+                    target=self._keep, name="axil-postgres-lease", daemon=True
+                )
+                self._keeper.start()
+
+    def _keep(self) -> None:
+        beat, pruned = self.lease_seconds / 3, 0.0
+        while not self.closed.is_set():
+            try:
+                with psycopg.connect(self.url, **self._made) as connection:
+                    connection.execute(f'listen "{self.schema}"'.encode())
+                    self.bell.ring()  # what was told while nobody listened is looked for
+                    while not self.closed.is_set():
+                        self._renew(connection)
+                        if time.monotonic() > pruned:
+                            self.prune(connection)
+                            pruned = time.monotonic() + _PRUNE_SECONDS
+                        ends = time.monotonic() + beat
+                        while (left := ends - time.monotonic()) > 0 and not self.closed.is_set():
+                            for _ in connection.notifies(timeout=min(left, 0.5), stop_after=1):
+                                self.bell.ring()
+            except (psycopg.Error, OSError):
+                self.closed.wait(0.2)
+
+    def prune(self, connection: Any) -> int:
+        """Delete some of the runs that ended longer ago than they are kept; return how many."""
+        if self.retain_seconds is None:
+            return 0
+        return int(connection.execute(_PRUNE, (self.retain_seconds, _PRUNED)).rowcount)
+
+    def _renew(self, connection: Any) -> None:
+        if self.holder:
+            sql = "update holders set until = now() + make_interval(secs => %s) where id = %s"
+            if not connection.execute(sql, (self.lease_seconds, self.holder)).rowcount:
+                # this process was stopped for so long that its runs were given to others
+                self.holder = self._registered(connection)
+        if connection.execute(_REAP).fetchone()[0]:
+            connection.execute("select pg_notify(%s, '')", (self.schema,))
+
+    def close(self) -> None:
+        """End the thread, let go of what is held, and close the connections."""
+        self.closed.set()
+        if self._keeper is not None:
+            with suppress(JournalError):
+                self.transact(self._let_go)
+        if self._keeper is not None and self._keeper is not threading.current_thread():
+            self._keeper.join()
+        self._pool.close(timeout=1.0)
+
+    def _let_go(self, connection: Any) -> None:
+        holder, self.holder = self.holder, 0
+        with connection.transaction():
+            if holder:
+                connection.execute("update runs set holder = 0 where holder = %s", (holder,))
+                connection.execute("delete from holders where id = %s", (holder,))
+            # other processes may take its runs, and its own thread wakes to end
+            connection.execute("select pg_notify(%s, '')", (self.schema,))
+
+
+def _fetched(connection: Any, sql: str, values: Sequence[Any]) -> list[Any]:
+    cursor = connection.execute(sql, values)
+    return cursor.fetchall() if cursor.description else []
+
+
+__all__ = ["Database"]

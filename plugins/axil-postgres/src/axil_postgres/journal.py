@@ -1,0 +1,591 @@
+"""``postgresql``: the journal and its books."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from axil import AxilError
+from axil.driver import (
+    AT_ONCE,
+    Cipher,
+    Compactor,
+    Entry,
+    EntryRow,
+    Letter,
+    RunInfo,
+    claimed_error,
+    due_of_end,
+    entry_row,
+    joined_row,
+)
+from axil.plugin import JournalError
+from axil_postgres.codec import Codec
+from axil_postgres.database import Database
+from axil_postgres.writer import Waiter, Writer, new_epoch
+
+_INFOS: Final = (
+    "select run, graph, status, holder <> 0 and "
+    "exists (select from holders where holders.id = runs.holder and until > now()), "
+    "thread, begun, touched, next, forked_from, due from runs"
+)
+_ROWS: Final = (
+    "select seq, kind, who, body, sealed, crc from entries "
+    "where run = (select id from runs where run = %s) order by seq"
+)
+_TAKE: Final = """
+with found as (
+    select id from runs
+    where holder = 0 and due <= %(now)s and run <> all(%(without)s::text[])
+        and (%(digests)s::text[] is null or digest = '' or digest = any(%(digests)s::text[]))
+    order by due, id limit %(most)s for update skip locked
+)
+update runs set holder = %(holder)s, epoch = (random() * 9e15)::bigint
+from found where runs.id = found.id
+returning runs.run, runs.due, runs.id
+"""
+_POST: Final = """
+with found as (select id from runs where run = %(run)s for update),
+added as (
+    insert into mail (run, question, kind, body, sealed)
+    select id, %(question)s, %(kind)s, %(body)s, %(sealed)s from found
+    on conflict do nothing returning run
+),
+noted as (
+    update runs set has_mail = true,
+        due = case when runs.holder = 0 then 0 else runs.due end
+    from added where runs.id = added.run returning 1
+)
+select (select count(*) from found), (select count(*) from noted)
+"""
+_MAIL: Final = (
+    "select mail.id, runs.run, kind, body, sealed from mail join runs on runs.id = mail.run "
+    "where not is_read and runs.run = any(%s::text[]) order by mail.id"
+)
+
+
+class Settings(BaseModel):
+    """The settings of the journal."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: SecretStr = Field(
+        description="The address of the database, postgresql://user:password@host:5432/name; what "
+        "it leaves out is in libpq's environment variables (PGPASSWORD, PGSSLMODE …).",
+    )
+    tables: str = Field(
+        default="axil",
+        pattern="^[a-z_][a-z0-9_]{0,50}$",
+        description="The schema of the tables; made if need be.",
+    )
+    sync: Literal["full", "normal"] = Field(
+        default="full",
+        description="full: what a run waited for outlives a crash of the server. normal: it "
+        "outlives the process; a crash of the server may take the last moments, in order.",
+    )
+    detail: int = Field(
+        default=10_000,
+        ge=0,
+        description="Per run, how many superseded rows stay, for looking back; 0: none.",
+    )
+    connections: int = Field(
+        default=8, ge=2, le=100, description="The largest number of connections of a process."
+    )
+    lease_seconds: float = Field(
+        default=6.0,
+        gt=0.0,
+        description="How long a process that shows no sign of life keeps its runs.",
+    )
+    patience_seconds: float = Field(
+        default=30.0, ge=0.0, description="How long a server that is away is waited for."
+    )
+    retain_days: float | None = Field(
+        default=None,
+        gt=0.0,
+        description="Days after which runs that have ended are forgotten; none: never.",
+    )
+
+
+class Damage(NamedTuple):
+    """The damage that ``examine`` found."""
+
+    run_id: str
+    problem: str
+    good: int = 0
+    """How many entries before it are sound."""
+
+
+class PostgresJournal:
+    """Runs in a PostgreSQL database, for any number of runs, processes and machines.
+
+    Making one has no effects; the server is connected to, and the tables made if need be, by the
+    first use. Methods may be called in any thread.
+    """
+
+    Config = Settings
+    examples = ({"url": "postgresql://localhost/axil"},)
+    kit_excuse = "it needs a server: the tests of axil-postgres start one"
+    blocking: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        config: Settings | str | None = None,
+        *,
+        cipher: Cipher | None = None,
+        **settings: Any,
+    ) -> None:
+        """Set where runs are kept, and how.
+
+        Args:
+            config: the settings, or just the address.
+            cipher: encrypts what runs were given, wrote and asked; ids of runs, and names of
+                graphs, threads and kinds of entries stay readable.
+        """
+        if isinstance(config, str):
+            settings["url"] = config
+        self.config = config if isinstance(config, Settings) else Settings(**settings)
+        self.cipher = cipher
+        self._lock = threading.Lock()
+        self._writer: Writer | None = None
+        self._closing: Any = None
+
+    @property
+    def writer(self) -> Writer:
+        """The writer; connects. Raises: JournalError (AX510, AX513, AX514, AX515)."""
+        with self._lock:
+            if self._writer is None:
+                config = self.config
+                retain = None if config.retain_days is None else config.retain_days * 86_400
+                database = Database(
+                    config.url.get_secret_value(),
+                    schema=config.tables,
+                    sync=config.sync,
+                    connections=config.connections,
+                    lease_seconds=config.lease_seconds,
+                    patience_seconds=config.patience_seconds,
+                    retain_seconds=retain,
+                )
+                codec = Codec(self.cipher)
+                try:
+                    codec.admit(database)
+                except BaseException:
+                    database.close()
+                    raise
+                self._writer = Writer(database, codec)
+                # also at the end of the process
+                self._closing = weakref.finalize(self, _close, self._writer)
+            return self._writer
+
+    def _rows(self, sql: str, *values: Any) -> list[Any]:
+        return self.writer.database.rows(sql, values)
+
+    # ------------------------------------------------------------------ what a run needs
+
+    def open(self, run_id: str) -> PostgresBook:
+        """See ``axil.driver.Journal``. Raises: JournalError (AX511): an entry is damaged."""
+        _storable(run_id)
+        return PostgresBook(self, run_id)
+
+    def entries(self, run_id: str) -> Sequence[Entry]:
+        """See ``axil.driver.Journal``; with superseded entries, as far as they are kept."""
+        self.writer.settle(run_id)
+        return [entry for _, entry in self.read(run_id)]
+
+    def read(self, run_id: str) -> Iterator[tuple[int, Entry]]:
+        """Yield the entries with their numbers. Raises: JournalError (AX511): one is damaged."""
+        codec = self.writer.codec
+        if not _is_storable(run_id):
+            return
+        for row in self._rows(_ROWS, run_id):
+            yield from codec.entries(run_id, row)
+
+    def thread(self, name: str) -> Sequence[str]:
+        """See ``axil.driver.Journal``."""
+        if not name or not _is_storable(name):
+            return []
+        self.writer.settle()
+        return [
+            run for (run,) in self._rows("select run from runs where thread = %s order by id", name)
+        ]
+
+    # ------------------------------------------------------------------ what people need
+
+    def runs(
+        self, *, status: Collection[str] = (), after: str = "", limit: int = 0
+    ) -> Sequence[RunInfo]:
+        """See ``axil.driver.SharedJournal``."""
+        self.writer.settle()
+        wanted, alive = set(status), {"open", "running"}
+        # a running run whose process is gone is open: that is known only afterwards
+        kept = wanted | alive if wanted & alive else wanted
+        where, values = ["true"], list[Any]()
+        if kept:
+            where.append("status = any(%s::text[])")
+            values.append(list(kept))
+        if after:
+            where.append("(touched, id) < (select touched, id from runs where run = %s)")
+            values.append(after)
+        is_exact = kept == wanted
+        most = f"limit {int(limit)}" if limit and is_exact else ""
+        sql = f"{_INFOS} where {' and '.join(where)} order by touched desc, id desc {most}"
+        found = [_info(row) for row in self._rows(sql, *values)]
+        found = [info for info in found if not status or info.status in status]
+        return found[:limit] if limit else found
+
+    def forget(self, run_id: str) -> None:
+        """See ``axil.driver.Journal``."""
+        self.writer.settle()
+
+        def doing(connection: Any) -> None:
+            with connection.transaction():
+                id = self._free(connection, run_id)
+                connection.execute("delete from runs where id = %s", (id,))
+
+        self.writer.database.transact(doing)
+
+    def _free(self, connection: Any, run_id: str) -> int:
+        """Return the number of a run, locked. Raises: JournalError (AX503, AX506)."""
+        sql = (
+            "select id, holder <> 0 and exists (select from holders "
+            "where holders.id = runs.holder and until > now()) from runs where run = %s for update"
+        )
+        found = connection.execute(sql, (run_id,)).fetchone() if _is_storable(run_id) else None
+        if found is None:
+            raise _unknown(run_id)
+        if found[1]:
+            raise claimed_error(run_id, "it is at work")
+        return int(found[0])
+
+    def examine(self) -> Sequence[Damage]:
+        """Read everything and say what is damaged; nothing is changed."""
+        found: list[Damage] = []
+        for (run_id,) in self._rows("select run from runs order by id"):
+            good = 0
+            try:
+                for _ in self.read(run_id):
+                    good += 1
+            except JournalError as error:
+                found.append(Damage(run_id, error.message, good))
+        return found
+
+    def cut(self, run_id: str, at: int) -> None:
+        """Drop the entries of a run but for the first ``at``, so that it goes on from there.
+
+        Raises: JournalError (AX503, AX506).
+        """
+        writer = self.writer
+        writer.settle()
+
+        def doing(connection: Any) -> None:
+            with connection.transaction():
+                id, left = self._free(connection, run_id), at
+                for row in connection.execute(_ROWS, (run_id,)).fetchall():
+                    try:
+                        several = writer.codec.entries(run_id, row)
+                    except JournalError:
+                        several = [(row[0], Entry(row[1]))]
+                    if len(several) <= left:
+                        left -= len(several)
+                        continue
+                    sql = "delete from entries where run = %s and seq >= %s"
+                    connection.execute(sql, (id, row[0]))
+                    for seq, entry in several[:left]:
+                        stored = writer.codec.stored(run_id, entry_row(seq, entry))
+                        sql = "insert into entries values (%s, %s, %s, %s, %s, %s, %s)"
+                        connection.execute(sql, (id, *stored))
+                    sql = (
+                        "update runs set next = %s, status = 'open', due = 0, epoch = %s "
+                        "where id = %s"
+                    )
+                    connection.execute(sql, (several[left][0], new_epoch(), id))
+                    return
+
+        writer.database.transact(doing)
+
+    # ------------------------------------------------------------------ what engines need
+
+    def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
+        """See ``axil.driver.SharedJournal``."""
+        for run_id in run_ids:
+            self.writer.settle(run_id)
+        names = [run_id for run_id in run_ids if _is_storable(run_id)]
+        return [_info(row) for row in self._rows(f"{_INFOS} where run = any(%s::text[])", names)]
+
+    def take(
+        self,
+        most: int,
+        now: float,
+        *,
+        digests: Collection[str] | None = None,
+        without: Collection[str] = (),
+    ) -> Sequence[str]:
+        """See ``axil.driver.SharedJournal``."""
+        writer = self.writer
+        writer.settle()
+        given = {
+            "now": now,
+            "most": most,
+            "without": list(without),
+            "digests": None if digests is None else list(digests),
+        }
+
+        def doing(connection: Any) -> list[Any]:
+            held = {**given, "holder": writer.database.holder}
+            return connection.execute(_TAKE, held).fetchall()
+
+        writer.database.hold()
+        found = sorted(writer.database.transact(doing), key=lambda row: row[1:])
+        taken = [run for run, *_ in found]
+        writer.taken.update(taken)
+        return taken
+
+    def next_due(self, now: float) -> float | None:
+        """See ``axil.driver.SharedJournal``."""
+        sql = "select min(due) from runs where holder = 0 and due > %s"
+        return self._rows(sql, now)[0][0]
+
+    def release(self, run_id: str) -> None:
+        """See ``axil.driver.SharedJournal``."""
+        writer = self.writer
+        if run_id in writer.taken:
+            writer.taken.discard(run_id)
+            sql = "update runs set holder = 0 where run = %s and holder = %s"
+            self._rows(sql, run_id, writer.database.holder)
+
+    def wake(self, run_id: str, due: float = AT_ONCE) -> None:
+        """See ``axil.driver.SharedJournal``."""
+        self.writer.settle(run_id)
+        sql = (
+            "update runs set due = case when holder = 0 then %s else due end where run = %s "
+            "returning pg_notify(%s, '')"
+        )
+        found = _is_storable(run_id) and self._rows(sql, due, run_id, self.config.tables)
+        if not found:
+            raise _unknown(run_id)
+
+    def post(self, run_id: str, entry: Entry) -> bool:
+        """See ``axil.driver.SharedJournal``."""
+        writer = self.writer
+        writer.settle(run_id)
+        question, body, sealed = writer.codec.letter(run_id, entry)
+        given = {
+            "run": run_id,
+            "question": question,
+            "kind": entry.kind,
+            "body": body,
+            "sealed": sealed,
+        }
+
+        def doing(connection: Any) -> Any:
+            with connection.transaction():
+                found = connection.execute(_POST, given).fetchone()
+                connection.execute("select pg_notify(%s, '')", (self.config.tables,))
+            return found
+
+        known, added = writer.database.transact(doing) if _is_storable(run_id) else (0, 0)
+        if not known:
+            raise _unknown(run_id)
+        return bool(added)
+
+    def mail(self, run_ids: Collection[str]) -> Sequence[Letter]:
+        """See ``axil.driver.SharedJournal``."""
+        opened = self.writer.codec.opened
+        return [
+            Letter(number, run, opened(run, kind, body, sealed))
+            for number, run, kind, body, sealed in self._rows(_MAIL, list(run_ids))
+        ]
+
+    def discard(self, numbers: Collection[int]) -> None:
+        """See ``axil.driver.SharedJournal``."""
+        given = (list(numbers),)
+
+        def doing(connection: Any) -> None:
+            with connection.transaction():
+                # the lock comes first: what is posted meanwhile waits, or is seen
+                connection.execute(
+                    "select 1 from runs where id in (select run from mail where id = "
+                    "any(%s::bigint[])) order by id for update",
+                    given,
+                )
+                sql = "update mail set is_read = true where id = any(%s::bigint[])"
+                connection.execute(sql, given)
+                connection.execute(
+                    "update runs set has_mail = exists (select from mail where mail.run = runs.id "
+                    "and not is_read) where id in (select run from mail where id = "
+                    "any(%s::bigint[]))",
+                    given,
+                )
+
+        self.writer.database.transact(doing)
+
+    async def changed(self, since: int, seconds: float) -> int:
+        """See ``axil.driver.SharedJournal``; the server notifies of changes."""
+        database = (await asyncio.to_thread(lambda: self.writer)).database
+        database.listen()
+        return await database.bell.rung(since, seconds)
+
+    # ------------------------------------------------------------------ its end
+
+    def close(self) -> None:
+        """Write what is left and disconnect; the next use connects again.
+
+        May be called again.
+        """
+        with self._lock:
+            self._writer = None
+            if self._closing is not None:
+                self._closing()
+
+    def __repr__(self) -> str:
+        return f"PostgresJournal(tables={self.config.tables!r}, sync={self.config.sync!r})"
+
+
+class PostgresBook:
+    """One run's part; see ``axil.driver.JournalWriter``."""
+
+    def __init__(self, journal: PostgresJournal, run_id: str) -> None:
+        self.run_id = run_id
+        self._writer, self._detail = journal.writer, journal.config.detail
+        self.id = 0
+        self.seen = (0, 0)
+        """The epoch of the run and the number of its next entry, as they were when this was opened;
+        zeros: there was no run."""
+        self.epoch: int | None = None
+        """Of the claim; None: nothing is claimed yet."""
+        self.claiming = new_epoch()
+        """The epoch that the claim will have."""
+        self.rows: deque[EntryRow] = deque()
+        """Appended, and not yet taken by the writer."""
+        self.superseded: deque[tuple[int, int]] = deque()
+        """Entries to be deleted, each behind the entry that is safe before."""
+        self.fault: AxilError | None = None
+        self.closing = False
+        self.ended = ""
+        self.due: float | None = AT_ONCE
+        self.header: Mapping[str, Any] = {}
+        self.digest = ""
+        self._known = Compactor[int]()
+        self._past: deque[int] = deque()  # superseded, and still there
+        self._done: Entry | None = None  # the last entry, if it is a firing's
+        self._writer.settle(run_id)  # what an earlier book of this process has still to write
+        # before the entries: who writes in between is found out when this book claims the run
+        sql = "select epoch, next from runs where run = %s"
+        if found := self._writer.database.rows(sql, (run_id,)):
+            self.seen = found[0]
+        there: dict[int, Entry] = {}
+        for seq, entry in journal.read(run_id) if found else ():
+            for gone in self._known.add(entry, seq):
+                del there[gone]
+                self._past.append(gone)
+            there[seq] = entry
+        self.entries: Sequence[Entry] = list(there.values())
+        self.safe = self._next = self.seen[1]
+
+    def append(self, entry: Entry) -> None:
+        """See ``axil.driver.JournalWriter``."""
+        if self.fault is not None:
+            raise self.fault
+        if self.closing:
+            raise claimed_error(self.run_id, "its book was closed")
+        both = self._joined(entry) if entry.kind == "round" else None
+        row = both or entry_row(self._next, entry)
+        if entry.kind == "run":
+            _storable(
+                *(str(entry.data.get(name, "")) for name in ("graph", "thread", "forked_from"))
+            )
+            self.header, self.digest = entry.data, str(entry.data.get("digest", ""))
+        elif entry.kind == "resumed" and "now" in entry.data:
+            self.digest = str(entry.data["now"].get("digest", ""))
+        gone = self._known.add(entry, row.seq)
+        if both is not None:
+            gone.remove(row.seq - 1)  # it goes when its row does
+        self._past.extend(gone)
+        while len(self._past) > self._detail:
+            self.superseded.append((row.seq, self._past.popleft()))
+        self._next += 1
+        self._done = entry if entry.kind == "done" else None
+        self.rows.append(row)
+        # behind the row: who reads it finds the row
+        self.due = due_of_end(entry.data) if entry.kind == "ended" else AT_ONCE
+        self.ended = entry.data["status"] if entry.kind == "ended" else ""
+
+    def _joined(self, round: Entry) -> EntryRow | None:
+        """Return one row for ``round`` and the firing that ended it, if the writer has not taken
+        the row of that one yet.
+        """
+        if self._done is None or not self._detail:
+            return None
+        try:
+            both = joined_row(self.rows[-1], self._done, round)
+            if both is not None:
+                self.rows.pop()
+        except IndexError:  # it has
+            return None
+        return both
+
+    def kept(self) -> Waiter | None:
+        """See ``axil.driver.JournalWriter``."""
+        if self.fault is not None:
+            raise self.fault
+        return None if self.safe == self._next else self._writer.kept(self)
+
+    def close(self) -> None:
+        """See ``axil.driver.JournalWriter``."""
+        is_closed, self.closing = self.closing, True
+        # it holds the run, or is just being given it
+        if not is_closed and self._next > self.seen[1]:
+            self._writer.finish(self)
+
+
+def _info(row: Sequence[Any]) -> RunInfo:
+    run, graph, status, is_held, thread, begun, touched, entries, source, due = row
+    if status in ("open", "running"):
+        status = "running" if is_held else "open"
+    return RunInfo(
+        run_id=run,
+        graph=graph,
+        status=status,
+        thread=thread,
+        begun=begun,
+        touched=touched,
+        entries=entries,
+        forked_from=source,
+        due=due,
+    )
+
+
+def _close(writer: Writer) -> None:
+    writer.close()
+    writer.database.close()
+
+
+def _is_storable(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in name
+
+
+def _storable(*names: str) -> None:
+    """Raises: JournalError (AX501): a name holds what no text of a database can hold."""
+    for name in names:
+        if not _is_storable(name):
+            raise JournalError(
+                f"the name {name!a} cannot be kept: it holds half a character or a zero.",
+                id="AX501",
+                hint="Choose another name; values may hold any text.",
+            )
+
+
+def _unknown(run_id: str) -> JournalError:
+    return JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+
+
+__all__ = ["PostgresJournal", "Settings"]

@@ -1,0 +1,97 @@
+"""The tables of a journal, and how a database gets those of this version."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from axil.plugin import JournalError
+
+VERSION: Final = 1
+_LOCK: Final = 4_158_119_001
+"""The advisory lock under which one process at a time migrates."""
+
+_TABLES: Final = """
+create table holders (
+    id bigint generated always as identity primary key,
+    name text not null,
+    until timestamptz not null
+);
+create table runs (
+    id bigint generated always as identity primary key,
+    run text not null unique,
+    graph text not null default '',
+    digest text not null default '',
+    thread text not null default '',
+    forked_from text not null default '',
+    status text not null default 'open',
+    epoch bigint not null,
+    holder bigint not null default 0,
+    next bigint not null default 0,
+    due double precision,
+    has_mail boolean not null default false,
+    begun double precision not null,
+    touched double precision not null
+) with (fillfactor = 70);
+create index runs_by_due on runs (due, id) where holder = 0 and due is not null;
+create index runs_by_holder on runs (holder) where holder <> 0;
+create index runs_by_thread on runs (thread, id) where thread <> '';
+create table entries (
+    run bigint not null references runs on delete cascade,
+    seq bigint not null,
+    kind text not null,
+    who text not null,
+    body text,
+    sealed bytea,
+    crc bigint not null,
+    primary key (run, seq)
+);
+create table mail (
+    id bigint generated always as identity primary key,
+    run bigint not null references runs on delete cascade,
+    question text,
+    kind text not null,
+    body text,
+    sealed bytea,
+    is_read boolean not null default false
+);
+create unique index mail_by_question on mail (run, question) where question is not null;
+create index mail_by_run on mail (run) where not is_read;
+create table sealing (id integer primary key check (id = 1), proof bytea not null);
+"""
+
+_MIGRATIONS: Final[dict[int, str]] = {1: _TABLES}
+"""What makes version n of n - 1; forward only, each in one transaction."""
+
+
+def migrate(connection: Any, schema: str) -> None:
+    """Make the schema and its tables, or bring them to this version; one process at a time.
+
+    Raises: JournalError (AX510): the tables were made by a newer axil-postgres.
+    """
+    if _version(connection, schema) == VERSION:
+        return
+    with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute(f'create schema if not exists "{schema}"')
+        connection.execute("create table if not exists version (number integer not null)")
+        version = _version(connection, schema)
+        if version > VERSION:
+            message = (
+                f"the tables in the schema {schema} were made by a newer axil-postgres "
+                f"(format {version}; this one knows {VERSION})."
+            )
+            hint = "Upgrade axil-postgres, or name another schema."
+            raise JournalError(message, id="AX510", hint=hint)
+        for number in range(version + 1, VERSION + 1):
+            connection.execute(_MIGRATIONS[number])
+            connection.execute("delete from version")
+            connection.execute("insert into version values (%s)", (number,))
+
+
+def _version(connection: Any, schema: str) -> int:
+    """Return the version of the tables; 0: there are none."""
+    there = connection.execute("select to_regclass(%s)", (f'"{schema}".version',)).fetchone()
+    if there[0] is None:
+        return 0
+    found = connection.execute("select max(number) from version").fetchone()
+    return int(found[0] or 0)

@@ -1,0 +1,258 @@
+"""Workers in processes of their own: killed, answered from outside, stopped and woken."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axil import RootGraph
+from axil.driver import Entry, LocalEngine, ReplayIndex
+from axil.plugin import JournalError
+from axil_cli.main import main
+from axil_encryption import Aes
+from axil_postgres import PostgresJournal
+
+from . import chain
+
+LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
+WORKERS, RUNS, KILLS = (4, 300, 30) if LONG else (2, 12, 1)
+Journals = Callable[..., PostgresJournal]
+
+
+class Workers:
+    """Processes that run ``chain.py``."""
+
+    def __init__(self, url: str, tables: str, log: Path) -> None:
+        self._words = [sys.executable, chain.__file__, url, tables]
+        self._env = {**os.environ, "CHAIN_LOG": str(log), "CHAIN_STEPS": str(chain.STEPS)}
+        self.alive: list[subprocess.Popen[bytes]] = []
+        self.killed: set[int] = set()
+
+    def begin(self, count: int) -> None:
+        """Start so many, and wait until they are ready."""
+        made = [
+            subprocess.Popen(self._words, env=self._env, stdout=subprocess.PIPE)
+            for _ in range(count)
+        ]
+        for each in made:
+            assert each.stdout is not None
+            assert each.stdout.readline() == b"ready\n"
+        self.alive += made
+
+    def kill(self, chance: random.Random) -> None:
+        victim = self.alive.pop(chance.randrange(len(self.alive)))
+        self.killed.add(victim.pid)
+        self._end(victim)
+
+    def close(self) -> None:
+        for each in self.alive:
+            self._end(each)
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def done(log: Path) -> list[tuple[str, str, int]]:
+    """Return the steps that were done: the run, the step and the process of each."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [(run, step, int(pid)) for run, step, pid in map(str.split, lines)]
+
+
+def test_a_killed_worker_loses_no_run_and_no_completed_step_is_repeated(
+    server: Any, tmp_path: Path
+) -> None:
+    log, chance = tmp_path / "log", random.Random(5)
+    workers = Workers(server.url, "chaos", log)
+    workers.begin(WORKERS)
+
+    async def go() -> list[Any]:
+        journal, graph = chain.journal(server.url, "chaos"), chain.chain()
+        async with asyncio.timeout(500), LocalEngine(journal, [graph], loaded=0) as engine:
+            given = ({"run": f"r{n}", "n": 0} for n in range(RUNS))
+            ids = [await engine.start(graph, each, run_id=each["run"]) for each in given]
+            results = [asyncio.ensure_future(engine.result(run_id)) for run_id in ids]
+            for kill in range(1, KILLS + 1):
+                enough = kill * RUNS * chain.STEPS / (KILLS + 3)
+                while len(done(log)) < enough:  # noqa: ASYNC110  # other processes write it
+                    await asyncio.sleep(0.005)
+                workers.kill(chance)
+                if LONG:
+                    await asyncio.to_thread(workers.begin, 1)
+                if LONG and kill == KILLS // 2:
+                    await asyncio.to_thread(server.end)
+                    await asyncio.to_thread(server.begin)
+            ended = await asyncio.gather(*results)
+            records = {run_id: ReplayIndex(journal.entries(run_id)) for run_id in ids}
+        journal.close()
+        assert {len(replay.done) for replay in records.values()} == {chain.STEPS}
+        return ended
+
+    try:
+        ended = asyncio.run(go())
+    finally:
+        workers.close()
+    assert [result.output["n"] for result in ended] == [chain.STEPS] * RUNS
+    by_step: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for run, step, pid in done(log):
+        by_step[run, step].append(pid)
+    assert len(by_step) == RUNS * chain.STEPS
+    # a step that was done twice was at work when its process was killed, before it was recorded
+    for pids in by_step.values():
+        if not LONG:  # else the server was restarted, which may break off a run as well
+            assert set(pids[:-1]) <= workers.killed
+    assert workers.killed & {pid for *_, pid in done(log)}
+
+
+def test_a_holder_that_was_stopped_and_taken_over_is_refused(
+    journals: Journals, server: Any
+) -> None:
+    """A process that shows no sign of life for a while loses its runs, also if it wakes."""
+
+    async def go() -> None:
+        first = journals(lease_seconds=0.3)
+        second = journals(lease_seconds=0.3, tables=first.config.tables)
+        book = first.open("r")
+        book.append(Entry("run", data={"graph": "g", "digest": "d"}))
+        await book.kept()
+        assert second.take(1, 1.0) == []
+        # as SIGSTOP would: nothing of the first process renews its lease
+        database = first.writer.database
+        database._renew = lambda connection: None  # type: ignore[method-assign]  # a stopped thread
+        since = 0
+        while not (taken := second.take(1, 1.0)):
+            since = await second.changed(since, 0.2)
+        assert taken == ["r"]
+        book.append(Entry("clock", data={"call": 1, "value": 1.0}))
+        with pytest.raises(JournalError, match="AX506"):
+            await book.kept()
+        book.close()
+        heir = second.open("r")
+        heir.append(Entry("clock", data={"call": 2, "value": 2.0}))
+        await heir.kept()
+        heir.close()
+        assert [entry.kind for entry in second.entries("r")] == ["run", "clock"]
+
+    asyncio.run(go())
+
+
+def test_a_lost_connection_is_made_again_and_nothing_is_written_twice(journals: Journals) -> None:
+    async def go() -> None:
+        journal = journals()
+        book = journal.open("r")
+        for number in range(20):
+            entry = Entry("clock", data={"call": number, "value": 0.0})
+            book.append(entry if number else Entry("run"))
+            await book.kept()
+            if number % 5 == 0:  # all connections but the one that ends them
+                sql = (
+                    "select count(pg_terminate_backend(pid)) from pg_stat_activity "
+                    "where application_name = 'axil' and pid <> pg_backend_pid()"
+                )
+                journal.writer.database.rows(sql)
+        book.close()
+        assert [entry.data.get("call", 0) for entry in journal.entries("r")] == list(range(20))
+
+    asyncio.run(go())
+
+
+def test_values_are_encrypted_where_there_is_a_cipher(
+    journals: Journals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AXIL_JOURNAL_KEY", base64.b64encode(b"k" * 32).decode())
+    journal = journals(cipher=Aes())
+
+    async def ask(inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        return {"said": await ctx.ask("the secret question?", name="q")}
+
+    graph = RootGraph("secret")
+    node = graph.create_node(ask, name="ask")
+    graph.edge_from_entry(node, {"n": ""})
+    graph.edge_to_exit(node, {"said": ""})
+    graph.build()
+
+    async def go() -> None:
+        async with LocalEngine(journal, [graph]) as engine:
+            run_id = await engine.start(graph, {"n": "the secret input"})
+            await engine.idle()
+            journal.post(run_id, Entry("answer", data={"id": "ask?q", "value": "a secret answer"}))
+            assert (await engine.result(run_id)).output == {"said": "a secret answer"}
+
+    asyncio.run(go())
+    rows = journal.writer.database.rows
+    kept = json.dumps([rows("select * from entries"), rows("select * from mail")], default=str)
+    assert "secret" not in kept
+    with pytest.raises(JournalError, match="AX515"):
+        journals(tables=journal.config.tables).runs()
+
+
+def test_ended_runs_are_forgotten_after_a_time(journals: Journals) -> None:
+    async def go() -> None:
+        journal = journals(retain_days=1.0)
+        for name, status in (("old", "done"), ("waits", "paused"), ("new", "done")):
+            book = journal.open(name)
+            book.append(Entry("run"))
+            book.append(Entry("ended", data={"status": status}))
+            await book.kept()
+            book.close()
+        rows = journal.writer.database.rows
+        rows("update runs set touched = touched - 90000 where run <> 'new' returning 1")
+        database = journal.writer.database
+        assert database.transact(database.prune) == 1
+        assert {info.run_id for info in journal.runs()} == {"waits", "new"}
+
+    asyncio.run(go())
+
+
+def test_pages_of_runs_follow_each_other(journals: Journals) -> None:
+    async def go() -> None:
+        journal = journals()
+        for number in range(7):
+            book = journal.open(f"r{number}")
+            book.append(Entry("run"))
+            status = "done" if number % 2 else "failed"
+            book.append(Entry("ended", data={"status": status}))
+            await book.kept()
+            book.close()
+        assert [info.run_id for info in journal.runs(limit=2)] == ["r6", "r5"]
+        page = journal.runs(after="r5", status=["done"], limit=2)
+        assert [info.run_id for info in page] == ["r3", "r1"]
+        assert journal.runs(after="r0") == []
+
+    asyncio.run(go())
+
+
+def test_the_command_works_off_what_was_submitted(
+    server: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AXIL_JOURNAL", server.url)
+    (tmp_path / "app.py").write_text(Path(chain.__file__).read_text())
+    target = ("app.py:chain", "--allow", "code")
+
+    def runs() -> list[Any]:
+        assert main(["runs", "list", "--format", "json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert main(["submit", *target, "--input", '{"run": "r", "n": 0}', "--run-id", "one"]) == 0
+    assert capsys.readouterr().out.strip() == "one"
+    assert [(info["run_id"], info["status"]) for info in runs()] == [("one", "open")]
+    assert main(["worker", *target, "--drain"]) == 0
+    capsys.readouterr()
+    assert [(info["run_id"], info["status"]) for info in runs()] == [("one", "done")]

@@ -1,0 +1,109 @@
+"""``write`` and ``collect``: constants that a node writes, and fields that are lists however many
+edges bring them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from axil import Context, Out, Problem, SpecError, Token
+from axil.plugin import (
+    Body,
+    Changes,
+    NodeInfo,
+    Task,
+    did_you_mean,
+    fold_payloads,
+    format_names,
+    isolate,
+)
+from axil_wrappers.inside import Around, Settings, Wrapper
+
+
+class WriteConfig(Settings):
+    """The constants."""
+
+    fields: dict[str, Any] = Field(
+        min_length=1, description="Values by the names of fields of the state."
+    )
+
+
+class Write(Wrapper[WriteConfig]):
+    """The wrapper ``write``: writes constants to the state with each firing that does not fail."""
+
+    type = "write"
+    examples = ({"fields": {"phase": "drafted"}},)
+
+    Config = WriteConfig
+
+    def wrap(self, body: Body, node: NodeInfo) -> Body:
+        """Raises: SpecError (AX836): the state has no such field; StateError: a value is wrong."""
+        known = node.stored
+        for name in self.config.fields if known is not None else ():
+            if known is not None and name not in known:
+                raise _unknown(f'writes "{name}", which the state does not have', name, known)
+        return _Writing(body, node, node.schema.check(self.config.fields))
+
+
+class _Writing(Around):
+    """A body that writes constants beside what it writes itself, which is stronger."""
+
+    def __init__(self, body: Body, node: NodeInfo, constants: dict[str, Any]) -> None:
+        super().__init__(body, node)
+        self._constants = constants
+
+    async def run(self, task: Task, ctx: Context) -> Out:
+        out = await self.inside(task, ctx)
+        delta = {**isolate(self._constants), **out.delta}
+        return Out(out.output, Changes(delta) if type(out.delta) is Changes else delta, out.to)
+
+
+class CollectConfig(Settings):
+    """The fields that are collected."""
+
+    fields: list[str] = Field(
+        default_factory=list[str], description="Fields that become lists; none: all that come in."
+    )
+
+
+class Collect(Wrapper[CollectConfig]):
+    """The wrapper ``collect``: a field that comes in is a list, one value for each edge."""
+
+    type = "collect"
+    examples: tuple[dict[str, Any], ...] = ({"fields": ["remark"]}, {})
+
+    Config = CollectConfig
+
+    def wrap(self, body: Body, node: NodeInfo) -> Body:
+        """Raises: SpecError (AX836): no edge brings a field that is named."""
+        brought = node.brought
+        for name in self.config.fields if brought is not None else ():
+            if brought is not None and name not in brought:
+                raise _unknown(f'collects "{name}", which no edge brings', name, brought)
+        return _Collecting(body, node, self.config.fields)
+
+
+class _Collecting(Around):
+    """A body that is given lists."""
+
+    def __init__(self, body: Body, node: NodeInfo, fields: list[str]) -> None:
+        super().__init__(body, node)
+        self._fields = fields
+
+    async def run(self, task: Task, ctx: Context) -> Out:
+        came = [fold_payloads([token.payload]) for token in task.tokens]
+        names = self._fields or list(dict.fromkeys(name for each in came for name in each))
+        lists = {name: [each[name] for each in came if name in each] for name in names}
+        others = [{k: v for k, v in each.items() if k not in lists} for each in came]
+        first = task.tokens[0] if task.tokens else Token(-1, None, task.state)
+        token = Token(first.edge, {**fold_payloads(others), **lists}, first.state, first.ordinal)
+        only = Task(task.frame, task.node, task.ordinal, (token,), task.state, task.owner)
+        return await self.inside(only, ctx)
+
+
+def _unknown(what: str, name: str, known: frozenset[str]) -> SpecError:
+    names = sorted(each for each in known if not each.startswith("@"))
+    hint = did_you_mean(name, names) or f"Available: {format_names(names) or 'none'}."
+    return SpecError(Problem("AX836", "", f"the wrapper {what}.", hint))
