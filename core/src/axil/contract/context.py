@@ -65,7 +65,7 @@ class Question:
 
 
 StepKind = Literal["", "model", "tool"]
-"""What a step calls, for observers and records; empty: anything else."""
+"""The thing that a step calls, for observers and records; empty: anything else."""
 
 
 class StepCall(NamedTuple):

@@ -65,7 +65,7 @@ class StepDone(NamedTuple):
     request: str | None
     """A digest of what was asked for; None: nothing was said of it."""
     prompt: Any = None
-    """What a model was asked, as plain data, where ``Options.prompts`` has it kept."""
+    """The request to a model, as plain data, where ``Options.prompts`` keeps it."""
 
 
 class Asked(NamedTuple):

@@ -32,7 +32,7 @@ else:
 
 _NONE: Any = None
 Prompts = Literal["off", "digests", "whole"]
-"""What a journal keeps of prompts."""
+"""The part of prompts that a journal keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Options:
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Answers to questions that an earlier part of the run asked, by question id."""
     prompts: Prompts = "off"
-    """What the journal keeps of what models are asked: ``off``, no more than a digest of each
+    """The part of prompts that the journal keeps: ``off``, no more than a digest of each
     request, by which a resumed run finds its reply; ``digests``, the role, the length and a digest
     of each message; ``whole``, the messages as well, without known forms of secrets.
     """

@@ -23,7 +23,7 @@ from axil_evals.targets import Target
 from axil_evals.trials import Case, Score, Scored, Scorer, Trial
 
 MEASURES = ("done", "seconds", "money", "tokens")
-"""What is measured of each trial, beside what scorers say."""
+"""The measures of each trial beside its scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class Report:
 
     @property
     def cost(self) -> float:
-        """What all trials cost; without what scorers asked."""
+        """The cost of all trials, without that of scorers."""
         return sum(each.trial.cost for trials in self.trials.values() for each in trials)
 
     def plain(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _measured(trial: Trial, measure: str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How an evaluation is made."""
+    """The settings of an evaluation."""
 
     repeats: int = 1
     """Trials of each case."""

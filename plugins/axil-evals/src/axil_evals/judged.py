@@ -82,7 +82,7 @@ def _marked(name: str, value: Any) -> str:
 
 
 class SimilarityConfig(Settings):
-    """How near the output has to be to what is expected."""
+    """The nearness of an output to what is expected."""
 
     embedder: Any = Field(
         "lexical", description="The embedder: a name, or {type: …, …}; `lexical` knows no meaning."

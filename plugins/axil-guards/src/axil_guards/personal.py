@@ -77,7 +77,7 @@ _KINDS: Final[dict[Kind, tuple[re.Pattern[str], Callable[[str], bool]]]] = {
         _is_phone,
     ),
 }  # fmt: skip
-"""What each kind looks like, and what proves it."""
+"""The form of each kind, and its proof."""
 
 
 class PersonalConfig(Settings):

@@ -93,8 +93,8 @@ _ORDERS: Final = tuple(
     for name, pattern in (
         (
             "orders to forget what was said",
-            r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|"
-            r"all|your|system)\b[^.\n]{0,40}\b(?:instructions?|prompts?|rules?|messages?|context)\b",
+            r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|"
+            r"earlier|all|your|system)\b[^.\n]{0,40}\b(?:instructions?|prompts?|rules?|messages?|context)\b",
         ),
         (
             "a request for the instructions",

@@ -149,7 +149,7 @@ class _Guarding(Around):
             except _Repair as repair:
                 self.take_back(part, ctx)
                 if self._config.feedback:
-                    given = _told(given, self._config.feedback, repair.reason)
+                    given = _with_reason(given, self._config.feedback, repair.reason)
         raise AssertionError("the last try is not repaired")
 
     async def _inside(self, task: Task, ctx: Context) -> Out:
@@ -271,7 +271,7 @@ def _with_tokens(task: Task, tokens: Sequence[Any]) -> Task:
     return Task(task.frame, task.node, task.ordinal, tuple(tokens), task.state, task.owner)
 
 
-def _told(task: Task, field: str, reason: str) -> Task:
+def _with_reason(task: Task, field: str, reason: str) -> Task:
     """Return a task whose first payload has the reason in a field; a payload that is not fields
     stays.
     """

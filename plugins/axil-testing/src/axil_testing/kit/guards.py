@@ -18,7 +18,7 @@ class GuardKit(Kit):
     passes: ClassVar[Sequence[Any]] = ()
     """Values that it must let pass."""
     asks_a_model: ClassVar[bool] = False
-    """Whether it needs a model that the kit does not have."""
+    """True if it needs a model that the kit does not have."""
 
     def values(self, component: Any) -> list[Any]:
         """Return the values that it is asked about."""

@@ -22,7 +22,7 @@ class ScorerKit(Kit):
     )
     """Cases that it is asked about."""
     asks_a_model: ClassVar[bool] = False
-    """Whether it needs a model that the kit does not have."""
+    """True if it needs a model that the kit does not have."""
 
     def trials(self) -> list[Trial]:
         """Return the trials that it is asked about: hostile outputs, and none."""
