@@ -33,11 +33,11 @@ from axil_subprocess import KILL, Child, Launch, Place, sandboxed
 
 _BOOT = Path(__file__).with_name("boot.py")
 _BASE: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}
-"""The environment of a body in a sandbox without further settings."""
+"""Variables of the environment that a body in a sandbox sees without further settings."""
 _REPORT: Final = "axil-sandbox: stopped: "
 """The beginning of the line in which a sandbox says why it ended a process."""
 _PRINTED: Final = 4096
-"""Bytes kept of what a process in a sandbox printed, the last ones."""
+"""The number of the last bytes that are kept of the output of a process in a sandbox."""
 _log = logging.getLogger("axil.sandbox")
 _GRACE = 5.0  # seconds that an idle worker has to close what it opened
 
@@ -125,7 +125,7 @@ class _Place:
     async def rested(self, folder: Path | None) -> _Worker | None:
         """Return one that has nothing to do, and is for ``folder``.
 
-        Those that died meanwhile, or are for another folder, are let go of, with all that they
+        Those that died meanwhile, or are for another folder, are removed, with all that they
         started.
         """
         while self.idle:
@@ -144,7 +144,7 @@ _MALFORMED: Final = (
     TypeError,
     ValueError,
 )
-"""Errors raised where something else is read than was expected."""
+"""Errors that are raised where the data read is not the expected data."""
 
 
 def _no_message() -> ProcessError:
@@ -178,7 +178,7 @@ class _Worker:
         """The workspace that it sees, in a sandbox."""
         self.is_sandboxed = child.process.stderr is not None
         self.output_bytes = output_bytes
-        """Bytes that it may still send in this firing; None: no limit."""
+        """The bytes that it may still send in this firing; None: no limit."""
         self._printed = _Printed(child.process.stderr)
 
     @classmethod
