@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.house.checkout import faults, text_of, tree_of
 
 BUDGETS = {
-    "kernel": (3750, 13),
+    "kernel": (3795, 13),  # logs say whether they continue others
     "spec": (810, 5),
     "compiler": (2450, 9),  # folding is here, too; fields that are declared
     "contract": (1900, 10),  # what observers receive of edges and steps
