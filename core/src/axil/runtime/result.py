@@ -32,7 +32,7 @@ else:
 
 _NONE: Any = None
 Prompts = Literal["off", "digests", "whole"]
-"""What a journal keeps of prompts."""
+"""The part of prompts that a journal keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +42,10 @@ class Options:
     run_id: str = ""
     """Empty: a fresh one.
 
-    The id of a run that the journal knows goes on with it, if graph and input are the same.
+    The id of a run that the journal knows resumes it, if graph and input are the same.
     """
     resuming: bool = False
-    """Go on with a run that the journal knows, whatever its input was."""
+    """Continue a run that the journal knows, whatever its input was."""
     journal: Journal | None = None
     """None: nothing is kept, and a run that pauses cannot be resumed."""
     thread: str = ""
@@ -53,7 +53,7 @@ class Options:
     run ended. Needs a journal.
     """
     migrate: bool = False
-    """Go on with a run that was begun with another version of the graph or of its plugins: what was
+    """Continue a run that was begun with another version of the graph or of its plugins: what was
     done stays done, under the names that it was done under; the rest runs as it is now. It is that
     version's run from then on."""
     origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -65,7 +65,7 @@ class Options:
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Answers to questions that an earlier part of the run asked, by question id."""
     prompts: Prompts = "off"
-    """What the journal keeps of what models are asked: ``off``, no more than a digest of each
+    """The part of prompts that the journal keeps: ``off``, no more than a digest of each
     request, by which a resumed run finds its reply; ``digests``, the role, the length and a digest
     of each message; ``whole``, the messages as well, without known forms of secrets.
     """

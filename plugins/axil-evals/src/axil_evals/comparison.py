@@ -16,7 +16,7 @@ _LESS_IS_BETTER = ("seconds", "money", "tokens")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """How one measure differs between two versions."""
+    """The difference of one measure between two versions."""
 
     measure: str
     """The name of a scorer; or one of ``MEASURES``."""

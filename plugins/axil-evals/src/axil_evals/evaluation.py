@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from axil import AxilError, Context, RootGraph, Use, Workflow
+from axil import AxilError, ComponentRef, Context, RootGraph, Workflow
 from axil.driver import Journal
 from axil.plugin import default_registry, make_component
 from axil_evals.datasets import Dataset
@@ -23,7 +23,7 @@ from axil_evals.targets import Target
 from axil_evals.trials import Case, Score, Scored, Scorer, Trial
 
 MEASURES = ("done", "seconds", "money", "tokens")
-"""What is measured of each trial, beside what scorers say."""
+"""The measures of each trial beside its scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class Report:
 
     @property
     def cost(self) -> float:
-        """What all trials cost; without what scorers asked."""
+        """The cost of all trials, without that of scorers."""
         return sum(each.trial.cost for trials in self.trials.values() for each in trials)
 
     def plain(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _measured(trial: Trial, measure: str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How an evaluation is made."""
+    """The settings of an evaluation."""
 
     repeats: int = 1
     """Trials of each case."""
@@ -243,9 +243,9 @@ class _Evaluation:
         if key not in self._made:
             data = {"type": given} if isinstance(given, str) else dict(cast("Any", given))
             name = data.pop("name", None)
-            use = Use.of(data)
+            use = ComponentRef.of(data)
             if use.type == "judge" and "model" not in use.config and self.plan.model is not None:
-                use = Use(type="judge", config={**use.config, "model": self.plan.model})
+                use = ComponentRef(type="judge", config={**use.config, "model": self.plan.model})
             where = f"scorer {use.type}"
             component = default_registry().resolve("scorers", use.type, where)
             self._made[key] = str(name or use.type), make_component(component, use.config, where)

@@ -38,6 +38,7 @@ class ModelJudge:
     """``judge``: a model says whether the output meets a rubric."""
 
     Config = JudgeConfig
+    capabilities = ("asks_a_model",)
     examples: ClassVar[Any] = (
         {"rubric": "It is polite.", "model": {"type": "scripted", "replies": ["PASS"]}},
     )
@@ -81,7 +82,7 @@ def _marked(name: str, value: Any) -> str:
 
 
 class SimilarityConfig(Settings):
-    """How near the output has to be to what is expected."""
+    """The nearness of an output to what is expected."""
 
     embedder: Any = Field(
         "lexical", description="The embedder: a name, or {type: …, …}; `lexical` knows no meaning."
@@ -104,10 +105,10 @@ class Similarity:
         if self._made is None:
             given = self.config.embedder
             if isinstance(given, (str, dict)):
-                from axil import Use
+                from axil import ComponentRef
                 from axil.plugin import default_registry, make_component
 
-                use = Use.of(cast("Any", given))
+                use = ComponentRef.of(cast("Any", given))
                 component = default_registry().resolve("embedders", use.type, "similarity")
                 given = make_component(component, use.config, "similarity")
             self._made = given

@@ -1,4 +1,4 @@
-"""What is evaluated: cases, what a target did with one, and what a scorer says of that."""
+"""Cases, trials of a target with a case, and scores of trials."""
 
 from __future__ import annotations
 

@@ -156,6 +156,10 @@ from axil_models.threads import (
     call_async as call_async,
     in_thread as in_thread,
 )
+from axil_models.tokens import (
+    estimated_tokens as estimated_tokens,
+    size_in_characters as size_in_characters,
+)
 from axil_models.tools import (
     Approval as Approval,
     Command as Command,

@@ -205,7 +205,7 @@ class Service(Generic[C]):
         Raises: ConfigError: a file names a key that it may not read. Args:
             make: makes a client with a key, which is empty where none is needed; called in a
                 thread.
-            meaning: the error that an error of the SDK means; None: it is none of its errors.
+            meaning: the error that an error of the SDK means; None: it is not one of its errors.
         """
         self.config, self.usual = config, usual
         self._grants = current_grants()
@@ -324,7 +324,7 @@ class Service(Generic[C]):
     # -- errors
 
     def meaning_of(self, error: Exception) -> ModelError | None:
-        """Return what an exception of a try means; None: it is none of the service's."""
+        """Return what an exception of a try means; None: it is not an error of the service."""
         if isinstance(error, ModelError):
             return error
         made = self._meaning(error)

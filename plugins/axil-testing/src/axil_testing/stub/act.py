@@ -39,7 +39,7 @@ class Act:
     """The data that it wants back with the reply: encrypted reasoning, a signature."""
     refusal: str = ""
     finish: str = ""
-    """``length`` or ``filter``; empty: it comes to its end."""
+    """``length`` or ``filter``; empty: it is complete."""
     usage: Mapping[str, int] = field(
         default_factory=lambda: {"input": 11, "output": 7, "cached": 3, "reasoning": 2}
     )
