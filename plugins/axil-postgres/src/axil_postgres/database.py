@@ -163,7 +163,7 @@ class Database:
             try:
                 with psycopg.connect(self.url, **self._made) as connection:
                     connection.execute(f'listen "{self.schema}"'.encode())
-                    self.bell.ring()  # what was told while nobody listened is looked for
+                    self.bell.ring()  # changes before this connection are looked for
                     while not self.closed.is_set():
                         self._renew(connection)
                         if time.monotonic() > pruned:
