@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--minutes",
         type=float,
         default=23.0,
-        help="after so many, no further round is begun or gone on with",
+        help="after so many, no further round is begun or continued",
     )
     parser.add_argument(
         "--box",

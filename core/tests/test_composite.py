@@ -358,7 +358,7 @@ def test_data_for_a_node_waits_for_it_in_whatever_cycle_of_a_later_round_it_is(
 
 
 def test_data_that_waits_is_in_the_journal():
-    """A run that broke off before the round in which it is taken goes on with it."""
+    """A run that broke off before the round in which it is taken continues with it."""
     seen: list[list[str]] = []
     breaks = [True]
 

@@ -100,7 +100,7 @@ def test_a_run_that_has_ended_is_freed_with_its_last_reference(name: str) -> Non
         run = flow.start({}, **options)
         seen = weakref.ref(run)
         result = await run.result()
-        await asyncio.sleep(0)  # a hand's task is let go of by the loop
+        await asyncio.sleep(0)  # the loop releases a worker's task
         assert result.status == ("paused" if name == "a question" else "done")
         del run
         settle()

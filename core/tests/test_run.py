@@ -847,7 +847,7 @@ def test_a_channel_that_cannot_answer_now_pauses_the_run():
     assert run(one(ask), channel=Away()).status == "paused"
 
 
-def test_a_paused_run_goes_on_with_the_answer_and_runs_nothing_twice():
+def test_a_paused_run_continues_with_the_answer_and_runs_nothing_twice():
     ran: list[str] = []
 
     def note(task, ctx):

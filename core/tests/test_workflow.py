@@ -240,7 +240,7 @@ def test_resume_refuses_a_run_of_another_graph():
     assert error.value.id == "AX504"
 
 
-def test_resume_goes_on_with_answers():
+def test_resume_continues_with_answers():
     async def ask(task, ctx):
         return Out({"m": await ctx.ask("?")})
 

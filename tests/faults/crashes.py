@@ -1,5 +1,5 @@
-"""A small server that has processes end at a point, others go on with what they left, and says what
-is wrong with what came of it.
+"""A small server whose processes end at a point while others continue their runs; checks of the
+results.
 
 Theory of operation
 -------------------
@@ -123,7 +123,7 @@ def doomed(case: Case, folder: Path, hung: int, woken: int) -> dict[str, Any]:
 
 
 def heir(case: Case, folder: Path, jump: float) -> dict[str, Any]:
-    """Go on with what was left, to the end, and say what was wrong with it."""
+    """Continue what was left, to the end, and return what was wrong with it."""
     axil_sqlite.writer.time = SimpleNamespace(time=lambda: time.time() + jump, time_ns=time.time_ns)
     world = World(folder / "reported", "heir")
     journal = SqliteJournal(folder / "j", sync=case.sync)
@@ -402,7 +402,7 @@ class Server:
             return [
                 *first["faults"],
                 *(
-                    ["another process was at work on the run, and it was gone on with"]
+                    ["another process was at work on the run, and it was resumed"]
                     if first.get("held")
                     else []
                 ),

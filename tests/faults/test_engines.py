@@ -1,4 +1,4 @@
-"""An engine on a database: runs that wait are rows, and another process goes on with all of
+"""An engine on a database: runs that wait are rows, and another process continues with all of
 them.
 """
 
@@ -180,7 +180,7 @@ asyncio.run(go())
 
 
 @pytest.mark.parametrize("sync", ["full", "normal"])
-def test_of_processes_that_go_on_with_one_run_at_once_one_does(tmp_path, sync):
+def test_of_processes_that_continue_with_one_run_at_once_one_does(tmp_path, sync):
     reported = tmp_path / "reported"
 
     def process(*arguments: str) -> subprocess.Popen[str]:

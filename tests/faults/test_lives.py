@@ -111,7 +111,7 @@ class Gone(KeyboardInterrupt):
 
 class Dying(SqliteJournal):
     """The journal of a process that dies at its ``at``-th write, before it or when it is safe, and
-    lets go of nothing.
+    releases nothing.
     """
 
     def __init__(self, folder: Path, at: int, *, after: bool, sync: Sync) -> None:
@@ -219,7 +219,7 @@ class Lives(RuleBasedStateMachine):
     # -- what happens
 
     def go(self, run: str, death: tuple[int, bool] | None, **options: Any) -> None:
-        """Begin ``run`` or go on with it, in a process that may die; then compare with what is
+        """Begin ``run`` or continue with it, in a process that may die; then compare with what is
         known.
         """
         life, seen = self.lives[run], len(self.reported)

@@ -24,7 +24,10 @@ QUESTIONS = (
 NOUNS = ("The", "A", "An", "All", "One", "Every", "Each", "Another", "Its")
 """First words of a noun phrase: right for a class, a module or a property; wrong for a function."""
 
-BANNED = re.compile(r"\b(told|nobody|whoever|whomever|came to|gone on with)\b", re.IGNORECASE)
+BANNED = re.compile(
+    r"\b(told|nobody|whoever|whomever|came to|(?:go|goes|gone|going) on with|lets? go of)\b",
+    re.IGNORECASE,
+)
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
 Variable = ast.Assign | ast.AnnAssign

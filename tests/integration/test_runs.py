@@ -132,7 +132,7 @@ def test_a_question_that_is_overdue_takes_no_answer_and_has_its_default(axil, he
     assert "sign->close: Anonymous" in shown
 
 
-def test_a_run_goes_on_with_the_file_that_it_began_with(axil, here):
+def test_a_run_continues_with_the_file_that_it_began_with(axil, here):
     axil("run", "letters.yaml", "--run-id", "r")
     (here / "letters.yaml").write_text(ASKING.replace("Yours", "Cheers"))
     assert "changed since: letters.yaml" in axil("runs", "show", "r").out
@@ -175,7 +175,7 @@ def test_changes_are_reported_with_the_possible_actions(axil, here):
     assert "the graph as it is now cannot be read" in axil("runs", "show", "r").out
 
 
-def test_a_migrated_run_goes_on_with_the_files_as_they_are_now(axil, here):
+def test_a_migrated_run_continues_with_the_files_as_they_are_now(axil, here):
     axil("run", "letters.yaml", "--run-id", "r")
     (here / "letters.yaml").write_text(ASKING.replace("Yours", "Cheers"))
     assert axil("runs", "resume", "r", "--migrate").code == 3
@@ -365,7 +365,7 @@ def test_old_runs_are_forgotten_and_those_that_wait_are_not(axil, here):
     assert [info["run_id"] for info in axil("runs", "list", "--format", "json").data] == ["waiting"]
 
 
-def test_a_run_that_somebody_goes_on_with_in_the_meantime_does_not_keep_others_from_being_forgotten(
+def test_a_run_that_is_resumed_meanwhile_does_not_keep_others_from_being_forgotten(
     axil, here, monkeypatch
 ):
     for name in ("one", "two", "three"):
@@ -483,7 +483,7 @@ graph:
 """
 
 
-def test_a_run_goes_on_with_the_options_of_plugins_that_a_run_takes(axil, here):
+def test_a_run_continues_with_the_options_of_plugins_that_a_run_takes(axil, here):
     """A run that began with a script does not continue with a real model."""
     (here / "talking.yaml").write_text(TALKING)
     (here / "script.json").write_text('{"default": "Dear Ada"}')

@@ -150,7 +150,7 @@ def test_a_run_has_the_same_result_with_it_and_without():
         assert reported(come_to(fan([], "abcdef"), pace, limits=limits)) == plain
 
 
-def test_a_run_that_was_cut_off_goes_on_with_what_was_recorded():
+def test_a_run_that_was_cut_off_continues_with_what_was_recorded():
     log: Starts = []
     journal = axil.MemoryJournal()
     flow = fan(log, "abc")

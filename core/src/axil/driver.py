@@ -6,9 +6,9 @@ from may move.
 
 An engine starts, unloads, resumes and recovers runs; the protocol is ``Engine``. An engine of your
 own needs ``Workflow.begun`` with ``ManagedRun``, a ``Journal``, ``Entry`` and ``ReplayIndex`` to
-read what it recorded, ``accept_answers`` and ``wall_time`` for deadlines, and ``moment`` for the
+read what it recorded, ``accept_answers`` and ``wall_time`` for deadlines, and ``snapshot`` for the
 result of a run that another process ended. ``axil_testing.kit.EngineKit`` tests it. The protocol,
-``ManagedRun`` and ``LocalEngine`` come from the distribution ``axil-engine``, and ``moment``,
+``ManagedRun`` and ``LocalEngine`` come from the distribution ``axil-engine``, and ``snapshot``,
 ``fork``, ``steps`` and what belongs to them from ``axil-inspection``. Whatever reads or writes a
 journal comes from ``axil-journals``, and bodies as plain data from ``axil-process``.
 
@@ -60,7 +60,7 @@ _SUBJECTS = {
         "axil_inspection.breakpoints": "Breakpoints",
         "axil_inspection.drawing": "draw_plan=draw join_name=join_of",
         "axil_inspection.forks": "Edit fork",
-        "axil_inspection.moments": "Moment moment",
+        "axil_inspection.snapshots": "Snapshot snapshot",
         "axil_inspection.outlines": "Outline OutlineNode outline",
         "axil_inspection.scopes": """
             PlanScope=Scope cycle_bounds=bounded edge_label=label shortened walk_plan=walk
@@ -102,6 +102,8 @@ _SUBJECTS = {
         "kernel.outcomes": "FrameResult",
     },
 }
+
+_RENAMED = {"Moment": "Snapshot", "moment": "snapshot"}
 
 if TYPE_CHECKING:
     from axil.builder.workflow import RunInput as RunInput
@@ -157,7 +159,6 @@ if TYPE_CHECKING:
     from axil_inspection.breakpoints import Breakpoints as Breakpoints
     from axil_inspection.drawing import draw, join_of
     from axil_inspection.forks import Edit as Edit, fork as fork
-    from axil_inspection.moments import Moment as Moment, moment as moment
     from axil_inspection.outlines import (
         Outline as Outline,
         OutlineNode as OutlineNode,
@@ -170,6 +171,7 @@ if TYPE_CHECKING:
         steps as steps,
     )
     from axil_inspection.scopes import Scope, bounded, label, shortened as shortened, walk
+    from axil_inspection.snapshots import Snapshot as Snapshot, snapshot as snapshot
     from axil_journals.deadlines import (
         accept_answers as accept_answers,
         format_time as format_time,
@@ -245,5 +247,7 @@ if TYPE_CHECKING:
     edge_label = label
     join_name = join_of
     walk_plan = walk
+    Moment = Snapshot
+    moment = snapshot
 else:
-    __getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS)
+    __getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS, _RENAMED)

@@ -120,7 +120,7 @@ def test_a_conversation_that_was_ended_in_the_middle_of_a_turn_does_not_come_bac
     asyncio.run(main())
 
 
-def test_a_tool_may_go_on_with_the_conversation_that_it_is_called_in():
+def test_a_tool_may_continue_with_the_conversation_that_it_is_called_in():
     def aside(question: str) -> str:
         return str(agent.invoke({"message": question}, thread="t")["o"])
 

@@ -59,7 +59,7 @@ def test_no_more_runs_are_at_work_than_asked_for():
     assert most == 3
 
 
-def test_a_batch_that_is_run_again_goes_on_with_the_rows_that_are_not_done():
+def test_a_batch_that_is_run_again_continues_with_the_rows_that_are_not_done():
     ran: list[str] = []
     broken = True
 

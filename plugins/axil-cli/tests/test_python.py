@@ -80,7 +80,7 @@ def test_a_graph_in_python_stops_where_it_is_asked_to(axil, home):
     assert axil("run", "shouts:graph", "--input", "a", *ways).out == "A\n"
 
 
-def test_a_run_of_a_graph_in_python_goes_on_with_leave(axil, home, monkeypatch):
+def test_a_run_of_a_graph_in_python_continues_with_leave(axil, home, monkeypatch):
     pytest.importorskip("axil_sqlite", reason="runs are kept by axil-sqlite")
     kept = ("--journal", home / "kept")
     paused = axil("run", "shouts.py:asking", "--input", "a", "--run-id", "r", *kept)

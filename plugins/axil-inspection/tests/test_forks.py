@@ -10,7 +10,7 @@ import pytest
 from axil import MemoryJournal, Out, StateError, Workflow, run_sync
 from axil.driver import ReplayIndex
 from axil.plugin import JournalError
-from axil_inspection import Edit, fork, moment
+from axil_inspection import Edit, fork, snapshot
 from axil_testing.specs import node, workflow
 from axil_testing.versions import Brief, brief, paper, paused, typed
 
@@ -33,7 +33,7 @@ def test_a_moment_of_a_migrated_run_has_the_newer_state():
     question = paused(brief(), journal)
     answers = {question: "n2"}
     run_sync(paper().resume("r", journal=journal, answers=answers, migrate=True))
-    assert run_sync(moment(paper(), journal.entries("r"))).state["notes"] == ["- n1", "n2"]
+    assert run_sync(snapshot(paper(), journal.entries("r"))).state["notes"] == ["- n1", "n2"]
 
 
 def test_a_moment_needs_no_plugin_in_the_version_that_the_run_is_pinned_to():
@@ -44,7 +44,7 @@ def test_a_moment_needs_no_plugin_in_the_version_that_the_run_is_pinned_to():
     other = {**header.data["pins"], "axil": {"version": "99.0"}}
     answers = {question: "n2"}
     run_sync(flow.resume("r", journal=journal, pins=other, answers=answers, migrate=True))
-    assert run_sync(moment(flow, journal.entries("r"))).result.status == "done"
+    assert run_sync(snapshot(flow, journal.entries("r"))).result.status == "done"
 
 
 # ----------------------------------------------------------------------- edits

@@ -9,7 +9,7 @@ import pytest
 
 from axil import MemoryJournal, Out, RootGraph, Workflow, run_sync
 from axil.plugin import JournalError, hook_manager
-from axil_inspection import Breakpoints, differences, fork, moment, steps
+from axil_inspection import Breakpoints, differences, fork, snapshot, steps
 from axil_testing.specs import Tape, edge, never, node, workflow
 
 
@@ -50,14 +50,14 @@ def test_a_moment_is_found_without_running_anything():
     flow = line(ran)
     run(flow, {"n": 0}, journal=tape, run_id="r")
     ran.clear()
-    stood = run_sync(moment(flow, tape.lines, at=3))
+    stood = run_sync(snapshot(flow, tape.lines, at=3))
     assert stood.state == {"a": 1, "b": 2}
     (due,) = stood.due
     assert (due.activation, due.inputs, due.state) == ("c", {"n": 2}, {"a": 1, "b": 2})
     assert stood.result.status == "paused"
-    begun = run_sync(moment(flow, tape.lines, at=1))
+    begun = run_sync(snapshot(flow, tape.lines, at=1))
     assert ([due.activation for due in begun.due], begun.state) == (["a"], {})
-    over = run_sync(moment(flow, tape.lines))
+    over = run_sync(snapshot(flow, tape.lines))
     assert (over.due, over.result.status, over.result.output) == ((), "done", {"n": 3})
     assert ran == []
 
@@ -71,7 +71,7 @@ def test_a_moment_inside_a_round_is_seen_where_its_entries_are_kept():
     flow = workflow([node("a", count), node("b", count)], ["in a", "a b", back, out])
     tape = Tape()
     assert run(flow, journal=tape, run_id="r").attributes == {"n": 6}
-    stood = [run_sync(moment(flow, tape.lines, at=at)) for at in range(1, len(tape.lines) - 1)]
+    stood = [run_sync(snapshot(flow, tape.lines, at=at)) for at in range(1, len(tape.lines) - 1)]
     due = [each.due[0].activation.removeprefix("cycle(a,b)/") for each in stood if each.due]
     assert due[:4] == ["0/a", "0/b", "1/a", "1/a"]
     assert stood[1].due[0].state == {"n": 1}
@@ -79,7 +79,7 @@ def test_a_moment_inside_a_round_is_seen_where_its_entries_are_kept():
 
 def test_nothing_is_known_of_no_run():
     with pytest.raises(JournalError, match="AX503"):
-        run_sync(moment(line(), []))
+        run_sync(snapshot(line(), []))
     with pytest.raises(JournalError, match="AX503"):
         run_sync(fork(MemoryJournal(), "nobody", "new"))
 
@@ -150,7 +150,7 @@ def test_a_fork_that_is_refused_leaves_the_one_of_its_name_alone():
     assert journal.entries("f") == journal.entries("same")
 
 
-def test_a_fork_may_go_on_with_another_version_of_the_graph():
+def test_a_fork_may_continue_with_another_version_of_the_graph():
     journal = MemoryJournal()
     run(line(), {"n": 0}, journal=journal, run_id="r")
     other = Workflow(replace(line(add=10).spec, description="a newer one"))

@@ -287,7 +287,7 @@ def talk() -> RootGraph:
     return graph
 
 
-def test_a_thread_goes_on_with_the_state_and_what_nodes_keep_and_not_with_what_is_local():
+def test_a_thread_continues_with_the_state_and_what_nodes_keep_and_not_with_what_is_local():
     graph, journal = talk(), MemoryJournal()
     said = [
         run_sync(graph.run({"message": word}, journal=journal, thread="ada")).output

@@ -11,7 +11,7 @@ from typing import Any
 from axil import Context
 
 KEPT: list[int] = []
-"""What a firing leaves in its process."""
+"""The data that a firing leaves in its process."""
 
 
 def looks(inputs: dict[str, Any]) -> dict[str, Any]:

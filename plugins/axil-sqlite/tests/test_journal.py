@@ -171,7 +171,10 @@ def test_any_long_text_comes_back_from_its_parts(texts, size, times):
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript("create table entries (body)" + ";" + parts.TABLES)
         body = parts.put(connection, parts.cut(data))
-        assert parts.get(connection, body, KeyError) == data
+        known: dict[str, parts.Part] = {}
+        assert parts.get(connection, body, KeyError, known=known) == data
+        connection.execute("delete from parts")
+        assert parts.get(connection, body, KeyError, known=known) == data
 
 
 def test_a_value_in_a_file_of_its_own_as_version_1_wrote_it_is_read(journal):
@@ -336,7 +339,7 @@ def test_a_book_that_is_closed_while_a_commit_is_under_way_is_written_to_its_end
     tmp_path, monkeypatch
 ):
     """An entry that was appended after the rows were taken is not in that commit: the run is not
-    let go of, nor has it ended.
+    released, nor has it ended.
     """
     put, seen = Writer._put, list[Any]()
 
@@ -1056,7 +1059,7 @@ def test_whether_a_run_is_held_can_be_asked_while_others_come_and_go(tmp_path):
     writer._held.update(books)
 
     class Looked(str):
-        def __eq__(self, other: object) -> bool:  # meanwhile a thread lets go of one
+        def __eq__(self, other: object) -> bool:  # meanwhile a thread releases one
             writer._held.discard(books[-1])
             return str.__eq__(self, other)
 

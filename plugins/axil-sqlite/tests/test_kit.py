@@ -19,6 +19,7 @@ from axil_testing.kit import EngineKit, JournalKit
 class TestSqlite(JournalKit):
     component = SqliteJournal
     durable = True
+    shared = True
     place = tempfile.TemporaryDirectory()
     number = itertools.count()
 
@@ -41,7 +42,7 @@ class EnginesOnIt(EngineKit):
 
     def make(self, workflows: Sequence[Workflow] = (), beside: Any = None) -> Any:
         """Return one on a new database, or on that of another, whose process has come to write that
-        it let go of its runs.
+        it released its runs.
         """
         if beside is None:
             journal = SqliteJournal(self.folder / str(len(self.journals)), sync=self.sync)

@@ -132,7 +132,7 @@ def test_a_hub_hands_over_and_gets_the_turn_back():
     assert sent(hub)[-1] == ["Buy a boat?", "> Ask the mason.", "mason: Ten."]
 
 
-def test_a_swarm_of_a_file_goes_on_with_the_one_it_handed_over_to():
+def test_a_swarm_of_a_file_continues_with_the_one_it_handed_over_to():
     members = {"front": says(transfer("billing"), "One moment."), "billing": says("Refunded.")}
     assert ask(team("swarm", members=members)) == "Refunded."
 

@@ -929,7 +929,7 @@ def test_a_sound_journal_passes():
         (LosesOne, "it keeps what the kernels own journal keeps"),
         (Reverses, "what is appended is kept in order"),
         (TextsOnly, "what is appended is kept in order"),
-        (TextsOnly, "a run goes on from what is kept"),
+        (TextsOnly, "a run continues from what is kept"),
         (HeldByAll, "a run is held by one"),
         (LosesWhatIsNotSafe, "runs may be at work at the same time"),
         (ForgetsNothing, "runs are listed and forgotten"),

@@ -93,14 +93,14 @@ def test_a_part_of_a_text_says_where_it_goes_on(files):
     files("write_file", path="t", content="".join(f"line {n}\n" for n in range(1, 101)))
     assert (
         files("read_text", path="t", limit=6)
-        == "line 1\n[characters 0 to 6 of 792; go on with offset=6]"
+        == "line 1\n[characters 0 to 6 of 792; continue with offset=6]"
     )
     assert files("read_lines", path="t", start_line=99, line_count=5, inline_line_numbers=True) == (
         "99: line 99\n100: line 100\n[lines 99 to 100 of 100]"
     )
     assert (
         files("read_lines", path="t", line_count=1)
-        == "line 1\n[lines 1 to 1 of 100; go on with start_line=2]"
+        == "line 1\n[lines 1 to 1 of 100; continue with start_line=2]"
     )
     with pytest.raises(TextFault, match=r"AX882.*line 101 does not exist"):
         files("read_lines", path="t", start_line=101)

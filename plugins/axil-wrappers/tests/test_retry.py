@@ -326,7 +326,7 @@ def test_a_question_goes_through_and_is_answered_once(stage):
     assert last.output == {"n": 8}
 
 
-def test_a_resumed_run_goes_on_with_the_try_at_which_it_stood(new_stage):
+def test_a_resumed_run_continues_with_the_try_at_which_it_stood(new_stage):
     journal, body = MemoryJournal(), Flaky(2)
     first = new_stage()
     graph = first.graph(body, Retry(tries=3, wait_seconds=60, factor=1, jitter="none"))

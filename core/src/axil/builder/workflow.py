@@ -251,7 +251,7 @@ class Workflow(Generic[S]):
         answers: Mapping[str, Any] | None = None,
         **options: Unpack[ResumeOptions],
     ) -> Result[S]:
-        """Go on with a run that a journal knows: what is finished is not run again.
+        """Continue a run that a journal knows: finished nodes do not run again.
 
         Args:
             answers: to its open questions, by question id.

@@ -65,7 +65,7 @@ class Question:
 
 
 StepKind = Literal["", "model", "tool"]
-"""The thing that a step calls, for observers and records; empty: anything else."""
+"""The type of a step's call, for observers and records; empty: another one."""
 
 
 class StepCall(NamedTuple):
@@ -125,7 +125,7 @@ class Executor(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of what was acquired; nothing is executed afterwards."""
+        """Release what was acquired; nothing is executed afterwards."""
         ...
 
 

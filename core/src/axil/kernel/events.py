@@ -31,7 +31,7 @@ command                   what has to be done                      answered by
 ``DecideLimit``           say what becomes of a cycle's limit      decide
 ``Return``                give a sub-run's result to its body      nothing
 ``DropBodies``            cancel bodies for which nothing waits    nothing
-``End``                   nothing: the run has come to its end     nothing
+``End``                   nothing: the run has ended     nothing
 ========================= ======================================== =================================
 
 ``Report``s say what happened, for observers; they ask for nothing, and are made only where the

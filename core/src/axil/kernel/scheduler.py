@@ -105,7 +105,7 @@ class RunningFrame:
         """Nothing waits for it any more."""
 
     def close(self) -> None:
-        """Let go of the machine, which holds this frame: both are freed with their last holder."""
+        """Release the machine, which holds this frame: both are freed with their last holder."""
         self.machine.running = None
 
     def around(self) -> Iterable[RunningFrame]:
@@ -408,7 +408,7 @@ class Scheduler:
             return FrameResult(machine.root, {}, tuple(machine.exits), (), (), True)
 
     def close(self) -> None:
-        """Let go of all frames: the run is over."""
+        """Release all frames: the run is over."""
         subs = (sub for subs in self._subs.values() for sub in subs)
         for running in [self._root, *self._open.values(), *subs]:
             running.close()

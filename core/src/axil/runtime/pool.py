@@ -446,7 +446,7 @@ class WorkerPool:
             self._leave_behind(work)
 
     def _leave_behind(self, work: Work) -> None:
-        """Go on without a body that catches its cancellation; what it gives is thrown away."""
+        """Continue without a body that catches its cancellation; its result is dropped."""
         work.is_left = True
         self._leave(work)
         worker: Any = work.worker

@@ -1,7 +1,7 @@
 """The protocol of recorders: the requests and the facts that a run sends to its recorder.
 
 A run without a recorder keeps nothing, and nothing of what is here is made for it. With one, each
-fact is recorded before the run goes on from it: outcomes in the order in which they take effect,
+fact is recorded before the run continues from it: outcomes in the order in which they take effect,
 and what a body read, did or asked under the name of its activation. A body whose effects could be
 noticed outside begins only when all before it is kept.
 
@@ -65,7 +65,7 @@ class StepDone(NamedTuple):
     request: str | None
     """A digest of what was asked for; None: nothing was said of it."""
     prompt: Any = None
-    """The request to a model, as plain data, where ``Options.prompts`` keeps it."""
+    """The prompt of a model call, as plain data, where ``Options.prompts`` has it kept."""
 
 
 class Asked(NamedTuple):
@@ -167,7 +167,7 @@ class Recorder(Protocol):
     def record(self, fact: Fact, /) -> None:
         """Record a fact, behind all before it; it is safe when ``kept`` says so.
 
-        Raises: AxilError: it cannot be recorded; the run may go on without it.
+        Raises: AxilError: it cannot be recorded; the run may continue without it.
         """
         ...
 
@@ -191,5 +191,5 @@ class Recorder(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the run; nothing is recorded after that. May be called again."""
+        """Release the run; nothing is recorded after that. May be called again."""
         ...

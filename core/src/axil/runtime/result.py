@@ -42,10 +42,10 @@ class Options:
     run_id: str = ""
     """Empty: a fresh one.
 
-    The id of a run that the journal knows goes on with it, if graph and input are the same.
+    The id of a run that the journal knows resumes it, if graph and input are the same.
     """
     resuming: bool = False
-    """Go on with a run that the journal knows, whatever its input was."""
+    """Continue a run that the journal knows, whatever its input was."""
     journal: Journal | None = None
     """None: nothing is kept, and a run that pauses cannot be resumed."""
     thread: str = ""
@@ -53,7 +53,7 @@ class Options:
     run ended. Needs a journal.
     """
     migrate: bool = False
-    """Go on with a run that was begun with another version of the graph or of its plugins: what was
+    """Continue a run that was begun with another version of the graph or of its plugins: what was
     done stays done, under the names that it was done under; the rest runs as it is now. It is that
     version's run from then on."""
     origin: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -255,7 +255,7 @@ class RunServices:
         known = None if recorder is None else recorder.recall(SleepBegun, activation, call)
         # a clock that knows the date: time passes while nothing runs
         wall: Callable[[], float] | None = getattr(self.clock, "wall", None)
-        # one that lets go of a run while it sleeps; see ``ManagedRun``
+        # one that unloads a run while it sleeps; see ``ManagedRun``
         rest: Any = getattr(self.clock, "rest", None)
         if known is None:
             until, ends = self.elapsed + seconds, None

@@ -43,16 +43,12 @@ class FromEnvironment(str):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentRef:
-    """A component reference: a component by name, with its config:
-    ``{type: keyword, config: {any: [done]}}``.
-    """
+    """A component reference: its name and its config, ``{type: keyword, config: {any: [x]}}``."""
 
     type: str
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
     made: Any = field(default=None, compare=False, repr=False)
-    """The component itself, if it was made in Python; ``type`` and ``config`` then only describe
-    it.
-    """
+    """The component, if it was made in Python; ``type`` and ``config`` then describe it."""
     place: Place | None = field(default=None, compare=False, repr=False)
     """The place of the reference in a file."""
 
@@ -309,7 +305,7 @@ class GraphSpec:
     migrations: Mapping[int, Any] = field(default_factory=dict[int, Any])
     """By the version it begins at: a function from what was written under it (plain data by field:
     a whole state, or what one node wrote) to the same under the next one; in files its import path.
-    Used where an old run goes on with this graph, or a thread does."""
+    Used where an old run continues with this graph, or a thread does."""
     limits: Limits = field(default_factory=Limits)
     requires: Mapping[str, str] = field(default_factory=dict[str, str])
     """Distributions that provide what the graph uses, with version specifiers."""

@@ -41,6 +41,7 @@ from axil_models import (
     on_clock,
     plain_data,
     result_of,
+    size_in_characters,
     spread_results,
     validation_text,
     with_files,
@@ -224,7 +225,9 @@ _IMAGE_CHARACTERS = 12_000
 
 
 def size_of(request: Request) -> int:
-    """Characters that a model has to read: messages, tools, the form of the reply."""
+    """Return the characters that a model has to read, four a token: messages, tools, the form of
+    the reply.
+    """
     report = sum(_size(m.get("content")) for m in request.messages)
     calls = sum(len(_json(m["tool_calls"])) for m in request.messages if m.get("tool_calls"))
     tools = sum(
@@ -241,7 +244,7 @@ def size_of(request: Request) -> int:
 
 def _size(content: Any) -> int:
     if isinstance(content, str):
-        return len(content)
+        return size_in_characters(content)
     parts = cast("Sequence[Any]", content) if isinstance(content, (list, tuple)) else ()
     more = [
         len(part["data"]) - _IMAGE_CHARACTERS
@@ -288,7 +291,7 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
         if reply.tool_calls:
             turns += 1
             if turns > options.max_turns:
-                hint = "Raise max_turns, or find out why the model does not come to an end."
+                hint = "Raise max_turns, or find out why the model does not finish."
                 raise TurnLimit(
                     "AX653",
                     f"the model asked for tools more than {options.max_turns} times.",
@@ -379,7 +382,7 @@ async def act(
     async def do(at: int) -> None:
         try:
             results[at] = await _result(calls[at], tools, ctx, f"tool:{turn}:{at}:{calls[at].name}")
-        except Pause as pause:  # the others come to their end first, and are recorded
+        except Pause as pause:  # the others end first, and are recorded
             pauses.append(pause)
 
     last = [

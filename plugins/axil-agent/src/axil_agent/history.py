@@ -12,17 +12,12 @@ from typing import Any
 
 from axil import ConfigError, Problem
 from axil.plugin import Log
-from axil_models import Ask, Message, Request, content_text
+from axil_models import Ask, Message, Request, content_text, estimated_tokens
 
 _ASKED = (
-    "Summarise the conversation below for the one who will go on with it: "
+    "Summarise the conversation below for the model that will continue it: "
     "facts, decisions, open questions. Be brief, and write only the summary."
 )
-
-
-def estimated_tokens(text: str) -> int:
-    """About how many tokens a text has: a quarter of its characters."""
-    return -(-len(text) // 4)
 
 
 class HistoryMemory:
@@ -56,14 +51,14 @@ class HistoryMemory:
             memory_size: messages that are kept; up to twice as many are stored, so that old ones
                 are dropped many at a time.
             share: the attribute that holds the messages, for agents that share one conversation,
-                and for runs that go on with what an earlier run gave back; empty: the node keeps
+                and for runs that continue with what an earlier run gave back; empty: the node keeps
                 them for itself.
             messages: what it begins with.
             summarise: what would fall out is summarised by the agent's model into one message; else
                 it is forgotten.
             max_tokens: tokens that are sent, the newest whole turns; with ``summarise``, what is
                 kept beyond is summarised.
-            tokens_of: how a text's tokens are counted; a quarter of its length.
+            tokens_of: how a text's tokens are counted; as ``estimated_tokens`` of axil_models.
         Raises: ConfigError (AX655): memory_size or max_tokens is not positive.
         """
         for name, number in (

@@ -122,7 +122,7 @@ class Chosen:
 def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> Model:
     """Return what was given as a model.
 
-    Raises: ModelContract (AX654): it is none; (AX666) nothing was given; as ``resolve`` and
+    Raises: ModelContract (AX654): it is not a model; (AX666) nothing was given; as ``resolve`` and
     ``make_component``.
     """
     if given is None:
@@ -212,7 +212,7 @@ class Invoked:
 
 
 def read_answer(answer: Any) -> Reply:
-    """Return a reply from what such a model gave. Raises: ModelContract (AX654): it is none."""
+    """Return a reply from what such a model gave. Raises: ModelContract (AX654): it is no reply."""
     if isinstance(answer, Reply):
         return answer
     if isinstance(answer, str):

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from axil import ComponentRef, Out
+from axil import Out
 from axil.plugin import (
     Body,
     BodyRules,
@@ -453,7 +453,7 @@ def _provider(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
     return parts.made("context", use, *keys)
 
 
-def _tool(parts: Parts, use: ComponentRef, *keys: str | int) -> Any:
+def _tool(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
     """Return a tool by its name, that knows where it is written; None: it cannot be had."""
     made = parts.made("tools", use, *keys)
     if hasattr(made, "place") and not isinstance(parts.place(), str):

@@ -70,7 +70,7 @@ class Batch:
     workflow: Workflow[Any]
     rows: Sequence[Row]
     name: str
-    """What the ids of its runs begin with: letters, digits, ``_``, ``.`` and ``-``."""
+    """The beginning of the ids of its runs: letters, digits, ``_``, ``.`` and ``-``."""
     journal: Journal
     parallel: int = 4
     """Runs at the same time."""
@@ -84,9 +84,9 @@ class Batch:
     changed: Callable[[Batch], None] | None = None
     """Called whenever a run begins or ends."""
     results: dict[int, RowResult] = field(default_factory=dict[int, RowResult], init=False)
-    """What came of each row so far, by its number."""
+    """The results of rows so far, by number."""
     seconds: float = field(default=0.0, init=False)
-    """How long ``run`` took."""
+    """The duration of ``run``, in seconds."""
     _at_work: dict[int, Run] = field(default_factory=dict[int, Run], init=False)
     _given: str = field(default="", init=False)
     """The column that a workflow of messages is given, once it is known."""

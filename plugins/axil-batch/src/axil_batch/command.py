@@ -176,7 +176,7 @@ def _advise(batch: Batch, session: Any) -> None:
         session.tell(f"Answer with {session.program} runs answer {asked[0].run_id} ANSWER")
     if batch.is_over_budget:
         session.tell(f"The budget of {batch.budget:g} is used up: {batch.cost:.4f} was spent.")
-    session.tell("The same command again goes on with the rows that are not done.")
+    session.tell("The same command again continues with the rows that are not done.")
 
 
 class _Progress:

@@ -26,7 +26,7 @@ class Statistics:
     tokens: int
     cost: float
     seconds: float
-    """How long the batch took this time."""
+    """The duration of the batch this time, in seconds."""
 
     @classmethod
     def of(cls, results: Sequence[RowResult], seconds: float = 0.0) -> Statistics:

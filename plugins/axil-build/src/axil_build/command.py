@@ -194,7 +194,7 @@ def _assemble(made: Made, settings: Settings, place: Path) -> Wheel:
 
 
 def _entry(made: Plan, settings: Settings) -> Path:
-    """Return the workflow that is run. Raises: ConfigError (AX745): it is none of those that are
+    """Return the workflow that is run. Raises: ConfigError (AX745): it is not one of those that are
     built.
     """
     if not settings.dist.entry:

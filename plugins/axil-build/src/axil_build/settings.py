@@ -1,4 +1,4 @@
-"""``axil-build.toml``: what is to be built. Everything but the workflows has a sensible absence."""
+"""``axil-build.toml``: what is to be built. Everything but the workflows has a default."""
 
 from __future__ import annotations
 

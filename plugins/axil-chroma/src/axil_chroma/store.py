@@ -72,7 +72,7 @@ class _Collection(Protocol):
 _PAGE = 5000
 """Rows that are read or written at once; Chroma takes some more."""
 _VERSION = "axil-rows-1"
-"""What the metadata of a collection says that holds rows of stores."""
+"""The mark in the metadata of a collection with rows of stores."""
 _MARK, _TAGS = "axil_mark", "axil_tags"
 _ANY = "axil"
 """A tag of every row: Chroma takes no empty list."""

@@ -53,7 +53,7 @@ _OWN = {
     "check": "say everything that is wrong with workflow files, and what bounds them",
     "show": "draw a workflow: as text, as mermaid, as data",
     "schema": "print the JSON Schema of workflow files",
-    "runs": "look at kept runs, go on with them, branch off",
+    "runs": "look at kept runs, resume or fork them",
 }
 """Summaries of our own commands, so that asking for help imports none."""
 

@@ -99,7 +99,7 @@ def _cipher(session: Session) -> Any:
 
 def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, Any]:
     """Return the part of a file that is kept with a run: its texts, those that it includes among
-    them, so that the run goes on with what it began with. Of a graph in Python: its name, and a
+    them, so that the run continues with what it began with. Of a graph in Python: its name, and a
     digest of its file.
     """
     workflow.plan  # noqa: B018  # what the file includes is read when it is compiled
@@ -166,7 +166,7 @@ def reopened(
         raise misuse(
             "RUN",
             "the run was not begun from a workflow file.",
-            "Go on with it where it was begun: graph.resume(…).",
+            "Resume it where it was begun: graph.resume(…).",
         )
     if kept.get("allow_code") and "code" not in allow:
         message = (

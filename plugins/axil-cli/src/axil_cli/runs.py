@@ -1,4 +1,4 @@
-"""``axil runs``: the runs that a journal keeps: look at them, go on with them, branch off from
+"""``axil runs``: the runs that a journal keeps: look at them, resume them, fork
 them, clear them away.
 """
 
@@ -22,11 +22,11 @@ from axil.driver import (
     decode_value,
     differences,
     fork,
-    moment,
     open_questions,
     outline,
     prompts_of,
     recorded_graph,
+    snapshot,
     steps,
     version_changes,
 )
@@ -61,7 +61,7 @@ _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
 
 
 class Runs:
-    """Look at kept runs, and go on with them.
+    """Look at kept runs, and resume them.
 
     RUN is a run's id, or as much of its beginning as tells it from the others. Runs are kept by
     axil run unless it says otherwise.
@@ -113,8 +113,8 @@ class Runs:
         )
         allowing(showing)
         for name, help in (
-            ("resume", "go on with a run: what is done is not done again"),
-            ("answer", "answer a paused run, and go on with it"),
+            ("resume", "resume a run: finished work is not repeated"),
+            ("answer", "answer a paused run, and resume it"),
         ):
             going = one(name, help, format=())
             going.add_argument("run", metavar="RUN")
@@ -297,7 +297,7 @@ class Runs:
         with equipped(options, session, kept.get("functions")) as here:
             workflow = record.reopened(kept, here, allow=frozenset(options.allow))
             workflow.plan  # noqa: B018  # its components are found while they can be
-        stood = run_sync(moment(workflow, entries, at=options.at))
+        stood = run_sync(snapshot(workflow, entries, at=options.at))
         data = {
             "state": plain(stood.state),
             "due": [plain(due) for due in stood.due],
@@ -450,7 +450,7 @@ class Runs:
             elif not options.current and (files := record.changed(kept)):
                 session.tell(
                     f"note: {', '.join(files)} changed since the run began; "
-                    "it goes on with what it began with."
+                    "it continues with what it began with."
                 )
                 for line in record.differences(kept, here, allow=allow):
                     session.tell(f"    {line}")
@@ -515,7 +515,7 @@ class Runs:
         session.say(
             as_json({"run_id": new, "forked_from": run_id}) if options.format == "json" else new
         )
-        session.tell(f"Let it go on with: axil runs resume {new}")
+        session.tell(f"Resume it: axil runs resume {new}")
         return Exit.DONE
 
     def _cancel(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
@@ -571,7 +571,7 @@ class Runs:
                 raise misuse("--cut", f'nothing is wrong with a run "{options.cut}".')
             journal.cut(options.cut, there[0].good)
             session.tell(
-                f"{options.cut} goes on from step {there[0].good}: axil runs resume {options.cut}"
+                f"{options.cut} continues from step {there[0].good}: axil runs resume {options.cut}"
             )
             return Exit.DONE
         if options.format == "json":
@@ -637,7 +637,7 @@ def _ways_on(
     )
     return [
         f"finish it on the old one:       {old}",
-        f"go on with what is there now:   axil runs resume {run_id} --migrate",
+        f"continue with the current files:  axil runs resume {run_id} --migrate",
         f"branch off:                     axil runs fork {run_id} --current",
     ]
 

@@ -188,7 +188,7 @@ def _is_below(path: str, root: str) -> bool:
 
 
 def _host(given: str) -> str:
-    """Return a host as it is granted; empty: it is none."""
+    """Return a host as it is granted; empty: it is not a host."""
     bare = given.lower().rstrip(".")
     plain = bare.removeprefix("[").removesuffix("]")
     try:

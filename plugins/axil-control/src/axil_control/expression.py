@@ -17,7 +17,7 @@ raises. So there are two more rules than an expression in a programming language
 default.
 
 Paths begin at ``text`` (what the payload says), ``message`` (its fields; of several messages the
-last) or ``state``, and go on with ``.name``, ``[0]``, ``[-1]`` or ``["any name"]``. They follow
+last) or ``state``, and continue with ``.name``, ``[0]``, ``[-1]`` or ``["any name"]``. They follow
 mappings, sequences and declared fields of typed state; no attribute of any object can be reached.
 """
 

@@ -58,7 +58,7 @@ from axil.driver import (
     accept_answers,
     answer_entry,
     decode_value,
-    moment,
+    snapshot,
     wall_time,
 )
 from axil.plugin import EngineError, JournalError, RunError
@@ -566,7 +566,7 @@ class LocalEngine:
         if replay.ended is None or replay.ended.data["status"] == "paused":
             return None
         recorded = replay.ended.data
-        stood = await moment(self._workflow_of(replay), entries)
+        stood = await snapshot(self._workflow_of(replay), entries)
         result = replace(stood.result, run_id=run_id)
         if recorded["status"] == "done":
             return result

@@ -34,7 +34,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 5.0
-"""How long all bodies of a run have to sleep before the run is unloaded."""
+"""The seconds that all bodies of a run have to sleep before the run is unloaded."""
 RECHECK_SECONDS = 5.0
 """Seconds between two looks at a journal that reports no change."""
 _THREADS = 8
@@ -187,7 +187,9 @@ class Stand:
 
     status: str
     due: float | None = None
-    """When it can go on by itself, in seconds since 1970; None: after an answer, or never."""
+    """The time at which it continues by itself, in seconds since 1970; None: after an answer, or
+    never.
+    """
 
 
 async def go_on(

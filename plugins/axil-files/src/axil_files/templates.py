@@ -105,7 +105,7 @@ class _Around:
 
     path: tuple[str, ...] = ()
     overrides: tuple[_Rule, ...] = ()
-    """Those of nodes around it."""
+    """The templates of nodes around it."""
     using: tuple[str, ...] = ()
     """The templates that this is inside of."""
 
@@ -137,7 +137,7 @@ class _Expansion:
 
         self._document, self._data, self._report = document, data, report
         self._is_broken = False
-        """Whether a node names no template that can be used."""
+        """True if a node names no template that can be used."""
         self._keys = frozenset(names_of(Node))
         self._templates = _mapping(data.get("templates"))
         self._defaults = self._rules(data.get("defaults"), ("defaults",))

@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from axil_inspection.breakpoints import Breakpoints
     from axil_inspection.drawing import as_mermaid, as_text, draw, escaped, join_of
     from axil_inspection.forks import Edit, fork
-    from axil_inspection.moments import DueFiring, Moment, moment
     from axil_inspection.outlines import Outline, OutlineNode, outline
     from axil_inspection.records import Difference, RunStep, differences, steps
     from axil_inspection.scopes import Scope, bounded, label, shortened, walk
+    from axil_inspection.snapshots import DueFiring, Snapshot, snapshot
 
 __all__ = [
     "Breakpoints",
     "Difference",
     "DueFiring",
     "Edit",
-    "Moment",
     "Outline",
     "OutlineNode",
     "RunStep",
     "Scope",
+    "Snapshot",
     "as_mermaid",
     "as_text",
     "bounded",
@@ -36,9 +36,9 @@ __all__ = [
     "fork",
     "join_of",
     "label",
-    "moment",
     "outline",
     "shortened",
+    "snapshot",
     "steps",
     "walk",
 ]
@@ -47,7 +47,7 @@ _MODULES: Final = {
     "breakpoints": "Breakpoints",
     "drawing": "as_mermaid as_text draw escaped join_of",
     "forks": "Edit fork",
-    "moments": "DueFiring Moment moment",
+    "snapshots": "DueFiring Snapshot snapshot",
     "scopes": "Scope bounded label shortened walk",
     "outlines": "Outline OutlineNode outline",
     "records": "Difference RunStep differences steps",

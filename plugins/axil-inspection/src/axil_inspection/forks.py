@@ -57,7 +57,7 @@ async def fork(
 
     Args:
         at: None: all entries, without the end of the run.
-        workflow: the graph to go on with, perhaps another version; outcomes of nodes that it does
+        workflow: the graph for the fork, perhaps another version; outcomes of nodes that it does
             not have are left out.
         edit: what else is changed; for its input and state the workflow is needed.
     Raises: JournalError: AX503 there is no such run; AX506 there is a run ``new_id``; AX525, AX526

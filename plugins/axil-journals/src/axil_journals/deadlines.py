@@ -1,7 +1,7 @@
 """Deadlines of questions: until when a person may answer, and what is the answer then.
 
 A question with ``within_seconds`` is due at a time by the clock on the wall, which the journal
-keeps with it. So it is due when it was, whatever process goes on with the run. While a run waits
+keeps with it. So it is due when it was, whatever process continues the run. While a run waits
 for the answer it waits by its own clock, which never jumps: a clock on the wall that is put back
 makes no question wait longer than was meant, and one that is put forward is noticed only by a
 process that resumes.

@@ -10,7 +10,7 @@ exactly is refused, never changed.
 Entries are appended in the order in which they took effect, and are safe in that order: a crash
 loses an end of them, never one from among them. What a run only worked out for itself may be lost
 and is worked out again; so it waits for the journal before a body starts that the world could
-notice, before a step is gone on from, and before it says how it ended.
+notice, before a run continues after a step, and before it says how it ended.
 """
 
 from __future__ import annotations
@@ -110,8 +110,9 @@ class RunInfo:
     entries: int = 0
     forked_from: str = ""
     due: float | None = None
-    """When an engine may load it: ``AT_ONCE``, or the end of a sleep or of a time limit; None: it
-    has ended, or waits for a person. Journals that engines do not share say None."""
+    """The time at which an engine may load it: ``AT_ONCE``, or the end of a sleep or of a limit;
+    None: it has ended, or waits for a person. Journals that engines do not share say None.
+    """
 
 
 class JournalWriter(Protocol):
@@ -142,7 +143,7 @@ class JournalWriter(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the run; nothing is appended after that. May be called again."""
+        """Release the run; nothing is appended after that. May be called again."""
         ...
 
 
@@ -170,7 +171,7 @@ class SharedJournal(Journal, Protocol):
     """
 
     blocking: ClassVar[bool]
-    """Whether methods wait for a disk or a network; engines call them in a thread then."""
+    """True if methods wait for a disk or a network; engines then call them in a thread."""
 
     def runs(
         self, *, status: Collection[str] = (), after: str = "", limit: int = 0
@@ -210,7 +211,7 @@ class SharedJournal(Journal, Protocol):
         ...
 
     def release(self, run_id: str) -> None:
-        """Let go of a run that was taken and has no open writer; it stays due."""
+        """Release a run that was taken and has no open writer; it stays due."""
         ...
 
     def wake(self, run_id: str, due: float = AT_ONCE) -> None:
@@ -237,7 +238,7 @@ class SharedJournal(Journal, Protocol):
         ...
 
     async def changed(self, since: int, seconds: float) -> int:
-        """Wait until a run was submitted, posted to, woken or let go of in any process.
+        """Wait until a run was submitted, posted to, woken or released in any process.
 
         Args:
             since: what the last call returned; 0 at first.
@@ -460,11 +461,11 @@ class _Shelf:
 
 
 _Due = tuple[float, float, str]
-"""When a run is due, when it was touched last, and its id."""
+"""The time at which a run is due, the time of its last change, and its id."""
 
 
 class MemoryJournal:
-    """A journal in this process's memory: for tests, and for runs that pause and go on within one
+    """A journal in this process's memory: for tests, and for runs that pause and continue in one
     process.
 
     Superseded entries are dropped.

@@ -191,7 +191,7 @@ def ending(result: Result, state: State, thread: str, before: Mapping[str, Any])
 
 
 _WAYS = (
-    "Finish it on {old}; or go on with what is there now, in the same run (migrate) or in a fork."
+    "Finish it on {old}; or continue with the current version: the same run (migrate), or a fork."
 )
 
 

@@ -35,7 +35,7 @@ class Offered:
     output_schema: Mapping[str, Any] | None = None
     annotations: Mapping[str, Any] | None = None
     needs: str = ""
-    """What a client must have to call it, and this one has not; empty: it can be called."""
+    """The features that a client needs to call it, and this one lacks; empty: it can be called."""
 
     @property
     def digest(self) -> str:

@@ -1,4 +1,4 @@
-"""What a served workflow is beside a tool: a prompt that asks for its tool, a resource that
+"""The other forms of a served workflow: a prompt that asks for its tool, a resource that
 describes it, and resources for the files that its runs leave.
 """
 
@@ -38,7 +38,7 @@ def prompt_of(tool: Served) -> Any:
 
 
 def prompted(tool: Served, arguments: Mapping[str, str]) -> Any:
-    """Return what a client's model is told by the prompt."""
+    """Return the message of the prompt to a client's model."""
     from mcp_types import GetPromptResult, PromptMessage, TextContent
 
     given = json.dumps(dict(arguments), ensure_ascii=False)

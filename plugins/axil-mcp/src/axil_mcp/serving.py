@@ -3,8 +3,8 @@
 A call is a run. Its firings are progress; cancelling the call cancels the run. What a node asks a
 person is asked through the client: over a connection that can carry a question back the run waits
 for the answer; where it cannot (the protocol of 2026), the run pauses, the client receives what is
-asked, and its next request goes on with the run. Paused runs are kept in memory, or with a journal
-on disk, where another process goes on with them; a bounded number for a bounded time.
+asked, and its next request resumes the run. Paused runs are kept in memory, or with a journal
+on disk, where another process continues with them; a bounded number for a bounded time.
 """
 
 from __future__ import annotations

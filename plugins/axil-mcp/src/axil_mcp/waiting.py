@@ -28,7 +28,7 @@ class Paused:
     """The digest of the arguments of its call."""
     run_id: str
     until: float = 0.0
-    """When it is given up, in seconds since 1970."""
+    """The time at which it is dropped, in seconds since 1970."""
 
 
 def digest_of(arguments: Mapping[str, Any]) -> str:

@@ -56,9 +56,9 @@ class StoreMemory:
 
     Config: ClassVar[type[MemorySettings]] = StoreMemoryConfig
     label: ClassVar[str] = "store_memory"
-    """What its blocks are labelled with where the settings have no label."""
+    """The label of its blocks where the settings have none."""
     owns_store: ClassVar[bool] = False
-    """Whether ``store_of`` makes a store of its own, which is closed with it."""
+    """True if ``store_of`` makes a store of its own, which is closed with it."""
 
     def __init__(self, config: Any = None, **settings: Any) -> None:
         """``settings``: those of ``Config``; nothing is opened before it is used.

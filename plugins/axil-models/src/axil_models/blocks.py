@@ -62,7 +62,7 @@ async def blocks_of(
 def block_of(given: Any) -> ContextBlock:
     """Return a block from a block, a mapping, a text, or anything with a ``text``.
 
-    Raises: PartError (AX802, AX803): its part is none.
+    Raises: PartError (AX802, AX803): its part is malformed or too large.
     """
     if isinstance(given, str):
         return ContextBlock(given)

@@ -3,8 +3,8 @@
 AxilError
 └── AgentError           a sentence with an id
     ├── ModelError           a model could not answer: status, retry_after_seconds  (RuntimeError)
-    ├── ModelContract        what was given as a model, or what it gave, is none    (TypeError)
-    ├── PartError            a content part is none, too large, or not taken        (ValueError)
+    ├── ModelContract        the object given as a model, or its reply, is not one  (TypeError)
+    ├── PartError            a content part is malformed, too large, or not taken   (ValueError)
     ├── ToolError            what was given as a tool cannot be one                 (ValueError)
     └── ContextError         a context provider failed; the original is the cause   (RuntimeError)
 """
@@ -51,7 +51,9 @@ class ModelContract(AgentError, TypeError):
 
 
 class PartError(AgentError, ValueError):
-    """A content part is none, too large, out of reach, or nothing that the model takes."""
+    """A content part is malformed, too large, out of reach, or of a kind that the model
+    does not take.
+    """
 
 
 class ToolError(AgentError, ValueError):

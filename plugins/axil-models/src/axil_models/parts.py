@@ -165,7 +165,7 @@ def is_content(value: Any) -> bool:
 def parts_of(content: Any, where: str = "") -> list[Part]:
     """Return a message's content as parts.
 
-    Raises: PartError (AX802): a part is none; (AX803): it is too large.
+    Raises: PartError (AX802): a part is malformed; (AX803): it is too large.
     """
     if isinstance(content, str):
         return [text_part(content)] if content else []
@@ -205,7 +205,7 @@ def content_text(content: Any) -> str:
 def checked_part(part: Any, where: str = "") -> Part:
     """Return the part, with its media type where that can be known.
 
-    Raises: PartError (AX802): it is none; (AX803): it is too large.
+    Raises: PartError (AX802): it is malformed; (AX803): it is too large.
     """
     if is_text_part(part):
         return {"type": "text", "text": str(part["text"])}

@@ -18,11 +18,11 @@ class Row:
     vector: Sequence[float]
     """Numbers, as many as in every other row of the store; a vector of length 1."""
     data: str = ""
-    """What a search gives back."""
+    """The data that a search gives back."""
     tags: Sequence[str] = ()
-    """What rows are selected by; at most 200 characters each."""
+    """Texts by which rows are selected; at most 200 characters each."""
     mark: str = ""
-    """What ``marks`` gives back; short."""
+    """The text that ``marks`` gives back; short."""
 
 
 class Hit(NamedTuple):

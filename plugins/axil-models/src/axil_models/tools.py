@@ -150,7 +150,7 @@ def result_of(value: Any) -> str | list[dict[str, Any]]:
     >>> result_of([1, 2])
     '[1, 2]'
 
-    Raises: PartError (AX802, AX803): a part is none, or too large.
+    Raises: PartError (AX802, AX803): a part is malformed or too large.
     """
     if isinstance(value, Command):
         value = value.text

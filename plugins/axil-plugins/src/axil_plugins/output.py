@@ -73,7 +73,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | No
 
 
 def width_of(stream: Any) -> int | None:
-    """Return the columns of a terminal; None: it is none, and nothing is cut."""
+    """Return the columns of a terminal; None: it is not a terminal, and nothing is cut."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 

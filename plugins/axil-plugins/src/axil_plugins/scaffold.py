@@ -84,7 +84,7 @@ class Made:
 def scaffold(name: str, kind: str, into: Path) -> Made:
     """Write a distribution called ``name`` with one component into a new folder of that name.
 
-    Raises: ConfigError: AX733 the name is none, AX734 there is no such kind to be made, AX735 the
+    Raises: ConfigError: AX733 the name is bad, AX734 there is no such kind to be made, AX735 the
     folder is there already, AX955 it cannot be written.
     """
     if not _NAME.fullmatch(name):

@@ -12,7 +12,8 @@ from axil_postgres.database import Database
 Stored = tuple[int, str, str, str | None, bytes | None, int]
 """Number, kind, who, body, sealed, checksum: of a sealed row who and body are empty."""
 _PROOF: Final = b"axil journal"
-"""What is sealed in a journal so that a wrong key is noticed before anything is written."""
+"""The text that is sealed in a journal so that a wrong key is noticed before anything is written.
+"""
 
 
 class Codec:

@@ -192,7 +192,7 @@ class Database:
             connection.execute("select pg_notify(%s, '')", (self.schema,))
 
     def close(self) -> None:
-        """End the thread, let go of what is held, and close the connections."""
+        """End the thread, released what is held, and close the connections."""
         self.closed.set()
         if self._keeper is not None:
             with suppress(JournalError):

@@ -60,7 +60,7 @@ create table sealing (id integer primary key check (id = 1), proof bytea not nul
 """
 
 _MIGRATIONS: Final[dict[int, str]] = {1: _TABLES}
-"""What makes version n of n - 1; forward only, each in one transaction."""
+"""Statements that make version n of version n - 1; forward only, each in one transaction."""
 
 
 def migrate(connection: Any, schema: str) -> None:

@@ -203,7 +203,7 @@ def _schema(path: str) -> Schema:
 def encode_task(task: Task, schema: Schema) -> dict[str, Any]:
     """Return a firing as plain data.
 
-    Raises: JournalError (AX501): a payload or a value of the state is none.
+    Raises: JournalError (AX501): a payload or a value of the state is not plain data.
     """
     return {
         "frame": list(task.frame),

@@ -33,11 +33,11 @@ from axil_subprocess import KILL, Child, Launch, Place, sandboxed
 
 _BOOT = Path(__file__).with_name("boot.py")
 _BASE: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}
-"""What a body in a sandbox sees of the environment without further settings."""
+"""Variables of the environment that a body in a sandbox sees without further settings."""
 _REPORT: Final = "axil-sandbox: stopped: "
 """The beginning of the line in which a sandbox says why it ended a process."""
 _PRINTED: Final = 4096
-"""How many of the last bytes are kept that a process in a sandbox printed."""
+"""The number of the last bytes that are kept of the output of a process in a sandbox."""
 _log = logging.getLogger("axil.sandbox")
 _GRACE = 5.0  # seconds that an idle worker has to close what it opened
 
@@ -61,26 +61,19 @@ class Workers:
         folder = ctx.workspace and Path(ctx.workspace) if self.config.sandbox != "off" else None
         seconds = self.config.timeout_seconds
         async with place.room:
-            worker = await place.rested(folder)
             time = asyncio.timeout(seconds)
             try:
                 async with time:
+                    worker = await place.rested(folder)
                     if worker is None:
                         self.started += 1
                         worker = await _Worker.started(self.config, folder)
-                    place.busy.add(worker)
-                    answer = await _Firing(worker, ctx, self.config.output_bytes).run(given)
-                worker.firings += 1
-            except BaseException as error:
-                if worker is not None:
-                    await worker.kill()
-                if not (isinstance(error, TimeoutError) and time.expired()):
+                    answer = await self._answer(place, worker, ctx, given)
+            except TimeoutError:
+                if not time.expired():
                     raise
                 message = f"the body took longer than {seconds:g} seconds; its process was killed."
                 raise ProcessError("AX554", message, "Set timeout_seconds higher.") from None
-            finally:
-                if worker is not None:
-                    place.busy.discard(worker)
             most = self.config.firings_per_worker
             if most is not None and worker.firings >= most:
                 await worker.close()
@@ -92,6 +85,21 @@ class Workers:
             return decode_outcome(_mapping(answer["end"]), schema)
         except _MALFORMED as error:
             raise _no_message() from error
+
+    async def _answer(
+        self, place: _Place, worker: _Worker, ctx: Context, given: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return what a worker answers to a firing; one that is interrupted is killed."""
+        place.busy.add(worker)
+        try:
+            answer = await _Firing(worker, ctx, self.config.output_bytes).run(given)
+            worker.firings += 1
+            return answer
+        except BaseException:
+            await worker.kill()
+            raise
+        finally:
+            place.busy.discard(worker)
 
     async def close(self) -> None:
         """End the processes of this event loop; the next use starts others.
@@ -117,7 +125,7 @@ class _Place:
     async def rested(self, folder: Path | None) -> _Worker | None:
         """Return one that has nothing to do, and is for ``folder``.
 
-        Those that died meanwhile, or are for another folder, are let go of, with all that they
+        Those that died meanwhile, or are for another folder, are removed, with all that they
         started.
         """
         while self.idle:
@@ -136,7 +144,7 @@ _MALFORMED: Final = (
     TypeError,
     ValueError,
 )
-"""What is raised where something else is read than was expected."""
+"""Errors that are raised where the data read is not the expected data."""
 
 
 def _no_message() -> ProcessError:
@@ -170,7 +178,7 @@ class _Worker:
         """The workspace that it sees, in a sandbox."""
         self.is_sandboxed = child.process.stderr is not None
         self.output_bytes = output_bytes
-        """How much more it may send in this firing; None: as much as it likes."""
+        """The bytes that it may still send in this firing; None: no limit."""
         self._printed = _Printed(child.process.stderr)
 
     @classmethod

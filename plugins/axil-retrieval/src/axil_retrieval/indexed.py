@@ -84,7 +84,7 @@ class Entry:
     """Tags beside those of its metadata; they contain no ``=``."""
     mark: str = ""
     is_listed: bool = False
-    """Whether ``newest`` may find it."""
+    """True if ``newest`` may find it."""
 
 
 class BlockIndex:
@@ -102,7 +102,7 @@ class BlockIndex:
         """
         self.settings, self.use, self.where = settings, use, where
         self.lost = 0
-        """How often the rows were gone."""
+        """The number of times that the rows were lost."""
         self._given, self._owns = store, owns
         self._grants = current_grants()
         component_later("stores", store, where)

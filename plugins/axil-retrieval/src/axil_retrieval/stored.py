@@ -52,9 +52,9 @@ class StoreRetriever:
 
     Config: ClassVar[type[IndexedSources]] = StoreConfig
     label: ClassVar[str] = "store"
-    """What its blocks are labelled with where the settings have no label."""
+    """The label of its blocks where the settings have none."""
     owns_store: ClassVar[bool] = False
-    """Whether ``store_of`` makes a store of its own, which is closed with it."""
+    """True if ``store_of`` makes a store of its own, which is closed with it."""
 
     def __init__(self, config: Any = None, **settings: Any) -> None:
         """``settings``: those of ``Config``; nothing is opened, read or embedded before the first
@@ -72,7 +72,7 @@ class StoreRetriever:
         )
         self._flight = SingleFlight[list[str]]()
         self._fresh_at = -1
-        """How often the store had been lost when all sources were in it."""
+        """``lost`` of the store at the time when all sources were in it."""
 
     def store_of(self, config: Any) -> Any:
         """Return the store that the settings name: an object, or the use of a component."""

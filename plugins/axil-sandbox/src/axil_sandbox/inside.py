@@ -31,13 +31,13 @@ _LOOK = 0.02
 _STOPPED = 137
 """The exit code where a limit was passed: that of a program that was killed."""
 _NOT_DUMPABLE, _NO_NEW_PRIVILEGES, _SECCOMP, _FILTER = 4, 38, 22, 2
-"""Numbers of ``prctl``: what nobody may trace, rights that no program adds, system calls."""
+"""Numbers of ``prctl``: no tracing by other processes, no new rights, filters of system calls."""
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
 _NUMBER, _MACHINE, _FIRST = 0, 4, 16
-"""Where in the data of a system call its number, the machine and the first argument are."""
+"""The offsets in the data of a system call of its number, the machine and the first argument."""
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 """Of a machine: what the system calls it, and the column of its numbers below."""
 _NAMESPACES = 0x7E020000

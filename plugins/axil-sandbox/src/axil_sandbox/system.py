@@ -1,5 +1,5 @@
-"""What programs in a sandbox see of the machine: its programs and libraries and the Python that
-runs axil; and the limits that hold there.
+"""The files of the machine that programs in a sandbox see: its programs and libraries and the
+Python that runs axil; and the limits that hold there.
 """
 
 from __future__ import annotations

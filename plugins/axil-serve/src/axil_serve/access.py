@@ -49,7 +49,7 @@ class Access:
     def __init__(self, callers: Iterable[tuple[str, Caller]]) -> None:
         """``callers``: each with the SHA-256 digest of its token, in hexadecimal digits.
 
-        Raises: Unserved (AX960): two callers have one name or one token, or a digest is none.
+        Raises: Unserved (AX960): two callers have one name or one token, or a digest is malformed.
         """
         self._callers: list[tuple[bytes, Caller]] = []
         names: set[str] = set()

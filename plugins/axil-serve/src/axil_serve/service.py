@@ -26,7 +26,7 @@ from axil.driver import (
     SharedJournal,
     decode_value,
     fork,
-    moment,
+    snapshot,
 )
 from axil.plugin import JournalError, did_you_mean, hook_manager, thaw
 from axil_serve.access import Caller
@@ -171,7 +171,7 @@ class RunService:
         if workflow is None:
             return None
         entries = self._entries(run_id)
-        stood = await moment(workflow, entries, at=_place(entries, at))
+        stood = await snapshot(workflow, entries, at=_place(entries, at))
         return {"state": plain(thaw(stood.state)), "due": plain(list(stood.due))}
 
     async def stream(

@@ -305,6 +305,7 @@ class SqliteJournal:
 
     def next_due(self, now: float) -> float | None:
         """See ``axil.driver.SharedJournal``."""
+        self.writer.let_go()
         return self.query("select min(due) from runs where due > ?", now)[0][0]
 
     def release(self, run_id: str) -> None:
@@ -427,7 +428,7 @@ class SqliteJournal:
                 )
 
     def cut(self, run_id: str, at: int) -> None:
-        """Drop the entries of a run but for the first ``at``, so that it goes on from there.
+        """Drop the entries of a run but for the first ``at``, so that it continues from there.
 
         Raises: JournalError (AX503, AX506).
         """

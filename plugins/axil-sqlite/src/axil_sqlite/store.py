@@ -67,7 +67,7 @@ create index mail_by_run on mail (run) where not read;
 """
 
 PATIENCE = 30.0
-"""Seconds that a process waits for another one to let go of the lock."""
+"""Seconds that a process waits for another one to release the lock."""
 
 _MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS, 3: _SHARED}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
@@ -119,11 +119,15 @@ class Store:
         self._watching: sqlite3.Connection | None = None
         try:
             self.connection = self._connected(sync)
-            self.reader = sqlite3.connect(
-                self.path, timeout=30, isolation_level=None, check_same_thread=False
-            )
-            """For who only reads: it does not wait for the disk, as who writes does."""
-            self.reader.execute("pragma query_only = on")
+            try:
+                self.reader = sqlite3.connect(
+                    self.path, timeout=30, isolation_level=None, check_same_thread=False
+                )
+                """For who only reads: it does not wait for the disk, as who writes does."""
+                self.reader.execute("pragma query_only = on")
+            except BaseException:
+                self.connection.close()
+                raise
         except JournalError:
             os.close(self._lock)
             raise
@@ -179,7 +183,7 @@ class Store:
         """Among all processes, only this one writes: SQLite before 3.51.3 can lose a log that two
         write and check in at once.
 
-        Raises: JournalError (AX510): another process has not let go of the lock for ``PATIENCE``.
+        Raises: JournalError (AX510): another process has held the lock for more than ``PATIENCE``.
         """
         if self._lock < 0:
             raise sqlite3.ProgrammingError("it was closed")
@@ -205,8 +209,7 @@ class Store:
             pause = min(2 * pause, 0.005)
         raise unusable(
             self.folder,
-            f"{_holder(self._lock)} holds its lock and has not let go of it for {PATIENCE:g} "
-            "seconds",
+            f"{_holder(self._lock)} holds its lock, for more than {PATIENCE:g} seconds",
             "End that process, or let it finish; then try again.",
         )
 

@@ -50,7 +50,7 @@ _HOLD = (
 _SEVERAL = (64, 8, 1)
 """Rows to an insert.
 
-Python's interpreter lock is let go of and fought for once a statement, not once a row.
+Python's interpreter lock is released and taken once a statement, not once a row.
 """
 _INSERTS = {
     n: "insert into entries (run, seq, kind, who, body, crc) values "
@@ -124,7 +124,7 @@ class Writer:
             _settle(asked)
 
     def finish(self, book: SqliteBook) -> None:
-        """Write what is left of ``book``, and let go of its run."""
+        """Write the rest of ``book``, and release its run."""
         self._finishing.add(book)
         if self.sync == "normal" or not self._ask([(book, None)]):
             self.commit([book])
@@ -327,7 +327,7 @@ class Writer:
                     and last[2]
                     and self.is_alive(last[2], last[3], last[0])
                 ):
-                    # it ended, not well, and somebody goes on with it
+                    # it did not end well, and was resumed
                     raise overtaken_error(header["thread"], last[0])
             now = time.time()
             names = (

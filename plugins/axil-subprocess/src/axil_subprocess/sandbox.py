@@ -35,7 +35,7 @@ class Place:
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """The program's whole environment."""
     seconds: float | None = None
-    """How long it may live; None: as long as the sandbox lets it."""
+    """The seconds that it may live; None: as long as the sandbox permits."""
     memory_bytes: int | None = None
     """For each of its processes, and for all together; None: the sandbox's own limit."""
     processes: int | None = None

@@ -101,7 +101,7 @@ def with_chapter(lines: Sequence[str], path: str, level: int, content: str) -> l
     The last part of ``path`` is its title. ``Parent/Title`` puts it at the end of that chapter,
     ``Before|Title`` after the chapter ``Before``, ``|Title`` before all other chapters there.
 
-    Raises: TextFault (AX882): a chapter that ``path`` names is not there; AX888: the title is none.
+    Raises: TextFault (AX882): ``path`` names a missing chapter; AX888: the title is malformed.
     """
     parent, slash, leaf = path.rpartition("/")
     before, bar, title = leaf.rpartition("|")

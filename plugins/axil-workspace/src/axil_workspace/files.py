@@ -167,7 +167,7 @@ class Files(Tools):
         end = offset + limit
         if offset == 0 and end >= len(text):
             return text
-        rest = f"; go on with offset={end}" if end < len(text) else ""
+        rest = f"; continue with offset={end}" if end < len(text) else ""
         return (
             f"{text[offset:end]}\n"
             f"[characters {offset} to {min(end, len(text))} of {len(text)}{rest}]"
@@ -206,7 +206,7 @@ class Files(Tools):
         last = start_line + len(chosen) - 1
         if start_line == 1 and last >= len(lines):
             return shown
-        rest = f"; go on with start_line={last + 1}" if last < len(lines) else ""
+        rest = f"; continue with start_line={last + 1}" if last < len(lines) else ""
         return (
             f"{shown}{'' if shown.endswith(chr(10)) else chr(10)}[lines {start_line} "
             f"to {last} of {len(lines)}{rest}]"

@@ -109,7 +109,7 @@ class Folder:
             return None
 
     def link(self, name: str) -> str | None:
-        """Return the text of a link; None: it is none."""
+        """Return the text of a link; None: the path is not a link."""
         target, ways = self.at(name)
         try:
             return os.readlink(target, **ways)
@@ -259,7 +259,7 @@ def reached(
 
 
 def _turn(root: Path, link: str, way: list[Folder], todo: deque[str], said: str) -> None:
-    """Go on with the text of a link instead of its name."""
+    """Continue with the text of a link instead of its name."""
     target = PurePath(link)
     if target.is_absolute() or target.drive:
         if not target.is_relative_to(root):

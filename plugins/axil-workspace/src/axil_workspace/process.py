@@ -51,7 +51,7 @@ _GRACE: Final = 5.0
 """Seconds for the launcher to end what it started; it needs some hundredths."""
 _MARGIN: Final = 30.0
 _LOOSE: Final = 2
-"""How much later a sandbox's own limits come than ours, which say why: seconds, and times."""
+"""The delay of a sandbox's own limits after ours, which give the reason: seconds, and a factor."""
 _REPORT: Final = "axil-sandbox: stopped: "
 """The beginning of the line in which a sandbox says why it ended a program."""
 _LAUNCHER: Final = str(Path(__file__).with_name("launcher.py"))

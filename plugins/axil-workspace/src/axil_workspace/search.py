@@ -73,7 +73,7 @@ class Budget:
 
 
 def compiled(pattern: str, *, is_regex: bool = True, case_sensitive: bool = True) -> Pattern:
-    """Return the pattern, ready to search with. Raises: TextFault (AX880): it is none."""
+    """Return the pattern, ready to search with. Raises: TextFault (AX880): it is not a pattern."""
     if len(pattern) > _PATTERN:
         raise TextFault(
             "AX880",

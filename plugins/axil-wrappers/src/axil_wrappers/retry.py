@@ -5,7 +5,7 @@ Theory of operation
 Each try runs as a part of the activation (``Context.part``) with a beginning of its own: what a
 failed one kept in ``local`` is gone with it, its steps and sub-runs are not taken for those of the
 next. That a try failed, and how long to wait, is a step under the journal: a run that is resumed
-goes on with the try at which it stood, and waits only for the rest.
+continues with the try at which it stood, and waits only for the rest.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class EngineKit(Kit):
                     require(
                         report == expected,
                         f"it says{when} that a run gave {shown(report)}, "
-                        f"which comes to {shown(expected)}",
+                        f"which gives {shown(expected)}",
                     )
                     require(
                         result.run_id == run_id,
@@ -271,7 +271,7 @@ class EngineKit(Kit):
 
     # -- laws: people and times
 
-    def test_a_question_is_shown_and_its_answer_goes_on_with_the_run(self) -> None:
+    def test_a_question_is_shown_and_its_answer_continues_with_the_run(self) -> None:
         """As it was asked; several one after the other; a waiting run has ended for no caller."""
 
         async def law() -> None:
@@ -287,9 +287,7 @@ class EngineKit(Kit):
                     require(
                         asked == expected, f"a question is shown as {asked}, asked as {expected}"
                     )
-                    require(
-                        not waits.done(), "a run that waits for an answer has come to something"
-                    )
+                    require(not waits.done(), "a run that waits for an answer has ended")
                     await engine.answer(run_id, {question.id: answer})
                 require(
                     (await self.within(waits, "the result of a run does not arrive")).output
@@ -531,7 +529,7 @@ class EngineKit(Kit):
 
         self.wait(law())
 
-    def test_what_one_engine_breaks_off_another_goes_on_with(self) -> None:
+    def test_what_one_engine_breaks_off_another_continues_with(self) -> None:
         """Unasked; what was done is not done again.
 
         Its waiters get the error that the engine is closed (AX540).
@@ -548,7 +546,7 @@ class EngineKit(Kit):
             await _refused(
                 self.within(waits, "the result of a run does not arrive"),
                 "AX540",
-                "a run that was broken off has come to something",
+                "a run that was broken off has ended",
             )
             await _refused(first.start(flow, {"n": 1}), "AX540", "a closed engine accepts a run")
             await first.close()

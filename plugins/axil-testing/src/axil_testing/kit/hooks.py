@@ -52,7 +52,7 @@ class HookKit(Kit):
     changes_results: ClassVar[bool] = False
     """Claim: bodies that it wraps give something else; only how runs end is compared."""
     changes_timing_only: ClassVar[bool] = False
-    """Claim: it decides when firings start, and nothing else: what runs come to is the same."""
+    """Claim: it decides when firings start, and nothing else: results of runs are the same."""
 
     def make(self) -> Any:
         """Return the plugin: a class is made, a module or an object is what it is."""
@@ -106,7 +106,7 @@ class HookKit(Kit):
             )
             require(
                 bare == with_it,
-                f"with it a run comes to {shown(with_it)}; without it to {shown(bare)}",
+                f"with it a run gives {shown(with_it)}; without it to {shown(bare)}",
             )
 
     def test_it_raises_nothing(self) -> None:
@@ -143,7 +143,7 @@ class HookKit(Kit):
         alone = self.comparable(self.wait(self._run(hook_manager([self.made()]), deps={})))
         require(
             all(each == alone for each in together),
-            f"beside others a run comes to {shown(together)}; alone to {shown(alone)}",
+            f"beside others a run gives {shown(together)}; alone to {shown(alone)}",
         )
 
     def test_a_run_with_it_can_be_cancelled(self) -> None:
@@ -180,7 +180,7 @@ class HookKit(Kit):
         )
         require(
             whole == bare,
-            f"with a journal a run comes to {shown(whole)}; "
+            f"with a journal a run gives {shown(whole)}; "
             f"without it and the plugin to {shown(bare)}",
         )
         for cut in range(1, len(journal.appended)):
@@ -270,7 +270,7 @@ class HookKit(Kit):
                 with_it = _whole(self.wait(self._random(seed, most, self.made())))
                 require(
                     with_it == bare,
-                    f"with it the random graph {seed} comes to {shown(with_it)}; "
+                    f"with it the random graph {seed} gives {shown(with_it)}; "
                     f"without it to {shown(bare)}",
                 )
 

@@ -154,7 +154,7 @@ class JoinKit(Kit):
         require(not found, f"asking it has effects: {', '.join(found)}")
 
     def test_runs_share_nothing(self) -> None:
-        """A run with it comes to the same as the run before: a plan is used by many runs."""
+        """A run with it gives the same result as the run before: a plan is used by many runs."""
         shared = self.make()
         for order in _orders():
             alone, _ = self._come_to(self.make(), order)
@@ -187,7 +187,7 @@ class JoinKit(Kit):
                 same = found == expected if is_known or not self.make().early else True
                 require(
                     same and found[0] == expected[0],
-                    f"resumed after {cut} entries it comes to {shown(found)}; "
+                    f"resumed after {cut} entries it gives {shown(found)}; "
                     f"in one go it gave {shown(expected)}",
                 )
                 again = is_known and not self.make().per_token and _AT in bodies

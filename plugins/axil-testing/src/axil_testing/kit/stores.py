@@ -43,7 +43,7 @@ STRANGE: Final = (
 )
 """Tags and ids that a query language might read as something else."""
 _EXACT: Final = 1e-3
-"""How far a score may be from the cosine: stores keep numbers of 32 bits."""
+"""The largest difference of a score from the cosine: stores keep numbers of 32 bits."""
 
 
 def near(*numbers: float) -> list[float]:
@@ -60,7 +60,7 @@ class StoreKit(Kit):
     persists: ClassVar[bool] = False
     """Keep its rows when it is made again on the same ``folder`` and ``name``."""
     many: ClassVar[int] = 2000
-    """How many rows are put at once; fewer, where each takes long."""
+    """The number of rows that are put at once; fewer, where each takes long."""
 
     @cached_property
     def folder(self) -> Path:

@@ -1,4 +1,4 @@
-"""``AgentNode``: a model that goes on with the conversation in the state."""
+"""``AgentNode``: a model that continues the conversation in the state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evofabric.core.typing import (
 
 
 class AgentNode(Asking):
-    """A model that goes on with ``messages``: one reply, and one round of the tools it asks for.
+    """A model that continues ``messages``: one reply, and one round of the tools it asks for.
 
     The loop back to it, for the tools' results, is an edge of the graph.
     """

@@ -25,7 +25,7 @@ class DueFiring:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class Snapshot:
     """The state of a run at a step."""
 
     state: Mapping[str, Any]
@@ -36,12 +36,12 @@ class Moment:
     """The result of a run that was interrupted there; ``done`` if nothing was left to do."""
 
 
-async def moment(
+async def snapshot(
     workflow: Workflow,
     entries: Sequence[Entry],
     *,
     at: int | None = None,
-) -> Moment:
+) -> Snapshot:
     """Return the state of a run after entry number ``at`` (None: the last one).
 
     Args:
@@ -57,7 +57,7 @@ async def moment(
     known = [_unpinned(each) for each in entries[:at] if each.kind not in ("asked", "ended")]
     copy, record = Workflow(workflow.spec, setting), cast("Any", _Record(known))
     result = await copy.start(run_id="past", journal=record, resuming=True, hooks=None).result()
-    return Moment(state=result.attributes, due=tuple(due), result=result)
+    return Snapshot(state=result.attributes, due=tuple(due), result=result)
 
 
 def _unpinned(entry: Entry) -> Entry:
@@ -126,4 +126,4 @@ class _Record:
         pass
 
 
-__all__ = ["DueFiring", "Moment", "moment"]
+__all__ = ["DueFiring", "Snapshot", "snapshot"]
