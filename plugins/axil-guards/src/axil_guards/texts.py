@@ -93,8 +93,9 @@ _ORDERS: Final = tuple(
     for name, pattern in (
         (
             "orders to forget what was said",
-            r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|"
-            r"earlier|all|your|system)\b[^.\n]{0,40}\b(?:instructions?|prompts?|rules?|messages?|context)\b",
+            r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}"
+            r"\b(?:previous|prior|above|earlier|all|your|system)\b[^.\n]{0,40}"
+            r"\b(?:instructions?|prompts?|rules?|messages?|context)\b",
         ),
         (
             "a request for the instructions",
