@@ -77,6 +77,7 @@ style: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/pyright
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/house/test_types.py -k mypy
 
 arrows: $(STAMP)
 	$(BIN)/lint-imports

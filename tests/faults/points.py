@@ -16,7 +16,7 @@ from typing import Any
 import axil_sqlite.journal
 import axil_sqlite.store
 from axil import Result, RootGraph
-from axil.driver import LocalEngine, fork
+from axil.driver import LocalEngine, claimed_error, fork
 from axil.plugin import KernelBug
 
 from ..internals import internal
@@ -284,6 +284,8 @@ async def by_engine(journal: Any, world: World) -> Result:
             if result.done():
                 return result.result()
             standing = engine.get(RUN)
+            if standing.info.status == "running" and not engine.loaded:
+                raise claimed_error(RUN, "another process")  # an engine would wait for it
             if standing.info.status == "paused":
                 world.write({"who": world.who, "acknowledged": "paused"})
                 await engine.answer(

@@ -2,6 +2,7 @@
 
 The corpus holds a file for each thing that was found once; mutants of them are made from numbers,
 so a finding can be made again. ``AXIL_FUZZ=START:COUNT`` says which; ``make thorough`` takes many.
+What services answer, and pages, are changed in the same way.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ THOROUGH = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 START, _, COUNT = os.environ.get("AXIL_FUZZ", f"1:{3_000 if THOROUGH else 60}").partition(":")
 
 
-def findings(start: int, count: int) -> list[str]:
-    worker = [sys.executable, str(HERE / "worker.py"), str(HERE / "corpus"), str(start), str(count)]
+def findings(*program: object) -> list[str]:
+    worker = [sys.executable, *map(str, program)]
     done = subprocess.run(worker, capture_output=True, text=True, timeout=3_600, check=False)
     found = [
-        "{file}, {number}, axil {command}:\n{fault}".format(**json.loads(line))
+        "{file}, {number}, {command}:\n{fault}".format(**json.loads(line))
         for line in done.stdout.splitlines()
     ]
     if done.returncode:
@@ -33,9 +34,14 @@ def findings(start: int, count: int) -> list[str]:
 
 @pytest.mark.skipif(os.name == "nt", reason="a process has no limits there")
 def test_what_was_found_once_is_refused_or_ends():
-    assert findings(0, 0) == []
+    assert findings(HERE / "worker.py", HERE / "corpus", 0, 0) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a process has no limits there")
 def test_a_mutant_is_fine_or_refused_in_plain_words():
-    assert findings(int(START), int(COUNT)) == []
+    assert findings(HERE / "worker.py", HERE / "corpus", START, COUNT) == []
+
+
+@pytest.mark.skipif(not THOROUGH or os.name == "nt", reason="takes minutes: make thorough")
+def test_an_answer_of_a_service_is_a_reply_or_the_model_s_error():
+    assert findings(HERE / "servers.py", START, int(COUNT) // 3) == []

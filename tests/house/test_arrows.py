@@ -24,7 +24,7 @@ IMPORT = re.compile(r"^[ >]*(?:from|import) +axil[.\w]*.*$", re.MULTILINE)
 
 
 IMPORTED_BY = {
-    "axil_agent": {"axil_devall", "axil_teams", "axil_testing"},
+    "axil_agent": {"axil_devall", "axil_mcp", "axil_teams", "axil_testing"},
     "axil_models": {
         "axil_agent",
         "axil_anthropic",

@@ -9,13 +9,13 @@ from pathlib import Path
 from tests.house.checkout import faults, text_of, tree_of
 
 BUDGETS = {
-    "kernel": (3750, 13),
+    "kernel": (3800, 13),
     "spec": (810, 5),
     "compiler": (2450, 9),  # folding is here, too; fields that are declared
-    "contract": (1905, 10),  # what observers receive of edges and steps
-    "runtime": (2290, 9),
-    "builder": (1345, 4),  # signatures that type checkers and editors read
-    "registry": (1205, 7),  # deprecation is said where a component is found
+    "contract": (1910, 10),  # what observers receive of edges and steps
+    "runtime": (2300, 9),
+    "builder": (1360, 4),  # signatures that type checkers and editors read; templates
+    "registry": (1210, 7),  # deprecation is said where a component is found
 }
 """Lines and modules that a package of core may have.
 

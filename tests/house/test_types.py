@@ -129,5 +129,24 @@ def test_a_type_checker_finds_nine_of_ten_slips(found):
     assert len(planted & seen) >= 9
 
 
+@pytest.mark.skipif(
+    os.environ.get("AXIL_HYPOTHESIS") != "thorough", reason="it reads all there is: make types"
+)
+def test_mypy_finds_as_many_slips_and_no_others(tmp_path):
+    mypy = Path(sys.executable).with_name("mypy")
+    for name, text in (("correct.py", CORRECT), ("slips.py", SLIPS)):
+        (tmp_path / name).write_text(text)
+    command = [mypy, "--python-executable", sys.executable, "--follow-imports=silent"]
+    done = subprocess.run(
+        [*command, "correct.py", "slips.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+    errors = [line for line in done.stdout.splitlines() if " error: " in line]
+    planted = {n for n, line in enumerate(SLIPS.splitlines(), 1) if "# slip" in line}
+    seen = {int(line.split(":")[1]) for line in errors if line.startswith("slips.py")}
+    assert seen <= planted
+    assert len(seen) == 9
+    assert [line for line in errors if not line.startswith("slips.py")] == []
+
+
 def test_the_options_of_runs_are_those_that_runs_take():
     assert set(RunOptions.__annotations__) == set(Options.__dataclass_fields__)

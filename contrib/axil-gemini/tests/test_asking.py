@@ -204,6 +204,15 @@ def test_a_delay_in_an_errors_details_is_waited_for():
     assert 17 <= clock.waits[0] < 18
 
 
+@pytest.mark.parametrize("error", [None, 7, ["slow"], {"code": "x"}, {"details": 7}])
+def test_an_error_of_another_form_is_the_model_s_error(error):
+    with Stub("generate") as server:
+        server.say(Act(status=404))
+        saying(server, {"error": error})
+        with pytest.raises(ModelError, match="AX660"):
+            ask(server)
+
+
 def test_either_variable_may_hold_the_key(monkeypatch):
     monkeypatch.delenv("GEMINI_API_KEY", raising=False)
     monkeypatch.setenv("GOOGLE_API_KEY", "from-google")

@@ -59,7 +59,7 @@ _SUBJECTS = {
         "axil_config.decoding": "decode_config refers_to",
         "axil_config.grants": "Grants reads_path sends_to writes_path",
         "axil_config.misfits": "Misfit misfits",
-        "axil_config.redaction": "REDACTED redact_data redact_text",
+        "axil_config.redaction": "REDACTED redact_data redact_text secret_spans",
         "axil_config.secrets": "Secret is_private resolve_secret",
         "registry.components": "make_component",
         "registry.grants": """
@@ -358,6 +358,7 @@ if TYPE_CHECKING:
         REDACTED as REDACTED,
         redact_data as redact_data,
         redact_text as redact_text,
+        secret_spans as secret_spans,
     )
     from axil_config.secrets import (
         Secret as Secret,

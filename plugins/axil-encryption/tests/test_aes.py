@@ -32,6 +32,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestEncrypted(JournalKit):
+    shared = True
     """An encrypted journal passes the laws of every journal."""
 
     component = SqliteJournal

@@ -356,7 +356,7 @@ def test_equal_versions_are_called_different_no_more_often_than_the_level_says()
     assert different <= 0.05 * 300 + 3 * (300 * 0.05 * 0.95) ** 0.5
 
 
-def test_a_comparison_names_the_cases_that_moved_and_those_that_cannot_be_compared():
+def test_a_comparison_names_the_cases_that_moved_and_what_cannot_be_known():
     first = reported({"a": [1.0], "b": [0.0], "c": [1.0]}, "one")
     found = compare(first, reported({"a": [0.0], "b": [1.0], "d": [1.0]}, "two"))
     [change] = [each for each in found.changes if each.measure == "exact"]

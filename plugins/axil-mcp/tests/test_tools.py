@@ -520,6 +520,32 @@ def test_a_server_may_not_use_the_runs_model(various):
     using(various, body)
 
 
+@pytest.mark.parametrize(
+    ("sampling", "answer", "asked", "said"),
+    [("yes", None, 0, "ghost"), ("ask", "yes", 1, "ghost"), ("ask", "no", 1, "not allowed")],
+)
+def test_a_server_may_use_the_model_that_it_is_given(various, sampling, answer, asked, said):
+    model, questions = Scripted(["The key is ghost."]), list[Any]()
+
+    class Person:
+        async def ask(self, question: Any) -> Any:
+            questions.append(question)
+            return answer
+
+    async def body(tools: Any, ctx: Any) -> Any:
+        try:
+            return await tools["think"]({}, ctx)
+        except (CallFailed, ToolFailed) as error:
+            return str(error)
+
+    settings = {**various, "sampling": sampling, "sampling_model": model}
+    assert said in using(settings, body, channel=Person())
+    assert (len(questions), len(model.requests)) == (asked, said == "ghost")
+    if model.requests:
+        assert model.requests[0].settings["max_tokens"] == 10
+    assert not questions or "user: Tell me the key." in questions[0].text
+
+
 def test_a_server_gets_the_workspace_only_where_it_is_allowed(various, tmp_path):
     async def body(tools: Any, ctx: Any) -> Any:
         return await tools["where"]({}, ctx)

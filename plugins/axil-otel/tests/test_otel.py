@@ -370,3 +370,21 @@ def test_nothing_of_opentelemetry_is_imported_before_a_run():
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"
+
+
+def test_a_guard_that_trips_is_an_event_and_counted():
+    def body(inputs: Any, ctx: Any) -> dict[str, Any]:
+        ctx.note({"kind": "guard", "guard": "pii", "place": "input", "action": "mask"})
+        return {"text": ""}
+
+    telemetry = Telemetry()
+    graph = axil.RootGraph("guarded", hooks=telemetry.hooks)
+    node = graph.create_node(body, name="n")
+    graph.edge_from_entry(node, {})
+    graph.edge_to_exit(node, ["text"])
+    graph.build().invoke({})
+    [event] = telemetry.one("node n").events
+    assert event.name == "axil.guard"
+    assert dict(event.attributes or {})["axil.guard.action"] == "mask"
+    [point] = telemetry.points("axil.guard.trips")
+    assert point.value == 1

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
+import tomllib
+import zipfile
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from axil import ConfigError
+from axil_plugins.pylock import pylock_of
 
 
 def one(type: str, config: object) -> str:
@@ -213,3 +221,34 @@ def test_a_lock_that_cannot_be_used_is_reported(axil, locked, text):
         done = axil(*command)
         assert done.code == 2
         assert f"AX736 {place}" in done.err
+
+
+def test_a_pylock_says_where_installers_find_what_is_locked(tmp_path, monkeypatch):
+    wheel = tmp_path / "index" / "acme_shout-1.2-py3-none-any.whl"
+    wheel.parent.mkdir()
+    about, metadata = "acme_shout-1.2.dist-info", "Metadata-Version: 2.1\nName: acme-shout\n"
+    with zipfile.ZipFile(wheel, "w") as made:
+        made.writestr(f"{about}/METADATA", f"{metadata}Version: 1.2\n")
+        made.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        made.writestr(f"{about}/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    locked = {
+        "acme-shout": {"version": "1.2", "source": ""},
+        "acme-own": {"version": "0.1", "source": "../own"},
+    }
+    text = pylock_of(locked, "pylock.flow.toml")
+    with suppress(ModuleNotFoundError):  # of packaging 26
+        import_module("packaging.pylock").Pylock.from_dict(tomllib.loads(text))
+    shout, own = tomllib.loads(text)["packages"]
+    assert shout["wheels"] == [
+        {
+            "name": wheel.name,
+            "url": wheel.as_uri(),
+            "hashes": {"sha256": hashlib.sha256(wheel.read_bytes()).hexdigest()},
+        }
+    ]
+    assert own == {"name": "acme-own", "directory": {"path": "../own", "editable": True}}
+    with pytest.raises(ConfigError, match=r"AX739 pylock\.flow\.toml: pip does not find"):
+        pylock_of({"acme-none": {"version": "9", "source": ""}}, "pylock.flow.toml")

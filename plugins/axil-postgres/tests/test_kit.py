@@ -16,6 +16,7 @@ from axil_testing.kit import EngineKit, JournalKit
 class TestPostgres(JournalKit):
     component = PostgresJournal
     durable = True
+    shared = True
 
     @pytest.fixture(autouse=True)
     def _server(self, journals: Callable[..., PostgresJournal]) -> None:

@@ -227,7 +227,7 @@ async def cancelled(doing: Coroutine[Any, Any, Any], begun: Path) -> None:
     """Cancel what was started when its program has begun."""
     job = asyncio.ensure_future(doing)
     # the program is another process: there is no event to wait for
-    while not os.path.exists(begun) and not job.done():  # noqa: ASYNC110, ASYNC240
+    while not begun.exists() and not job.done():  # noqa: ASYNC110, ASYNC240
         await asyncio.sleep(0.01)
     job.cancel()
     with pytest.raises(asyncio.CancelledError):

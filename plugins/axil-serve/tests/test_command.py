@@ -10,7 +10,7 @@ import sys
 from contextlib import redirect_stdout
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from axil_cli.main import main
@@ -54,7 +54,7 @@ def test_a_server_that_is_killed_is_taken_over_by_another_on_its_journal(tmp_pat
         token = re.search(r"once: (\S+)", server.stderr.readline())[1]
         address = re.search(r"(http://\S+)/#", server.stderr.readline())[1]
         headers = {"authorization": f"Bearer {token}"}
-        with httpx.Client(base_url=address, headers=headers, trust_env=False) as client:
+        with httpx2.Client(base_url=address, headers=headers, trust_env=False) as client:
             assert client.get("/v1/runs", headers={"authorization": ""}).status_code == 401
             body = {"workflow": "asks", "input": {"x": 1}}
             run_id = client.post("/v1/runs", json=body).json()["run_id"]

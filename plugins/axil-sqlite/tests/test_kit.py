@@ -19,6 +19,7 @@ from axil_testing.kit import EngineKit, JournalKit
 class TestSqlite(JournalKit):
     component = SqliteJournal
     durable = True
+    shared = True
     place = tempfile.TemporaryDirectory()
     number = itertools.count()
 

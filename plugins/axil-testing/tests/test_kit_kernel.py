@@ -30,6 +30,7 @@ def test_the_kernels_components_pass(kit, why):
 
 
 class TestMemory(JournalKit):
+    shared = True
     component = MemoryJournal
 
 

@@ -41,6 +41,8 @@ class Tiny:
     """Chat Completions on a bare socket: a connection for each call, closed with it."""
 
     modalities = frozenset({"text"})
+    is_wary = True
+    """Whether it expects replies of another form than the API's."""
 
     def __init__(self, server: Any) -> None:
         self._url, self._key = urlsplit(server.url), server.key
@@ -66,7 +68,7 @@ class Tiny:
         if isinstance(
             error,
             (OSError, Broken, TimeoutError, json.JSONDecodeError, asyncio.IncompleteReadError),
-        ):
+        ) or (isinstance(error, TypeError) and self.is_wary):
             return ModelError(type(error).__name__, transient=True)
         return None
 
@@ -255,7 +257,12 @@ class Hungry(Tiny):
         return await super().reply(request, emit)
 
 
+class Sure(Tiny):
+    is_wary = False
+
+
 SLIPS = {
+    Sure: "a reply of another form is asked for again",
     Mute: "an answer is streamed and whole",
     Stubborn: "a mistake is never repeated",
     Hasty: "a busy service is asked again when it says",

@@ -342,7 +342,10 @@ def test_a_certificate_is_held_against_the_name_and_not_the_address(
 ):
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    monkeypatch.setattr("certifi.where", lambda: str(tmp_path / "ca.pem"))
+    monkeypatch.setattr(
+        "httpcore2.default_ssl_context",  # it asks the system whom to trust
+        lambda **_: ssl.create_default_context(cafile=str(tmp_path / "ca.pem")),
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("example.test", "127.0.0.1").configure_cert(context)
     made: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -404,6 +407,8 @@ for start, rest in (
     ("", "<script>"), ("<script>", "</script"), ("<title>", "</titl"), ("&#", "9"), ("&#x", "f"),
     ("", "&"), ("<a ", "= "), ("", "<"), ("", "</"), ("<p>", " "), ("", "<a \\">'"), ("", "<?"),
     ("", "<!"), ("", "<div>"), ("", "<td></td>"), ("", "<!-->x"), ("<a b='", '"'),
+    ("", "<a href=x>y"), ("", "<ol><li>"), ("<pre>", "a b\\n"), ("", "<div hidden><div>"),
+    ("<a href='", " a='b"), ("<div hidden", " a="), ("<a href=", "a "),
 ):
     text_of_page(start + rest * (1_000_000 // len(rest)))
 print("read")
@@ -424,7 +429,7 @@ def test_other_runs_go_on_while_a_page_is_read(server, called, firing, monkeypat
     async def main() -> str:
         loop = asyncio.get_running_loop()
 
-        def read(page: str, over: Any) -> str:
+        def read(page: str, over: Any, url: str) -> str:
             loop.call_soon_threadsafe(went_on.set)
             return str(went_on.wait(60))
 
@@ -437,7 +442,7 @@ def test_other_runs_go_on_while_a_page_is_read(server, called, firing, monkeypat
 def test_reading_a_page_takes_no_longer_than_a_page_may_take(server, get, monkeypatch):
     stopped = threading.Event()
 
-    def read(page: str, over: Any) -> str:
+    def read(page: str, over: Any, url: str) -> str:
         while not over():
             threading.Event().wait(0.01)
         stopped.set()
@@ -468,7 +473,14 @@ def test_an_encoding_that_no_page_is_in_is_taken_for_utf_8(charset):
         ("a<!-->b<?php c?>d</>e", "abde"),
         ("a<b", "a"),
         ("&#99999999999;", "\ufffd"),
+        ('a <a href="b?c&amp;d">e</a> <a href=#f>g</a>.', "a [e](http://h/b?c&d) g."),
+        ('<a href="/a">b<a href="//i/c">d', "[b](http://h/a)[d](http://i/c)"),
+        ("<a href=x><h2>a</h2>b</a>", "## a\nb (http://h/x)"),
+        ("<pre>if a:\n\n\tb  c</pre>d <code>e f</code>", "```\nif a:\n\n    b  c\n```\nd `e f`"),
+        ("<ol><li>a<ul><li>b</ul><li>c</ol>d", "1. a\n  - b\n2. c\nd"),
+        ("<nav><a href=x>menu</a></nav><div hidden><div>a</div>b</div>c", "c"),
+        ("<span style='display: none'>a</span><p hidden>b<p>c", "b\nc"),
     ],
 )
 def test_a_pages_text_is_what_a_reader_sees(page, text):
-    assert web.text_of_page(page) == text
+    assert web.text_of_page(page, url="http://h/") == text

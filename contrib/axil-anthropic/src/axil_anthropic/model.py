@@ -25,6 +25,7 @@ from axil_models import (
     Usual,
     check_modalities,
     parameters_of_sdk,
+    reading_reply,
     sdk_arguments,
     service_config,
     structure_prompt,
@@ -110,9 +111,10 @@ class AnthropicModel(Remote):
             )
             async with await create(stream=True, **held) as stream:
                 self.service.checked(stream.response.headers)
-                async for event in stream:
-                    heard.hear(event)
-            return heard.reply(self.config.prices)
+                with reading_reply():
+                    async for event in stream:
+                        heard.hear(event)
+                    return heard.reply(self.config.prices)
 
         return await self.service.call(attempt, emit)
 

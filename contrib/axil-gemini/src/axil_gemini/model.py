@@ -26,6 +26,7 @@ from axil_models import (
     Showing,
     Usual,
     check_modalities,
+    reading_reply,
     service_config,
     structure_prompt,
     with_instruction,
@@ -126,11 +127,12 @@ class GeminiModel(Remote):
             models: Any = line.client.aio.models
             stream = await models.generate_content_stream(**_typed(asked))
             try:
-                async for chunk in stream:
-                    heard.hear(chunk)
+                with reading_reply():
+                    async for chunk in stream:
+                        heard.hear(chunk)
+                    return heard.reply(self.config.prices)
             finally:
                 await stream.aclose()
-            return heard.reply(self.config.prices)
 
         return await self.service.call(attempt, emit)
 
@@ -202,7 +204,8 @@ class GeminiModel(Remote):
         wait = _delay(given.details)
         if wait is not None:
             headers.setdefault("retry-after", wait)
-        return self.service.refused(int(given.code or 500), given.message or given.details, headers)
+        status = given.code if isinstance(given.code, int) and given.code else 500
+        return self.service.refused(status, given.message or given.details, headers)
 
 
 def _delay(details: Any) -> str | None:
@@ -210,7 +213,9 @@ def _delay(details: Any) -> str | None:
     if not isinstance(details, Mapping):
         return None
     body = cast("Mapping[str, Any]", details)
-    for each in cast("Mapping[str, Any]", body.get("error", body)).get("details") or ():
+    error: Any = body.get("error", body)
+    hints = cast("Mapping[str, Any]", error).get("details") if isinstance(error, Mapping) else None
+    for each in cast("list[Any]", hints) if isinstance(hints, list) else ():
         delay = (
             cast("Mapping[str, Any]", each).get("retryDelay") if isinstance(each, Mapping) else None
         )

@@ -11,6 +11,7 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from axil._door import provided
@@ -171,14 +172,12 @@ class NodeInfo:
     setting: CompileOptions = field(default_factory=CompileOptions)
     edges: Sequence[OutEdge] = ()
     """The edges that start at it."""
-    brought: frozenset[str] | None = None
-    """The fields that its in-edges bring; None: it is not known."""
+    brought: Callable[[], frozenset[str] | None] = lambda: None
+    """The function that returns the fields of its in-edges; None: they are not known."""
     stored: frozenset[str] | None = None
     """The fields that the state has; None: it is not known."""
-    report: Callable[[Problem], None] | None = None
-    """The function that gets what a wrapper warns of; what is wrong it raises. Without a place it
-    is that of the wrapper.
-    """
+    report: Callable[[Problem], None] = lambda problem: None
+    """The function for warnings of a wrapper, which have its place; errors are raised."""
 
     @property
     def where(self) -> str:
@@ -304,7 +303,6 @@ class _Draft:
         self.nested: dict[str, SubgraphSpec] = {}
         # for nodes that ask for their out-edges
         self._leading: dict[str, list[OutEdge]] | None = None
-        self._entering: dict[str, list[EdgeSpec]] | None = None
         self._routers: dict[str, list[tuple[str, RouterSpec]]] = {}
         self._exits = {"exit", "end"} - {node.id for node in spec.nodes}
         for name, router in spec.routers.items():
@@ -339,7 +337,7 @@ class _Draft:
         planner.problems.extend(
             misread(
                 spec,
-                lambda name: self.kinds[name].component if name in self.kinds else None,
+                self._known,
                 ((parts.spec, parts.condition) for parts in self.edges),
                 self.schema.fields if self.schema.closed else None,
             )
@@ -397,21 +395,8 @@ class _Draft:
                 )
         return self._leading.get(node, [])
 
-    def _brought(self, node: str) -> frozenset[str] | None:
-        """Return the fields that edges are known to bring to a node."""
-        if self._entering is None:
-            self._entering = {}
-            for edge in self.spec.edges:
-                self._entering.setdefault(edge.target, []).append(edge)
-        return brought(
-            self._entering.get(node, ()),
-            lambda name: self.kinds[name].component if name in self.kinds else None,
-        )
-
-    def _stored(self) -> frozenset[str] | None:
-        """Return the fields that the state is known to have."""
-        is_known = self.schema.closed or self.as_nested is None
-        return frozenset({*self.schema.fields, *self.spec.attributes}) if is_known else None
+    def _known(self, name: str) -> Any:
+        return self.kinds[name].component if name in self.kinds else None
 
     def _ruled(self, node: NodeSpec, nested: SubgraphSpec) -> SubgraphSpec:
         """Return a graph by name, with the pull and push rules that its node states."""
@@ -478,7 +463,10 @@ class _Draft:
     def _wrapped(self, node: NodeSpec, vertex: ResolvedNode) -> ResolvedNode:
         where = node.where
         rules = self.rules.get(node.id) or BodyRules(node=node.id, payload=self.spec.payload)
+        is_known = self.schema.closed or self.as_nested is None
+        edges = self.spec.edges
         for use in reversed(node.wrappers):
+            at = str(use.place or where)
             wrapper = self.planner.attempt(
                 where, lambda use=use: self._component("wrappers", use, where)
             )
@@ -492,17 +480,18 @@ class _Draft:
                     payload=self.spec.payload,
                     setting=self.setting,
                     edges=self._out_edges(node.id),
-                    brought=self._brought(node.id),
-                    stored=self._stored(),
-                    report=lambda problem, at=str(use.place or where): self.planner.problems.append(
-                        replace(problem, where=problem.where or at)
+                    brought=lambda: brought(
+                        [edge for edge in edges if edge.target == node.id], self._known
+                    ),
+                    stored=frozenset([*self.schema.fields, *self.spec.attributes])
+                    if is_known
+                    else None,
+                    report=lambda each, at=at: self.planner.problems.append(
+                        replace(each, where=at)
                     ),
                 )
-                body = self.planner.attempt(
-                    str(use.place or where),
-                    lambda wrapper=wrapper, info=info: wrapper.wrap(info.vertex.body, info),
-                )
-                vertex = replace(vertex, body=vertex.body if body is None else body)
+                wrap = partial(wrapper.wrap, vertex.body, info)
+                vertex = replace(vertex, body=self.planner.attempt(at, wrap) or vertex.body)
         if self.planner.setting.hooks is not None:
             for hook in reversed(self.planner.setting.hooks.hook.wrap_body.get_hookimpls()):
                 chosen = {

@@ -100,13 +100,10 @@ def as_messages(payload: Any) -> list[Message]:
         fields = cast("Mapping[str, Any]", payload)
         if is_messages(fields.get("messages")) and fields["messages"]:
             return list(fields["messages"])
-        if set(fields) != {"message"}:
-            return [message(render(fields))]
-        found: Any = fields["message"]
+        found: Any = fields["message"] if set(fields) == {"message"} else render(fields)
         texts = cast("list[Any]", found) if isinstance(found, list) else []
-        if texts and all(isinstance(text, str) for text in texts):
-            return [message(text) for text in texts]
-        return [message(found)]
+        is_several = texts and all(isinstance(text, str) for text in texts)
+        return [message(each) for each in (texts if is_several else cast("list[Any]", [found]))]
     return [message(payload)]
 
 

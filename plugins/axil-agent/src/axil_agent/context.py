@@ -22,6 +22,7 @@ from axil_models import (
     as_text,
     block_identity,
     blocks_of,
+    estimated_tokens,
     named_providers,
     on_clock,
     part_label as named_part,
@@ -43,8 +44,7 @@ class ContextPolicy:
     """The tokens of the blocks' texts in all, as ``tokens_of`` counts; a block that does not fit is
     left out. None: no limit.
     """
-    # a default that is a function
-    tokens_of: Callable[[str], int] = lambda text: -(-len(text) // 4)
+    tokens_of: Callable[[str], int] = estimated_tokens
     failures: Literal["raise", "report"] = "raise"
     """``report``: a provider that fails is shown to the run's observers, and the agent continues
     without it.

@@ -41,6 +41,7 @@ from axil_models import (
     on_clock,
     plain_data,
     result_of,
+    size_in_characters,
     spread_results,
     validation_text,
     with_files,
@@ -224,7 +225,9 @@ _IMAGE_CHARACTERS = 12_000
 
 
 def size_of(request: Request) -> int:
-    """Characters that a model has to read: messages, tools, the form of the reply."""
+    """Return the characters that a model has to read, four a token: messages, tools, the form of
+    the reply.
+    """
     report = sum(_size(m.get("content")) for m in request.messages)
     calls = sum(len(_json(m["tool_calls"])) for m in request.messages if m.get("tool_calls"))
     tools = sum(
@@ -241,7 +244,7 @@ def size_of(request: Request) -> int:
 
 def _size(content: Any) -> int:
     if isinstance(content, str):
-        return len(content)
+        return size_in_characters(content)
     parts = cast("Sequence[Any]", content) if isinstance(content, (list, tuple)) else ()
     more = [
         len(part["data"]) - _IMAGE_CHARACTERS

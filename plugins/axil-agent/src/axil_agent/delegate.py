@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
@@ -74,7 +74,7 @@ class AgentTool:
         if self._plan is not None:
             return
         ends = [EdgeSpec(source=ENTRY, target=self.name), EdgeSpec(source=self.name, target=EXIT)]
-        around: Mapping[str, Any] = {} if setting is None else setting.extras
+        around = dict[str, Any]() if setting is None else setting.extras
         spec = GraphSpec(
             id=self.name,
             nodes=(self.node(),),
@@ -132,7 +132,7 @@ class NodeTool(AgentTool):
     )
 
     class Config(BaseModel, extra="forbid", frozen=True):
-        """The node, and its description for the model."""
+        """The node, and its name and description for the model."""
 
         name: str = Field(min_length=1, description="The name of the tool.")
         description: str = Field(
@@ -158,7 +158,7 @@ class NodeTool(AgentTool):
             return agent
 
     place: Any = None
-    """The place of its settings."""
+    """The place of its settings in the file."""
 
     def __init__(self, config: Config) -> None:
         self.config = config

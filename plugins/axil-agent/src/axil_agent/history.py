@@ -12,17 +12,12 @@ from typing import Any
 
 from axil import ConfigError, Problem
 from axil.plugin import Log
-from axil_models import Ask, Message, Request, content_text
+from axil_models import Ask, Message, Request, content_text, estimated_tokens
 
 _ASKED = (
     "Summarise the conversation below for the model that will continue it: "
     "facts, decisions, open questions. Be brief, and write only the summary."
 )
-
-
-def estimated_tokens(text: str) -> int:
-    """About how many tokens a text has: a quarter of its characters."""
-    return -(-len(text) // 4)
 
 
 class HistoryMemory:
@@ -63,7 +58,7 @@ class HistoryMemory:
                 it is forgotten.
             max_tokens: tokens that are sent, the newest whole turns; with ``summarise``, what is
                 kept beyond is summarised.
-            tokens_of: how a text's tokens are counted; a quarter of its length.
+            tokens_of: how a text's tokens are counted; as ``estimated_tokens`` of axil_models.
         Raises: ConfigError (AX655): memory_size or max_tokens is not positive.
         """
         for name, number in (

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Final, TextIO
 
@@ -174,15 +173,16 @@ class Paragraph:
 def columns(text: str) -> int:
     """Return the width of a text on a terminal, in columns.
 
-    >>> columns("axil"), columns("日本"), columns("e\\u0301")
-    (4, 4, 1)
+    >>> columns("axil"), columns("日本"), columns("e\\u0301"), columns("👩‍👩‍👧")
+    (4, 4, 1, 2)
     """
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
+    import wcwidth
+
+    width = wcwidth.wcswidth(text)
+    # control characters have no width
+    return width if width >= 0 else sum(max(wcwidth.wcwidth(each), 0) for each in text)
 
 
 def _fitting(word: str, room: int) -> int:

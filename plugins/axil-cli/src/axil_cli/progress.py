@@ -183,6 +183,12 @@ class Progress:
                 "↻",
                 f"{data.get('try', '')} of {data.get('of', '')}: {data.get('error', '')}",
             )
+        elif kind == "guard":
+            action, guard, place = (
+                str(data.get(name, "")) for name in ("action", "guard", "place")
+            )
+            text = f"guard {guard}, {place}: {action}, {data.get('reason', '')}"
+            self._noted(activation, "✗", text, bad=action == "block")
         elif kind == "context_failed":
             self._noted(
                 activation, "✗", f"{data.get('provider', '')}: {data.get('error', '')}", bad=True

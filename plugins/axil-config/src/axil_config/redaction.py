@@ -30,6 +30,15 @@ def redact_text(text: str) -> str:
     return _SECRET_TEXT.sub(REDACTED, text)
 
 
+def secret_spans(text: str) -> list[tuple[int, int]]:
+    """Return where in a text are known forms of secrets and mail addresses.
+
+    >>> secret_spans("from ann@example.org")
+    [(5, 20)]
+    """
+    return [match.span() for match in _SECRET_TEXT.finditer(text)]
+
+
 def redact_data(value: Any, redact: Callable[[str], str] = redact_text) -> Any:
     """Return a value as plain data, each text in it redacted; what a name calls a secret is
     replaced.
@@ -54,4 +63,4 @@ def _is_secret(name: str) -> bool:
     return is_private(name) or _HEADER.search(name) is not None
 
 
-__all__ = ["REDACTED", "redact_data", "redact_text"]
+__all__ = ["REDACTED", "redact_data", "redact_text", "secret_spans"]

@@ -321,10 +321,10 @@ def _items_of(config: MapConfig, node: NodeInfo) -> _Items:
 
     Raises: SpecError (AX159): neither its edges nor the state have the field.
     """
-    brought, stored = node.brought, node.stored
+    brought, stored = node.brought(), node.stored
     if not config.over:
         lists = sorted((brought or frozenset[str]()) - {"message"})
-        if lists and node.payload == "fields" and node.report is not None:
+        if lists and node.payload == "fields":
             message = f"its edges bring {format_names(lists)}, and it takes all fields as one item."
             hint = "Name the field that holds the list of items: over."
             node.report(Problem("AX159", "", message, hint, severity="warning"))

@@ -180,4 +180,4 @@ def _read(path: str) -> Report:
         data = json.loads(Path(path).read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise EvalError("AX970", f"the report cannot be read: {error}.", where=path) from None
-    return Report.of(data if isinstance(data, dict) else {})
+    return Report.of(cast("dict[str, Any]", data) if isinstance(data, dict) else {})

@@ -132,7 +132,7 @@ def _case(given: Any, where: str, left: list[str]) -> Case:
     if "inputs" not in data:
         raise EvalError("AX971", "the case has no inputs.", where=where)
     said: Any = data.get("metadata") or {}
-    metadata: Any = said if isinstance(said, Mapping) else {"metadata": said}
+    metadata = cast("Mapping[str, Any]", said if isinstance(said, Mapping) else {"metadata": said})
     expected = data.get("expected", data.get("expected_output", MISSING))
     return Case(
         name=str(data.get("name") or ""),
@@ -291,7 +291,7 @@ def add_case(path: str | Path, case: Case) -> None:
         data: Any = _parsed(yaml.safe_load, text, str(file))
         cases: Any = cast("Any", data).get("cases") if isinstance(data, Mapping) else data
         before = 0 if known is None else len(known.cases)
-        if type(cases) is not list or len(cases) != before + 1 or cases[-1] != case.plain():
+        if [*(cases or ())][before:] != [case.plain()]:
             raise EvalError(
                 "AX971",
                 "the file does not end with its list of cases.",

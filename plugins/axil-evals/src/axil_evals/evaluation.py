@@ -23,7 +23,7 @@ from axil_evals.targets import Target
 from axil_evals.trials import Case, Score, Scored, Scorer, Trial
 
 MEASURES = ("done", "seconds", "money", "tokens")
-"""The measures of each trial, beside those of scorers."""
+"""The measures of each trial beside its scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class Report:
 
     @property
     def cost(self) -> float:
-        """The cost of all trials, without the calls of scorers."""
+        """The cost of all trials, without that of scorers."""
         return sum(each.trial.cost for trials in self.trials.values() for each in trials)
 
     def plain(self) -> dict[str, Any]:

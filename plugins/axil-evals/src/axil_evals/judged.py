@@ -38,6 +38,7 @@ class ModelJudge:
     """``judge``: a model says whether the output meets a rubric."""
 
     Config = JudgeConfig
+    capabilities = ("asks_a_model",)
     examples: ClassVar[Any] = (
         {"rubric": "It is polite.", "model": {"type": "scripted", "replies": ["PASS"]}},
     )
@@ -81,7 +82,7 @@ def _marked(name: str, value: Any) -> str:
 
 
 class SimilarityConfig(Settings):
-    """The smallest similarity of the output to the expected one."""
+    """The nearness of an output to what is expected."""
 
     embedder: Any = Field(
         "lexical", description="The embedder: a name, or {type: …, …}; `lexical` knows no meaning."

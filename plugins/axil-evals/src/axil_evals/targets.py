@@ -1,4 +1,4 @@
-"""Targets: what is evaluated. Each makes a trial of a case."""
+"""Targets of evaluations. Each makes a trial of a case."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from axil_models import plain_data
 
 
 class Target(Protocol):
-    """The object that a dataset is tried on."""
+    """The workflow, or anything else, that a dataset is tried on."""
 
     @property
     def name(self) -> str:
-        """Its name in reports."""
+        """The name of the target in reports."""
         ...
 
     @property

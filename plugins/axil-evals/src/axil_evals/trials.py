@@ -1,6 +1,4 @@
-"""The data of an evaluation: cases, the outcome of a target for one, and a scorer's judgement of
-it.
-"""
+"""Cases, trials of a target with a case, and scores of trials."""
 
 from __future__ import annotations
 

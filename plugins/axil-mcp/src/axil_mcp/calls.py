@@ -13,10 +13,13 @@ from typing import Any, Final
 
 from axil_mcp.asking import Unfit, answer_of, question_of
 from axil_mcp.errors import CallFailed
+from axil_mcp.sampling import YES_OR_NO, Sampled, allowance, sampled
 from axil_mcp.texts import clean, without
 
 _TRIES: Final = 3
 """The number of times that a person is asked for an answer that fits."""
+_MOST_SAMPLES: Final = 50
+"""Calls of a model that a server gets during one of its own."""
 _SHOWN: Final = 4000
 """Characters of a log entry."""
 
@@ -29,7 +32,10 @@ class _Wish:
     """Something that a server wants of the run, and where the answer goes."""
 
     params: Any
-    answer: asyncio.Future[tuple[str, dict[str, Any] | None]]
+    answer: asyncio.Future[Any]
+    unmet: Any
+    """The answer if the call ends before there is one."""
+    is_sampling: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -40,9 +46,12 @@ class Call:
     tool: str
     ctx: Any = None
     secrets: Mapping[str, str] = field(default_factory=dict[str, str])
+    sampling: str = "no"
+    model: Any = None
     wishes: asyncio.Queue[_Wish] = field(default_factory=asyncio.Queue[_Wish])
     _open: list[_Wish] = field(default_factory=list["_Wish"])
     _is_over: bool = False
+    _samples: int = 0
 
     async def follow(self, job: asyncio.Future[Any], seconds: float) -> Any:
         """Return the result of the call. While it waits for a person its time limit does not run.
@@ -79,12 +88,17 @@ class Call:
             self._is_over = True
             for wish in self._open:  # no answer can come any more, and the SDK must not wait
                 if not wish.answer.done():
-                    wish.answer.set_result(("cancel", None))
+                    wish.answer.set_result(wish.unmet)
             if not job.done():
                 job.cancel()
             await asyncio.gather(job, return_exceptions=True)
 
     async def _grant(self, wish: _Wish) -> None:
+        if wish.is_sampling:
+            given = await self._sampled(wish.params)
+            if not wish.answer.done():
+                wish.answer.set_result(given)
+            return
         fault = ""
         for _ in range(_TRIES):
             given = await self.ctx.ask(question_of(self.server, wish.params, fault))
@@ -104,17 +118,42 @@ class Call:
             f'MCP server "{self.server}"',
         )
 
+    async def _sampled(self, params: Any) -> Sampled | None:
+        if self._samples >= _MOST_SAMPLES:
+            return None
+        if self.sampling == "ask":
+            try:
+                asked = await self.ctx.ask(allowance(self.server, params))
+                action, _ = answer_of(YES_OR_NO, asked)
+            except Unfit:
+                action = "decline"
+            if action != "accept":
+                return None
+        self._samples += 1
+        name = f"mcp:{self.server}:{self.tool}:{self._samples}"
+        return await sampled(self.model, params, self.ctx, name)
+
+    async def sample(self, params: Any) -> Sampled | None:
+        """Return what the model of the run replies; None: it may not be used. Called by the SDK, in
+        whatever task.
+        """
+        return await self._wished(params, None, is_sampling=True)
+
+    async def _wished(self, params: Any, unmet: Any, *, is_sampling: bool = False) -> Any:
+        if self._is_over or self.ctx is None or not hasattr(self.ctx, "ask"):
+            return unmet
+        answer = asyncio.get_running_loop().create_future()
+        wish = _Wish(params, answer, unmet, is_sampling)
+        self._open.append(wish)
+        self.wishes.put_nowait(wish)
+        return await wish.answer
+
     async def elicit(self, params: Any) -> tuple[str, dict[str, Any] | None]:
         """Return a person's answer; called by the SDK, in whatever task.
 
         There is no channel outside a firing: cancel.
         """
-        if self._is_over or self.ctx is None or not hasattr(self.ctx, "ask"):
-            return "cancel", None
-        wish = _Wish(params, asyncio.get_running_loop().create_future())
-        self._open.append(wish)
-        self.wishes.put_nowait(wish)
-        return await wish.answer
+        return await self._wished(params, ("cancel", None))
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         """Show how far it is."""

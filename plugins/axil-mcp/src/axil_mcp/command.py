@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import SecretStr
 
 from axil import ConfigError, GraphSpec, Problem, Workflow, load, run_sync
-from axil.plugin import make_component, resolve_secret
+from axil.plugin import decode_config, make_component, resolve_secret
+from axil_mcp.config import MCPServer, ToolsConfig
 from axil_mcp.files import listed
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Mcp:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments."""
-        which = parser.add_subparsers(dest="action", metavar="serve | tools", required=True)
+        which = parser.add_subparsers(dest="action", metavar="serve | tools | login", required=True)
         serving = which.add_parser(
             "serve", help="serve workflow files: a tool for each", allow_abbrev=False
         )
@@ -82,7 +83,13 @@ class Mcp:
         looking.add_argument(
             "--format", choices=("text", "json"), default="text", help="how they are shown"
         )
-        for each in (serving, looking):
+        login = which.add_parser(
+            "login",
+            help="log in to the MCP servers of a workflow that want a person to",
+            allow_abbrev=False,
+        )
+        login.add_argument("file", metavar="FILE", help="a workflow file")
+        for each in (serving, looking, login):
             each.add_argument(
                 "--set",
                 action="append",
@@ -103,7 +110,8 @@ class Mcp:
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Do it; 0: done."""
-        return _serve(options, session) if options.action == "serve" else _look(options, session)
+        act = {"serve": _serve, "tools": _look, "login": _log_in}[options.action]
+        return act(options, session)
 
 
 def _serve(options: argparse.Namespace, session: Any) -> int:
@@ -222,6 +230,28 @@ def _look(options: argparse.Namespace, session: Any) -> int:
         for tool in each["tools"]:
             session.say(f"  {tool['name']}  {' '.join(tool['description'].split())[:100]}".rstrip())
     return 0
+
+
+def _log_in(options: argparse.Namespace, session: Any) -> int:
+    spec = _loaded(options.file, options, session).spec
+    servers = [decode_config(ToolsConfig, each, options.file) for each in _used(spec)]
+    wanting = [each for each in servers if each.oauth and each.oauth.client_secret is None]
+    if not wanting:
+        session.tell(f"{options.file} uses no MCP server that a person logs in to.")
+    for server in wanting:
+        run_sync(_logged_in(server, lambda address: session.tell(f"Open {address}")))
+        session.say(f"{server.name}: logged in")
+    return 0
+
+
+async def _logged_in(server: MCPServer, login: Callable[[str], None]) -> None:
+    """Connect once, with a person; the tokens are kept then."""
+    from mcp import Client
+
+    from axil_mcp.http import headers_of, http
+
+    async with Client(http(server, headers_of(server), lambda status: None, login)) as client:
+        await client.list_tools()
 
 
 async def _listings(spec: GraphSpec, allowed: frozenset[str]) -> list[dict[str, Any]]:

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from axil import ConfigError
-from axil.plugin import Effects, Secret, decode_config, sends_to
+from axil.plugin import Effects, Secret, decode_config, refers_to, sends_to
+from axil_mcp.oauth import OAuthConfig
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -51,6 +52,9 @@ class MCPServer(_Settings):
         default_factory=dict[str, Secret], description="Headers of each request."
     )
     token: Secret | None = Field(None, description="A bearer token.")
+    oauth: OAuthConfig | None = Field(
+        None, description="How a token is got with OAuth, instead of one that is known."
+    )
     protocol: Literal["auto", "legacy"] = Field(
         "auto", description="legacy: begin with the handshake of older servers, without asking."
     )
@@ -74,6 +78,17 @@ class MCPServer(_Settings):
     elicitation: bool = Field(
         True, description="Whether the server may ask a person, through the run."
     )
+    sampling: Literal["no", "ask", "yes"] = Field(
+        "no",
+        description="Whether the server may use a model of the run: no; ask: a person allows each "
+        "call, who sees what it sends; yes: without asking.",
+    )
+    sampling_model: Any = Field(
+        None,
+        description="The model that it may use: the name of an adapter, or {type: …} with its "
+        "settings.",
+        json_schema_extra=refers_to("models"),
+    )
     roots: bool = Field(
         False, description="Whether the server may know where the run's workspace is."
     )
@@ -95,13 +110,17 @@ class MCPServer(_Settings):
     def _either(self) -> MCPServer:
         if bool(self.command) == bool(self.url):
             raise ValueError("give either a command or a url")
+        if (self.sampling != "no") != (self.sampling_model is not None):
+            raise ValueError("sampling and sampling_model have to be given together")
+        if self.token is not None and self.oauth is not None:
+            raise ValueError("give either a token or oauth")
         if self.command and not self.command[0]:
             raise ValueError("the command is empty")
         if self.url and (
             urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname
         ):
             raise ValueError("the url does not begin with http:// or https:// and a host")
-        strangers = ("args", "env", "cwd") if self.url else ("headers", "token")
+        strangers = ("args", "env", "cwd") if self.url else ("headers", "token", "oauth")
         if any(getattr(self, name) for name in strangers):
             raise ValueError(
                 f"{', '.join(strangers)} have no effect "

@@ -119,7 +119,9 @@ class Line:
         from mcp_types import CONNECTION_CLOSED
         from pydantic import ValidationError
 
-        call = Call(self.server.name, tool or what, ctx, owner.secrets)
+        server = self.server
+        call = Call(server.name, tool or what, ctx, owner.secrets)
+        call.sampling, call.model = server.sampling, server.sampling_model
         owner.calls.append(call)
         token = current.set(call)
         try:
@@ -318,6 +320,8 @@ class _Owner:
         }
         if server.elicitation:
             ways["elicitation_callback"] = self._elicit
+        if server.sampling != "no":
+            ways["sampling_callback"] = self._sample
         if server.roots:
             ways["list_roots_callback"] = self._roots
         return ways
@@ -334,7 +338,33 @@ class _Owner:
         return self.calls[0] if len(self.calls) == 1 else None
 
     async def _elicit(self, context: Any, params: Any) -> Any:
-        from mcp_types import INVALID_REQUEST, ElicitResult, ErrorData
+        from mcp_types import ElicitResult, ErrorData
+
+        call = self._asking()
+        if isinstance(call, ErrorData):
+            return call
+        action, content = await call.elicit(params)
+        return ElicitResult(action=action, content=content)
+
+    async def _sample(self, context: Any, params: Any) -> Any:
+        from mcp_types import INVALID_REQUEST, CreateMessageResult, ErrorData, TextContent
+
+        call = self._asking()
+        if isinstance(call, ErrorData):
+            return call
+        reply = await call.sample(params)
+        if reply is None:
+            return ErrorData(code=INVALID_REQUEST, message="The use of the model was not allowed.")
+        return CreateMessageResult(
+            role="assistant",
+            content=TextContent(type="text", text=reply.text),
+            model=reply.model,
+            stop_reason=reply.stop_reason,
+        )
+
+    def _asking(self) -> Any:
+        """Return the call that the server asks for, or the error to answer with."""
+        from mcp_types import INVALID_REQUEST, ErrorData
 
         call = self._caller()
         if call is None:
@@ -346,8 +376,7 @@ class _Owner:
             )
             log.warning("%s asks something, and it is not known for which call.", self.server.place)
             return ErrorData(code=INVALID_REQUEST, message="It is not known which call asks.")
-        action, content = await call.elicit(params)
-        return ElicitResult(action=cast("Any", action), content=content)
+        return call
 
     async def _roots(self, context: Any) -> Any:
         from mcp_types import ListRootsResult, Root

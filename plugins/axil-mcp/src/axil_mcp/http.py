@@ -37,11 +37,15 @@ def headers_of(server: MCPServer) -> dict[str, str]:
 
 @asynccontextmanager
 async def http(
-    server: MCPServer, headers: dict[str, str], refused: Callable[[int], None]
+    server: MCPServer,
+    headers: dict[str, str],
+    refused: Callable[[int], None],
+    login: Callable[[str], None] | None = None,
 ) -> AsyncGenerator[Any]:
     """Open the streams of messages from and to the server.
 
-    ``refused`` receives the status of each answer that is an error.
+    ``refused`` receives the status of each answer that is an error; ``login`` shows a person the
+    address to log in at, None: there is none.
     """
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
@@ -80,10 +84,17 @@ async def http(
 
     # How long an answer may take is each call's business: a stream that waits for a person says
     # nothing for hours.
+    auth = None
+    if server.oauth is not None:
+        from axil_mcp.oauth import auth_of
+
+        auth = auth_of(server.url, server.oauth, server.place, login)
     plain = {**headers, "Accept-Encoding": "identity"}
     timeout = httpx2.Timeout(server.connect_timeout_seconds, read=None)
     async with (
-        httpx2.AsyncClient(headers=plain, timeout=timeout, transport=Bounded()) as client,
+        httpx2.AsyncClient(
+            headers=plain, timeout=timeout, transport=Bounded(), auth=auth
+        ) as client,
         streamable_http_client(
             server.url, http_client=client, max_sse_event_size=server.max_message_bytes
         ) as streams,

@@ -38,7 +38,7 @@ def prompt_of(tool: Served) -> Any:
 
 
 def prompted(tool: Served, arguments: Mapping[str, str]) -> Any:
-    """Return the messages of the prompt, for a client's model."""
+    """Return the message of the prompt to a client's model."""
     from mcp_types import GetPromptResult, PromptMessage, TextContent
 
     given = json.dumps(dict(arguments), ensure_ascii=False)

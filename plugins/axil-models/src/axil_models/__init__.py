@@ -122,6 +122,7 @@ from axil_models.retries import (
 )
 from axil_models.services import (
     BrokenOff as BrokenOff,
+    Malformed as Malformed,
     Modality as Modality,
     Remote as Remote,
     RemoteModelConfig as RemoteModelConfig,
@@ -129,6 +130,7 @@ from axil_models.services import (
     ServiceConfig as ServiceConfig,
     Usual as Usual,
     parameters_of_sdk as parameters_of_sdk,
+    reading_reply as reading_reply,
     sdk_arguments as sdk_arguments,
     service_config as service_config,
     structure_prompt as structure_prompt,
@@ -153,6 +155,10 @@ from axil_models.stores import (
 from axil_models.threads import (
     call_async as call_async,
     in_thread as in_thread,
+)
+from axil_models.tokens import (
+    estimated_tokens as estimated_tokens,
+    size_in_characters as size_in_characters,
 )
 from axil_models.tools import (
     Approval as Approval,

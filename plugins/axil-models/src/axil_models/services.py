@@ -12,14 +12,15 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from axil import ConfigError, Problem
+from axil import AxilError, ConfigError, Problem
 from axil.plugin import Message, Secret, current_grants, decode_config, note_own, sends_to
 from axil_models.clients import Clients
 from axil_models.errors import ModelError, PartError
@@ -157,6 +158,23 @@ def service_config(
 
 class BrokenOff(Exception):
     """The reply ended before its end."""
+
+
+class Malformed(Exception):
+    """The reply has another form than its API."""
+
+
+@contextmanager
+def reading_reply() -> Generator[None]:
+    """Read what a service sends: where it has another form than its API, so that reading it fails,
+    ``Malformed`` is raised.
+    """
+    try:
+        yield
+    except (AxilError, json.JSONDecodeError, UnicodeError):
+        raise
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise Malformed(f"{type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,6 +338,12 @@ class Service(Generic[C]):
         kind = type(error)
         if isinstance(error, BrokenOff):
             return ModelError(f"the reply of {self.address} broke off.", transient=True)
+        if isinstance(error, Malformed):
+            return ModelError(
+                f"the reply of {self.address} has another form than its API.",
+                transient=True,
+                hint="Check base_url, and that the service has this API.",
+            )
         if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError)):
             return ModelError(f"{self.address} sent what is no JSON.", transient=True)
         if isinstance(error, UnicodeEncodeError):

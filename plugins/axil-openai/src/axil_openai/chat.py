@@ -22,6 +22,7 @@ from axil_models import (
     parameters_of_sdk,
     parts_of,
     read_arguments,
+    reading_reply,
     sdk_arguments,
     unsendable,
     valid_text,
@@ -89,9 +90,10 @@ class OpenAIModel(StreamedModel):
         heard = _Heard(show)
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
             self.service.checked(stream.response.headers)
-            async for chunk in stream:
-                heard.hear(chunk)
-        return heard.reply(self.config.prices)
+            with reading_reply():
+                async for chunk in stream:
+                    heard.hear(chunk)
+                return heard.reply(self.config.prices)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from axil_models import (
     parameters_of_sdk,
     parts_of,
     read_arguments,
+    reading_reply,
     sdk_arguments,
     unsendable,
     valid_text,
@@ -96,9 +97,10 @@ class OpenAIResponsesModel(StreamedModel):
         heard = _Heard(show, self.service)
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
             self.service.checked(stream.response.headers)
-            async for event in stream:
-                heard.hear(event)
-        return heard.reply(self.config.prices)
+            with reading_reply():
+                async for event in stream:
+                    heard.hear(event)
+                return heard.reply(self.config.prices)
 
 
 # --------------------------------------------------------------------------------------------------

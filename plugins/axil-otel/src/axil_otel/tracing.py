@@ -178,6 +178,7 @@ class Tracing:
                 name, unit, text, explicit_bucket_boundaries_advisory=bounds
             )
 
+        self._trips = meter.create_counter("axil.guard.trips", "{trip}", "Guards that tripped")
         self._operations = histogram(
             "gen_ai.client.operation.duration", "s", "Duration of GenAI operations", _SECONDS
         )
@@ -406,6 +407,9 @@ class Tracing:
         firing = None if run is None else run.firings.get(activation)
         if firing is None or not isinstance(chunk, Mapping):
             return
+        if cast("Mapping[str, Any]", chunk).get("kind") == "guard":
+            self._guarded(firing, cast("Mapping[str, Any]", chunk))
+            return
         if cast("Mapping[str, Any]", chunk).get("kind") not in _REPLY_CHUNKS:
             return
         for step in firing.steps.values():
@@ -413,6 +417,13 @@ class Tracing:
                 step.has_chunk, seconds = True, step.seconds
                 step.span.set_attribute("gen_ai.response.time_to_first_chunk", seconds)
                 self._first.record(seconds, step.labels, context=step.context)
+
+    def _guarded(self, firing: _Firing, chunk: Mapping[str, Any]) -> None:
+        """Note that a guard has tripped, and count it."""
+        names = ("guard", "place", "action")
+        labels = {f"axil.guard.{name}": str(chunk.get(name)) for name in names}
+        firing.span.add_event("axil.guard", labels)
+        self._trips.add(1, labels, context=firing.context)
 
     def step_finished(self, run_id: str, activation: Activation, step: str, result: Any) -> None:
         """End the span of a step."""

@@ -22,6 +22,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, cast
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from axil import AxilError, ConfigError, Problem, load
 from axil.plugin import (
@@ -40,10 +42,13 @@ from axil.plugin import (
     recorded_files,
 )
 from axil_plugins.output import as_json, put
+from axil_plugins.pylock import pylock_of
 
 VERSION: Final = 1
 SUFFIX: Final = ".lock"
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
+_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
+"""What the name of a pylock file cannot have."""
 _PLACE: Final = re.compile(r"(?P<file>.+?)(?::\d+)? (?P<path>\S+)")
 
 
@@ -66,6 +71,12 @@ class Lock:
             "tools are locked; may be repeated"
         )
         parser.add_argument("--allow", action="append", default=[], metavar="WHAT", help=allowing)
+        parser.add_argument(
+            "--pylock",
+            action="store_true",
+            help="write also pylock.NAME.toml beside the lock: its distributions for installers, "
+            "with what pip says of their files",
+        )
         parser.add_argument("--format", choices=("text", "json"), default="text")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
@@ -77,8 +88,12 @@ class Lock:
                 changed = drift(file, session.registry, allow=allow)
                 lines.append({"file": file, "lock": place_of(file), "changed": changed})
             else:
-                text = as_json(lock_of(file, session.registry, allow=allow)) + "\n"
+                made = lock_of(file, session.registry, allow=allow)
+                text = as_json(made) + "\n"
                 place = Path(place_of(file))
+                if options.pylock:
+                    aside = place.with_name(f"pylock.{_NAME.sub('-', Path(file).stem)}.toml")
+                    put(aside, pylock_of(_installable(made), str(aside)))
                 before = place.read_text("utf-8", "replace") if place.is_file() else ""
                 if before != text:
                     put(place, text)
@@ -307,6 +322,19 @@ def _distribution(name: str, is_root: bool) -> dict[str, Any]:
         "editable": source is not None,
         "named": is_root,
     }
+
+
+def _installable(lock: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the version of each distribution of a lock, and the folder of those that are
+    editable.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for name, each in cast("Mapping[str, Any]", lock["distributions"]).items():
+        url = ""
+        if each["editable"]:
+            url = json.loads(_metadata(name).read_text("direct_url.json"))["url"]
+        found[name] = {"version": each["version"], "source": url2pathname(urlsplit(url).path)}
+    return found
 
 
 def _record(metadata: Any) -> str:

@@ -347,6 +347,7 @@ class PostgresJournal:
 
     def next_due(self, now: float) -> float | None:
         """See ``axil.driver.SharedJournal``."""
+        self.writer.settle()
         sql = "select min(due) from runs where holder = 0 and due > %s"
         return self._rows(sql, now)[0][0]
 
@@ -465,7 +466,7 @@ class PostgresBook:
         self.superseded: deque[tuple[int, int]] = deque()
         """Entries to be deleted, each behind the entry that is safe before."""
         self.fault: AxilError | None = None
-        self.closing = False
+        self.closing = self.is_let_go = False
         self.ended = ""
         self.due: float | None = AT_ONCE
         self.header: Mapping[str, Any] = {}

@@ -164,7 +164,8 @@ class Writer:
         if not books:
             return
         with self._lock:
-            parts = [_part(book) for book in books if book.fault is None]
+            # one that was let go of may have been asked for before that
+            parts = [_part(book) for book in books if book.fault is None and not book.is_let_go]
             try:
                 fresh = [part for part in parts if part.book.epoch is None and part.rows]
                 if fresh:
@@ -181,10 +182,6 @@ class Writer:
                 faults = {part.book: fault for part in parts}
                 if not isinstance(error, Exception):
                     raise
-            finally:
-                for book in books:
-                    if book.closing:
-                        self._finishing.discard(book)
             for part in parts:
                 book = part.book
                 book.fault = faults.get(book)
@@ -194,8 +191,10 @@ class Writer:
                     self.held.add(book)
                 if part.is_closing or book.fault is not None:
                     self.held.discard(book)
-                if book.closing and not part.is_closing:  # it was closed meanwhile
-                    self._finishing.add(book)
+                    book.is_let_go = part.is_closing
+            for book in books:
+                if book.is_let_go or book.fault is not None:  # else it was closed meanwhile
+                    self._finishing.discard(book)
 
     def _put(self, connection: Any, parts: Sequence[_Part]) -> dict[PostgresBook, AxilError]:
         """Write parts in one transaction; return the faults of books that were refused."""

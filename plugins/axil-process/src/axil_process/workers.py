@@ -61,27 +61,19 @@ class Workers:
         folder = ctx.workspace and Path(ctx.workspace) if self.config.sandbox != "off" else None
         seconds = self.config.timeout_seconds
         async with place.room:
-            worker = await place.rested(folder)
             time = asyncio.timeout(seconds)
             try:
                 async with time:
+                    worker = await place.rested(folder)
                     if worker is None:
                         self.started += 1
                         worker = await _Worker.started(self.config, folder)
-                    place.busy.add(worker)
-                    answer = await _Firing(worker, ctx, self.config.output_bytes).run(given)
-                worker.firings += 1
-            except BaseException as error:
-                if worker is not None:
-                    await worker.kill()
-                if not (isinstance(error, TimeoutError) and time.expired()):
+                    answer = await self._answer(place, worker, ctx, given)
+            except TimeoutError:
+                if not time.expired():
                     raise
                 message = f"the body took longer than {seconds:g} seconds; its process was killed."
                 raise ProcessError("AX554", message, "Set timeout_seconds higher.") from None
-            finally:
-                if worker is not None:
-                    place.busy.discard(worker)
-            assert worker is not None  # else its start has raised
             most = self.config.firings_per_worker
             if most is not None and worker.firings >= most:
                 await worker.close()
@@ -93,6 +85,21 @@ class Workers:
             return decode_outcome(_mapping(answer["end"]), schema)
         except _MALFORMED as error:
             raise _no_message() from error
+
+    async def _answer(
+        self, place: _Place, worker: _Worker, ctx: Context, given: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return what a worker answers to a firing; one that is interrupted is killed."""
+        place.busy.add(worker)
+        try:
+            answer = await _Firing(worker, ctx, self.config.output_bytes).run(given)
+            worker.firings += 1
+            return answer
+        except BaseException:
+            await worker.kill()
+            raise
+        finally:
+            place.busy.discard(worker)
 
     async def close(self) -> None:
         """End the processes of this event loop; the next use starts others.

@@ -305,6 +305,7 @@ class SqliteJournal:
 
     def next_due(self, now: float) -> float | None:
         """See ``axil.driver.SharedJournal``."""
+        self.writer.let_go()
         return self.query("select min(due) from runs where due > ?", now)[0][0]
 
     def release(self, run_id: str) -> None:

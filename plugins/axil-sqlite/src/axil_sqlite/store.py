@@ -119,11 +119,15 @@ class Store:
         self._watching: sqlite3.Connection | None = None
         try:
             self.connection = self._connected(sync)
-            self.reader = sqlite3.connect(
-                self.path, timeout=30, isolation_level=None, check_same_thread=False
-            )
-            """For who only reads: it does not wait for the disk, as who writes does."""
-            self.reader.execute("pragma query_only = on")
+            try:
+                self.reader = sqlite3.connect(
+                    self.path, timeout=30, isolation_level=None, check_same_thread=False
+                )
+                """For who only reads: it does not wait for the disk, as who writes does."""
+                self.reader.execute("pragma query_only = on")
+            except BaseException:
+                self.connection.close()
+                raise
         except JournalError:
             os.close(self._lock)
             raise

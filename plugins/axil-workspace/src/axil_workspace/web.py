@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
-import httpx
+import httpx2
 from pydantic import Field, field_validator
 
 from axil.plugin import current_grants
@@ -117,7 +117,7 @@ class Web(Tools):
 
     @again("none")
     async def read_web_page(self, ctx: Any, url: Annotated[str, "http://… or https://…"]) -> str:
-        """Read a web page: its title and its text."""
+        """Read a web page: its title and its text, with links, code and lists."""
         return await self._asked(ctx, url, is_read=True)
 
     def _shown(self, page: Page, source: str, text: str) -> str:
@@ -144,7 +144,7 @@ class Web(Tools):
             raise LimitExceeded("AX878", message, "Try again later, or another address.") from error
         except WorkspaceError:
             raise
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             why = str(error) or type(error).__name__
             raise FetchFault(
                 "AX878", f"{url} cannot be read: {why}.", "Check the address."
@@ -155,7 +155,8 @@ class Web(Tools):
     def _page_text(self, page: Page, is_read: bool, over: threading.Event) -> str:
         text = _decoded(page)
         is_html = is_read and "html" in page.media_type
-        return self._shown(page, text, text_of_page(text, over.is_set) if is_html else "")
+        read = text_of_page(text, over.is_set, page.url) if is_html else ""
+        return self._shown(page, text, read)
 
     async def _followed(self, ctx: Any, url: str) -> Page:
         here = self._judged(ctx, url)
@@ -165,7 +166,7 @@ class Web(Tools):
             # A client for each: connections and cookies are kept by address, and two names may have
             # one.
             async with (
-                httpx.AsyncClient(trust_env=False, timeout=None) as client,
+                httpx2.AsyncClient(trust_env=False, timeout=None) as client,
                 client.stream(
                     "GET",
                     here.copy_with(host=address),
@@ -188,7 +189,7 @@ class Web(Tools):
             "Use the final address.",
         )
 
-    def _judged(self, ctx: Any, url: str) -> httpx.URL:
+    def _judged(self, ctx: Any, url: str) -> httpx2.URL:
         """Return the address, if it is one that may be asked.
 
         Raises: AddressRefused (AX877); NotAllowed (AX876): the run may not ask its host.
@@ -199,7 +200,7 @@ class Web(Tools):
             raise AddressRefused(
                 "AX877", f"{url[:80]!r} is not a URL.", "Use a URL like https://example.org/page."
             )
-        parsed = httpx.URL(url)
+        parsed = httpx2.URL(url)
         if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo:
             raise AddressRefused(
                 "AX877",
@@ -219,7 +220,7 @@ class Web(Tools):
         permitted(ctx, f"net:{asked}", "ask this host")
         return parsed
 
-    async def _read(self, response: httpx.Response, url: str) -> Page:
+    async def _read(self, response: httpx2.Response, url: str) -> Page:
         encoding = response.headers.get("content-encoding", "").strip().lower()
         if encoding not in _UNPACKED:
             # one compression in another one, or one that cannot be counted while it is unpacked
@@ -281,7 +282,7 @@ def _inflating(*ways: int) -> Callable[[], Unpack]:
                     return inflate.decompress(chunk, most)
                 except zlib.error as error:
                     if not left:
-                        raise httpx.DecodingError(str(error)) from error
+                        raise httpx2.DecodingError(str(error)) from error
                     inflate = None
 
         return unpack

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, cast
 
-import httpx
+import httpx2
 from pydantic import Field, field_validator
 
 from axil.plugin import Secret, current_grants, note_own
@@ -50,8 +50,8 @@ class WebSearch(Tools):
         @classmethod
         def _is_a_url(cls, given: str) -> str:
             try:
-                parts = httpx.URL(given)
-            except httpx.InvalidURL as error:
+                parts = httpx2.URL(given)
+            except httpx2.InvalidURL as error:
                 raise ValueError("expected a URL as https://host/path") from error
             if parts.scheme not in ("http", "https") or not parts.host:
                 raise ValueError("expected a URL as https://host/path")
@@ -73,7 +73,7 @@ class WebSearch(Tools):
     @property
     def _host(self) -> str:
         """The service's host, as certificates name it."""
-        return httpx.URL(self.config.url).raw_host.decode("ascii").lower().strip("[]")
+        return httpx2.URL(self.config.url).raw_host.decode("ascii").lower().strip("[]")
 
     @property
     def _is_at_its_makers(self) -> bool:
@@ -95,7 +95,7 @@ class WebSearch(Tools):
         wanted = {"q": query, "page": page, "hl": language, "gl": country}
         try:
             async with (
-                httpx.AsyncClient(timeout=self.config.timeout_seconds, trust_env=False) as client,
+                httpx2.AsyncClient(timeout=self.config.timeout_seconds, trust_env=False) as client,
                 client.stream(
                     "POST", self.config.url, json=wanted, headers={"X-API-KEY": key}
                 ) as response,
@@ -107,7 +107,7 @@ class WebSearch(Tools):
                         raise LimitExceeded(
                             "AX878", f"{host} sent more than {_MOST} bytes.", "Search again."
                         )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             why = type(error).__name__
             raise FetchFault(
                 "AX878", f"{host} cannot be reached: {why}.", "Try again later."

@@ -78,7 +78,7 @@ class Collect(Wrapper[CollectConfig]):
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         """Raises: SpecError (AX836): no edge brings a field that is named."""
-        brought = node.brought
+        brought = node.brought()
         for name in self.config.fields if brought is not None else ():
             if brought is not None and name not in brought:
                 raise _unknown(f'collects "{name}", which no edge brings', name, brought)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from axil_testing.kit.edges import ConditionKit, ProcessorKit
     from axil_testing.kit.engines import EngineKit
     from axil_testing.kit.formatters import FormatterKit
+    from axil_testing.kit.guards import GuardKit
     from axil_testing.kit.hooks import HookKit
     from axil_testing.kit.joins import JoinKit
     from axil_testing.kit.journals import JournalKit
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from axil_testing.kit.nodes import NodeKit
     from axil_testing.kit.reducers import ReducerKit
     from axil_testing.kit.report import Outcome, Report, check
+    from axil_testing.kit.scorers import ScorerKit
     from axil_testing.kit.stores import StoreKit
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "ContextKit",
     "EngineKit",
     "FormatterKit",
+    "GuardKit",
     "HookKit",
     "JoinKit",
     "JournalKit",
@@ -51,6 +54,7 @@ __all__ = [
     "ProcessorKit",
     "ReducerKit",
     "Report",
+    "ScorerKit",
     "StoreKit",
     "check",
     "claimed",
@@ -63,6 +67,7 @@ _FOUND_IN = {
     "ContextKit": "context",
     "EngineKit": "engines",
     "FormatterKit": "formatters",
+    "GuardKit": "guards",
     "HookKit": "hooks",
     "JoinKit": "joins",
     "JournalKit": "journals",
@@ -74,6 +79,7 @@ _FOUND_IN = {
     "ProcessorKit": "edges",
     "ReducerKit": "reducers",
     "Report": "report",
+    "ScorerKit": "scorers",
     "StoreKit": "stores",
     "check": "report",
     "claimed": "base",

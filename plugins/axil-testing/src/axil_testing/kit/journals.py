@@ -29,6 +29,8 @@ class JournalKit(Kit):
     kind = "journals"
     durable: ClassVar[bool] = False
     """Claim: what it holds outlives it; ``reopen`` is given."""
+    shared: ClassVar[bool] = False
+    """Claim: it is an ``axil.driver.SharedJournal``, the queue of engines."""
 
     def reopen(self, journal: Any) -> Any:
         """Return another journal on the same store. Raises: NotImplementedError."""
@@ -467,6 +469,139 @@ class JournalKit(Kit):
             await _kept(book)
             book.close()
             await self._closed(other)
+            await self._closed(journal)
+
+        self.wait(law())
+
+    # -- laws of shared journals
+
+    async def submitted(self, journal: Any, *names: str) -> None:
+        """Store runs that are due; all others of the store are taken before."""
+        journal.take(10_000, 1.0)
+        for name in names:
+            await self.append(journal, name, Entry("run", data={"graph": "g", "digest": name}))
+
+    @claimed("shared")
+    def test_a_due_run_is_taken_by_one(self) -> None:
+        """In the order in which they were submitted, as many as are asked for, and only those that
+        an engine knows; what is released is taken again, what is at work or has ended is not.
+        """
+
+        async def law() -> None:
+            journal = await self.opened()
+            a, b, c, late = self.own("a", "b", "c", "late")
+            await self.submitted(journal, a, b, c)
+            require(
+                list(journal.take(9, 1.0, digests=[b, c], without=[c])) == [b],
+                "it gives an engine runs of graphs that the engine does not know",
+            )
+            journal.release(b)
+            taken = list(journal.take(2, 1.0))
+            require(taken == [a, b], f"of the runs {a}, {b}, {c} it gives {taken} first")
+            require(list(journal.take(2, 1.0)) == [c], "a run that was taken is taken again")
+            statuses = {info.status for info in journal.infos([a, b, c])}
+            require(statuses == {"running"}, f"runs that were taken are {statuses}")
+            _raises(lambda: journal.forget(a), "AX506", "a run that was taken is forgotten")
+            for name, status in ((a, "done"), (b, "paused")):
+                await self.append(journal, name, Entry("ended", data={"status": status}))
+            book = journal.open(c)
+            book.append(Entry("resumed"))
+            await _kept(book)
+            require(not journal.take(9, 1.0), "a run at work, or one that waits or ended, is due")
+            book.close()
+            taken = list(journal.take(9, 1.0))
+            require(taken == [c], f"of the run {c}, which broke off, it gives {taken}")
+            journal.release(c)
+            asked = [{"id": "a?", "due": 500.0}, {"id": "b?", "data": {"due": 400.0}}]
+            await self.append(
+                journal, c, Entry("ended", data={"status": "paused", "questions": asked})
+            )
+            require(journal.next_due(300.0) == 400.0, "it does not say when a run is due by itself")
+            require(not journal.take(9, 399.0), "a run is due before its time")
+            require(list(journal.take(9, 400.0)) == [c], "a run is not due at its time")
+            journal.release(c)
+            journal.wake(a)
+            require(list(journal.take(9, 1.0)) == [a], "a run that was woken is not due")
+            _raises(lambda: journal.wake(late), "AX503", "a run that is not there is woken")
+            await self._closed(journal)
+
+        self.wait(law())
+
+    @claimed("shared")
+    def test_mail_reaches_the_holder_of_a_run(self) -> None:
+        """An answer is posted once; a run without a holder is due then; what is discarded is not
+        given again, and its question stays answered.
+        """
+
+        async def law() -> None:
+            journal = await self.opened()
+            run, none = self.own("r", "none")
+            await self.submitted(journal, run)
+            book = journal.open(run)
+            book.append(Entry("resumed"))
+            await _kept(book)
+            answer = Entry("answer", data={"id": "a?", "value": 1})
+            require(journal.post(run, answer) is True, "an answer is not taken")
+            require(journal.post(run, answer) is False, "a question is answered twice")
+            letters = list(journal.mail([run, none]))
+            require(
+                [(letter.run_id, _plain(letter.entry)) for letter in letters]
+                == [(run, _plain(answer))],
+                "a letter is not what was posted",
+            )
+            book.append(Entry("ended", data={"status": "paused", "questions": []}))
+            await _kept(book)
+            book.close()
+            taken = list(journal.take(9, 1.0))
+            require(taken == [run], "a run that paused with mail unread is not due")
+            journal.discard([letter.number for letter in letters])
+            require(not journal.mail([run]), "a letter that was discarded is given again")
+            require(journal.post(run, answer) is False, "a discarded answer is given once more")
+            await self.append(journal, run, Entry("ended", data={"status": "paused"}))
+            require(not journal.take(9, 1.0), "a run that paused with its mail read is due")
+            journal.post(run, Entry("ended", data={"status": "cancelled", "error": "enough"}))
+            require(list(journal.take(9, 1.0)) == [run], "a run with mail and no holder is not due")
+            _raises(lambda: journal.post(none, answer), "AX503", "mail for no run is kept")
+            await self._closed(journal)
+
+        self.wait(law())
+
+    @claimed("shared")
+    def test_a_change_wakes_those_who_wait_for_it(self) -> None:
+        """Within a second; without a change the wait ends after its time."""
+
+        async def law() -> None:
+            journal = await self.opened()
+            (run,) = self.own("r")
+            await self.submitted(journal, run)
+            since = await journal.changed(0, 5.0)
+            while (now := await journal.changed(since, 0.2)) != since:
+                since = now  # what was told of the beginning arrives
+            waits = asyncio.ensure_future(journal.changed(since, 60.0))
+            await asyncio.sleep(0)
+            journal.wake(run)
+            require(await asyncio.wait_for(waits, 10.0) != since, "a change is not told")
+            await self._closed(journal)
+
+        self.wait(law())
+
+    @claimed("shared")
+    def test_pages_of_runs_follow_each_other(self) -> None:
+        """Without gaps, the last touched first; also of one status alone."""
+
+        async def law() -> None:
+            journal = await self.opened()
+            names = self.own(*(f"r{n}" for n in range(5)))
+            for n, name in enumerate(names):
+                await self.append(journal, name, Entry("run"))
+                status = "failed" if n % 2 else "limited"
+                await self.append(journal, name, Entry("ended", data={"status": status}))
+            found = [info.run_id for info in journal.runs(limit=2)]
+            require(found == [names[4], names[3]], f"the first page is {found}")
+            found = [info.run_id for info in journal.runs(after=names[3], limit=2)]
+            require(found == [names[2], names[1]], f"the second page is {found}")
+            found = [info.run_id for info in journal.runs(status=["failed"])]
+            require(found[:2] == [names[3], names[1]], f"of one status it lists {found}")
             await self._closed(journal)
 
         self.wait(law())

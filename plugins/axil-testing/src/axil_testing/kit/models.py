@@ -456,6 +456,14 @@ class ModelKit(Kit):
                     heard.answer.text == _LONG and not heard.of("reset"), f"{how}: found {heard}"
                 )
 
+    def test_a_reply_of_another_form_is_asked_for_again(self) -> None:
+        """As one that breaks off: it is no error of the program."""
+        act = {"text": "never seen", "thought": "none", "is_strange": True}
+        with self.served(act, _LONG) as (_, model):
+            heard = self.hear(model)
+            require(heard.answer.text == _LONG, f"found {heard}")
+            require(len(heard.of("retry")) == 1, f"the retry is not shown: {heard.chunks}")
+
     def test_a_missing_server_is_a_temporary_failure(self) -> None:
         """Not a raw error of a library."""
         failure = self.hear(self.make()).failure

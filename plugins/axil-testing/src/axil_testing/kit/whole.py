@@ -47,6 +47,8 @@ KITS: Final[Mapping[str, str]] = {
     "hooks": "hooks:HookKit",
     "journals": "journals:JournalKit",
     "context": "context:ContextKit",
+    "scorers": "scorers:ScorerKit",
+    "guards": "guards:GuardKit",
     "stores": "stores:StoreKit",
 }
 """Kind → module and class of its kit, in this package.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
-from axil_testing.stub.act import Act
+from axil_testing.stub.act import Act, strange
 from axil_testing.stub.dialects import DIALECTS
 
 KEY: Final = "canary-77c1-key"
@@ -182,6 +182,8 @@ class Stub:
             return True
         await line.begin(act.headers)
         pieces = list(self.dialect.stream(act, asked.body))
+        if act.is_strange:
+            pieces = [strange(piece) for piece in pieces]
         places = {
             name: None if share is None else round(share * len(pieces))
             for name, share in _shares(act).items()
