@@ -78,7 +78,7 @@ class GuardKit(Kit):
             )
 
     def test_it_finds_what_it_is_for(self) -> None:
-        """What trips trips, and what passes passes; the same twice."""
+        """The part that trips trips, and what passes passes; the same twice."""
         component, again = self.make(), self.make()
         for value in self.values(component):
             require(
