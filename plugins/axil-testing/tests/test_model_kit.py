@@ -42,7 +42,7 @@ class Tiny:
 
     modalities = frozenset({"text"})
     is_wary = True
-    """Whether it expects replies of another form than the API's."""
+    """True if it expects replies of another form than the API's."""
 
     def __init__(self, server: Any) -> None:
         self._url, self._key = urlsplit(server.url), server.key

@@ -48,7 +48,7 @@ VERSION: Final = 1
 SUFFIX: Final = ".lock"
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 _NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
-"""What the name of a pylock file cannot have."""
+"""Characters that the name of a pylock file cannot have."""
 _PLACE: Final = re.compile(r"(?P<file>.+?)(?::\d+)? (?P<path>\S+)")
 
 

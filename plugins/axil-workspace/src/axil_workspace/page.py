@@ -57,7 +57,7 @@ _ATTRIBUTE: Final = re.compile(
     r"""([^\s=/>"']++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"']++)))?+|["'=/>]"""
 )
 _NOWHERE: Final = ("#", "javascript:", "data:", "mailto:")
-"""What links begin with that lead to no other page."""
+"""Beginnings of links that lead to no other page."""
 _SPACE: Final = "\0"
 """A space of code, while spaces of text are made one; a page cannot have it."""
 _DEEPEST: Final = 8
@@ -78,7 +78,7 @@ class _Reader:
         self._lists: list[int] = []
         """The number of the last item of each open list; -1: it has no numbers."""
         self._link: tuple[int, str] | None = None
-        """Where among the parts the open link begins, and where it leads."""
+        """The position of the open link among the parts, and its target."""
         self._is_code = False
 
     def begin(self, tag: str, attributes: str) -> None:

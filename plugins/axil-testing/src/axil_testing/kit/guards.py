@@ -78,7 +78,7 @@ class GuardKit(Kit):
             )
 
     def test_it_finds_what_it_is_for(self) -> None:
-        """Known trips do not pass and known passes do; the same twice."""
+        """Stop what it has to stop, and let the rest pass; twice alike."""
         component, again = self.make(), self.make()
         for value in self.values(component):
             require(
