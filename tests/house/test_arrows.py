@@ -24,12 +24,20 @@ IMPORT = re.compile(r"^[ >]*(?:from|import) +axil[.\w]*.*$", re.MULTILINE)
 
 
 IMPORTED_BY = {
-    "axil_agent": {"axil_devall", "axil_mcp", "axil_teams", "axil_testing"},
+    "axil_agent": {
+        "axil_devall",
+        "axil_evals",
+        "axil_guards",
+        "axil_mcp",
+        "axil_teams",
+        "axil_testing",
+    },
     "axil_models": {
         "axil_agent",
         "axil_anthropic",
         "axil_chroma",
         "axil_devall",
+        "axil_evals",
         "axil_gemini",
         "axil_lancedb",
         "axil_mcp",
@@ -44,6 +52,7 @@ IMPORTED_BY = {
         "axil_wordllama",
         "fern_glossary",
     },
+    "axil_evals": {"axil_testing"},
     "axil_memory": {"axil_chroma"},
     "axil_retrieval": {"axil_chroma", "axil_memory"},
     "axil_subprocess": {
@@ -53,6 +62,7 @@ IMPORTED_BY = {
         "axil_sandbox",
         "axil_workspace",
     },
+    "axil_wrappers": {"axil_guards"},
 }
 """The members that others may import, and by which; all else meets in axil's doors."""
 FACADES = {"evofabric", "masfactory"}
