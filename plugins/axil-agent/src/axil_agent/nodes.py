@@ -31,6 +31,7 @@ from axil.plugin import (
 from axil_agent.agent import Agent, DynamicAgent
 from axil_agent.commands import commanded
 from axil_agent.context import passive_context
+from axil_agent.delegate import NodeTool
 from axil_agent.errors import PromptError
 from axil_agent.formatters import DEFAULT
 from axil_agent.history import HistoryMemory
@@ -456,7 +457,7 @@ def _provider(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
 def _tool(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
     """Return a tool by its name, that knows where it is written; None: it cannot be had."""
     made = parts.made("tools", use, *keys)
-    if hasattr(made, "place") and not isinstance(parts.place(), str):
+    if isinstance(made, NodeTool) and not isinstance(parts.place(), str):
         made.place = parts.place(*keys, "config")
     return made
 

@@ -164,7 +164,7 @@ class Writer:
         if not books:
             return
         with self._lock:
-            # one that was let go of may have been asked for before that
+            # one that was released may have been asked for before that
             parts = [_part(book) for book in books if book.fault is None and not book.is_let_go]
             try:
                 fresh = [part for part in parts if part.book.epoch is None and part.rows]

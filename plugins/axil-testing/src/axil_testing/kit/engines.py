@@ -108,7 +108,7 @@ class EngineKit(Kit):
 
     # -- laws: accepted and ended
 
-    def test_a_run_comes_to_what_it_comes_to_without_an_engine(self) -> None:
+    def test_a_run_gives_the_same_result_as_without_an_engine(self) -> None:
         """The same output and attributes; later callers get the same."""
 
         async def law() -> None:

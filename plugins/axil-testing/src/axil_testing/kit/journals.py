@@ -359,7 +359,7 @@ class JournalKit(Kit):
 
         self.wait(law())
 
-    def test_a_run_goes_on_from_what_is_kept(self) -> None:
+    def test_a_run_continues_from_what_is_kept(self) -> None:
         """From every cut, to the same result; what was done is not done again."""
 
         async def law() -> None:
