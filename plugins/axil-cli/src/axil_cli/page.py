@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Final, TextIO
 
@@ -173,16 +174,16 @@ class Paragraph:
 def columns(text: str) -> int:
     """Return the width of a text on a terminal, in columns.
 
-    >>> columns("axil"), columns("日本"), columns("e\\u0301"), columns("👩‍👩‍👧")
-    (4, 4, 1, 2)
+    >>> columns("axil"), columns("日本"), columns("e\\u0301")
+    (4, 4, 1)
     """
     if text.isascii():
         return len(text)
-    import wcwidth
-
-    width = wcwidth.wcswidth(text)
-    # control characters have no width
-    return width if width >= 0 else sum(max(wcwidth.wcwidth(each), 0) for each in text)
+    # wcwidth also knows joined emoji; its 3.6 MB would be a fifth of a small distribution
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
 
 
 def _fitting(word: str, room: int) -> int:
