@@ -105,7 +105,10 @@ def test_an_interrupt_writes_what_there_is(folder):
         assert process.stdout is not None
         assert process.stdout.readline() == b"slow\n"
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        try:
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert [row["run.status"] for row in results(folder)] == ["done", "open"]
 

@@ -120,7 +120,7 @@ class RunBatch:
                 },
                 changed=progress.show,
             )
-            is_whole = run_sync(_whole(batch))
+            is_whole = run_sync(_whole(batch, session))
         finally:
             journal.close()
             progress.end()
@@ -137,10 +137,12 @@ class RunBatch:
         return INTERRUPTED if not is_whole else DONE if is_done else FAILED
 
 
-async def _whole(batch: Batch) -> bool:
+async def _whole(batch: Batch, session: Any) -> bool:
     """Run a batch; return False where it was interrupted."""
+    loop, job = asyncio.get_running_loop(), asyncio.ensure_future(batch.run())
     try:
-        await batch.run()
+        with session.interruptible(lambda: loop.call_soon_threadsafe(job.cancel)):
+            await job
     except asyncio.CancelledError:
         return False
     return True

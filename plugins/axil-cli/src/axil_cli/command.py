@@ -22,8 +22,8 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
@@ -102,6 +102,12 @@ class Session:
         from axil_cli.record import opened
 
         return opened(options, self, needed=needed)
+
+    def interruptible(self, stop: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call ``stop`` at the first interrupt; see ``axil_cli.signals``."""
+        from axil_cli.signals import interruptible
+
+        return interruptible(stop)
 
     def say(self, text: str = "") -> None:
         """Write a result to standard output; on a terminal without characters that would steer

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import secrets
-import signal
-import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import replace
 from typing import Any, Final, cast
 
@@ -55,6 +52,7 @@ from axil_cli.page import Page, Paragraph
 from axil_cli.picture import question_lines
 from axil_cli.plain import as_json, plain, refused, summary
 from axil_cli.progress import Progress
+from axil_cli.signals import interruptible
 from axil_cli.source import TARGET, as_data, check_breaks, settings, stopping, workflow_of
 from axil_cli.wants import opened
 from axil_cli.watch import Lines, Record
@@ -252,7 +250,7 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
     lines = Lines(session.stdout, job.stop) if options.format == "events" else None
     job.observers.extend(each for each in (lines, progress) if each is not None)
     # what bodies print must not spoil the output, and questions are none
-    with job.folder, redirect_stdout(session.stderr), _signals(job.interrupt):
+    with job.folder, redirect_stdout(session.stderr), interruptible(job.interrupt):
         result: Result = run_sync(job.done())
     if lines is not None and lines.fault is not None:
         raise lines.fault
@@ -324,37 +322,6 @@ class Job:
             self.stop()
         async with self.workflow:  # a signal that comes meanwhile ends the run before it begins
             return await run.result()
-
-
-@contextmanager
-def _signals(stop: Any) -> Generator[None]:
-    """End the run in good order at the first Ctrl-C (or SIGTERM), and the process at the second,
-    whatever the run does: what has not ended half a second later is left as it is.
-    """
-    before: dict[signal.Signals, Any] = {}
-
-    # Not handlers of the loop: it may be blocked by a body.
-    def first(number: int, frame: Any) -> None:
-        for each in before:
-            signal.signal(each, second)
-        stop()
-
-    def second(number: int, frame: Any) -> None:
-        for each in before:
-            signal.signal(each, signal.SIG_DFL)
-        leaving = threading.Timer(0.5, os._exit, (Exit.INTERRUPTED,))
-        leaving.daemon = True
-        leaving.start()
-        raise KeyboardInterrupt
-
-    for each in (signal.SIGINT, signal.SIGTERM):
-        with suppress(ValueError):  # not in the main thread
-            before[each] = signal.signal(each, first)
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, signal.SIG_DFL if handler is None else handler)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast
 from pydantic import Field, model_validator
 
 from axil import ComponentRef, Context, Out, Question
-from axil.plugin import Body, NodeInfo, Task, default_registry, isolate, make_component, thaw
+from axil.plugin import Body, NodeInfo, Task, isolate, make_component, thaw
 from axil_guards.errors import GuardTripped
 from axil_guards.finding import Finding, Guard, masked
 from axil_wrappers import Around, Settings, Wrapper
@@ -97,7 +97,7 @@ class Guarded(Wrapper[GuardedConfig]):
             message = f'a guard\'s action is block, mask, ask or repair, found "{stated}".'
             raise SpecError(Problem("AX131", node.where, message, "Choose one of them."))
         use = ComponentRef.of(data)
-        component = default_registry().resolve("guards", use.type, node.where)
+        component = node.setting.resolve("guards", use.type, node.where)
         made = make_component(component, use.config, node.where)
         self._made.append(made)
         return _Placed(use.type, made, stated)
