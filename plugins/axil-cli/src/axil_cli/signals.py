@@ -14,8 +14,9 @@ from axil_cli.command import Exit
 
 @contextmanager
 def interruptible(stop: Callable[[], None]) -> Generator[None]:
-    """Call ``stop`` at the first Ctrl-C (or SIGTERM), and end the process at the second, whatever it
-    does: what has not ended half a second later is left as it is.
+    """Call ``stop`` at the first Ctrl-C (or SIGTERM), and end the process at the second.
+
+    What has not ended half a second after the second one is left as it is.
 
     Args:
         stop: called in a signal handler: it may set a mark, or ask an event loop.
