@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel
 
-from axil import GraphWarning, RootGraph
-from axil_agent import Agent, HistoryMemory, Scripted, SingleAgent
+from axil import GraphWarning, NodeFailed, RootGraph
+from axil_agent import Agent, AgentSwitch, DynamicAgent, HistoryMemory, Scripted, SingleAgent
 from axil_agent.human import HumanNode
 from axil_agent.nodes import AgentNode
 
@@ -82,6 +82,40 @@ def test_speakers_have_names_and_nothing_is_said_twice():
 def test_a_conversation_is_a_state_that_is_ready_made(script: Script):
     said = after(Agent(script("first")), state="messages")
     assert said == [("user", "hi"), ("assistant", "first")]
+
+
+def test_a_switch_that_asks_a_model_shows_it_the_conversation(script: Script):
+    judge = Scripted(["yes"])
+    switch = AgentSwitch(judge, {"exit": "the user is angry"})
+    after(Agent(script("Hello.")), switch, state="messages")
+    ((_, shown),) = asked(judge)[1:]
+    assert "ANSWER:\nuser: hi\nn0: Hello.\nCONDITION:" in shown
+
+
+class Instructed(Talk):
+    instructions: str = ""
+
+
+@pytest.mark.parametrize("settings", [{}, {"prompt_template": "Go."}])
+@pytest.mark.parametrize(
+    ("given", "default", "system"),
+    [("Be a fern", "", "Be a fern"), ("Be a fern", "Be brief", "Be a fern"), ("", "Be b", "Be b")],
+)
+def test_the_instructions_of_a_dynamic_agent_are_a_field_of_the_state(
+    given: str, default: str, system: str, settings: dict[str, Any]
+):
+    model = Scripted(["{}"])
+    g = RootGraph("g", state=Instructed)
+    g.create_node(DynamicAgent(model, default_instructions=default, **settings), name="d")
+    g.create_edges([("entry", "d"), ("d", "exit")])
+    g.build().invoke({"messages": [{"role": "user", "content": "q"}], "instructions": given})
+    assert asked(model)[:2] == [("system", system), ("user", "q")]
+
+
+@pytest.mark.parametrize("state", [Instructed, "messages"])
+def test_a_dynamic_agent_without_instructions_is_an_error_in_a_typed_graph(state: Any):
+    with pytest.raises(NodeFailed, match="AX651"):
+        after(DynamicAgent(Scripted(["no"])), state=state)
 
 
 def test_an_agent_of_a_file_reads_and_writes_it_too(script: Script):

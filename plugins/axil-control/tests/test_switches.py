@@ -144,6 +144,28 @@ def test_a_switch_in_a_built_graph_takes_the_edge_whose_predicate_holds(registry
     assert g.invoke({"n": 1})[0] == {"message": "small"}
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        lambda message, attributes: message["messages"],
+        lambda inputs: inputs["messages"],
+        lambda state: state["messages"],
+        lambda *given: given[0]["messages"],
+    ],
+)
+def test_a_predicate_in_a_typed_graph_is_given_the_state(said):
+    g = RootGraph("g", state="messages")
+    g.create_node(
+        LogicSwitch({"bye": said, "stay": lambda state: not state["messages"]}), name="sw"
+    )
+    for name in ("bye", "stay"):
+        g.create_node(lambda name=name: {"messages": [message(name)]}, name=name)
+        g.create_edges([("sw", name), (name, "exit")])
+    g.edge_from_entry("sw")
+    values = g.build().invoke({"messages": [message("hi")]})[1]
+    assert [m["content"] for m in values["messages"]] == ["hi", "bye"]
+
+
 def test_wrong_routes_are_found_when_a_graph_is_built(registry):
     g = RootGraph("g")
     switch = g.create_node(LogicSwitch, {"nobody": lambda m: True}, name="sw")

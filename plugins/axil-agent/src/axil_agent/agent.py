@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from axil import Out, run_sync
+from axil import MISSING, Out, run_sync
 from axil.plugin import Attributes, Body, BodyRules, Task, as_body, pushed_fields
 from axil_agent.alone import Alone
 from axil_agent.commands import commanded
@@ -440,6 +440,10 @@ class Agent:
         """Return the system's message."""
         return rendered(self.style.instructions, fields, f'node "{wiring.node}"')
 
+    def stated(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs that it takes from the fields of a typed state, whatever it pulls."""
+        return {}
+
     @property
     def talks(self) -> bool:
         """True if it does nothing but take part in a conversation: that of a typed state, or of a
@@ -582,6 +586,10 @@ class _Firing:
     async def run(
         self, inputs: dict[str, Any], attributes: Attributes, ctx: Any, task: Task
     ) -> Out:
+        if self.rules.view is not None:
+            for name, value in self.agent.stated(task.state).items():
+                inputs.setdefault(name, value)
+                attributes.pop(name, None)
         try:
             fields, answer = await self.agent.turn(inputs, attributes, ctx, self.wiring)
         except PromptError as error:
@@ -626,7 +634,7 @@ def _installed(kind: str, given: Any, setting: Any) -> Any:
 
 class DynamicAgent(Agent):
     """An agent whose instructions come with the message: in the field ``instruction_key``, which is
-    then no input any more.
+    then no input any more. In a typed graph it is a field of the state.
     """
 
     def __init__(
@@ -643,14 +651,25 @@ class DynamicAgent(Agent):
         self.instruction_key = instruction_key
         self.default_instructions = joined(default_instructions)
 
+    def system(self, fields: Mapping[str, Any], wiring: Wiring) -> str:
+        """Return the system's message, of the instructions in ``fields``. Raises: PromptError
+        (AX650, AX651).
+        """
+        key = self.instruction_key
+        given = {name: value for name, value in fields.items() if name != key or value != ""}
+        rest, style = self._heard(given, wiring)
+        return rendered(style.instructions, rest, f'node "{wiring.node}"')
+
+    def stated(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        key = self.instruction_key
+        return {key: state[key]} if state.get(key) not in (None, "", MISSING) else {}
+
     def _heard(self, inputs: Mapping[str, Any], wiring: Wiring) -> tuple[Mapping[str, Any], Style]:
         rest = dict(inputs)
         given = rest.pop(self.instruction_key, None)
         if given is None and not self.default_instructions:
-            message = (
-                f'the message has no field "{self.instruction_key}", which holds the instructions.'
-            )
-            hint = "Let an edge carry it, or give default_instructions."
+            message = f'there is no field "{self.instruction_key}", which holds the instructions.'
+            hint = "Let an edge or a typed state carry it, or give default_instructions."
             raise PromptError(
                 "AX651", message, hint, f'node "{wiring.node}"' if wiring.node else ""
             )

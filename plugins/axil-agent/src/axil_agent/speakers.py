@@ -43,6 +43,20 @@ def _heard(given: Mapping[str, Any], listener: str) -> Message | None:
     return {"role": "user", "content": f"{speaker}: {content_text(content)}"}
 
 
+def transcript(messages: Sequence[Mapping[str, Any]]) -> str:
+    """Return a conversation as a text, a line for each message with its speaker or its role,
+    without calls of tools and their results.
+
+    >>> transcript([{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}])
+    'user: Hi.\\nassistant: Hello.'
+    """
+    return "\n".join(
+        f"{m.get('source') or m.get('role') or 'user'}: {content_text(m.get('content'))}"
+        for m in messages
+        if m.get("role") != "tool" and m.get("content")
+    )
+
+
 def since(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
     """Return what was said since a speaker's last turn, as it is sent it."""
     own = [at for at, m in enumerate(messages) if m.get("source") == listener]

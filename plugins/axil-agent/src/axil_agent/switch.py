@@ -11,8 +11,9 @@ from axil.plugin import EXIT, Body, BodyRules, as_body, did_you_mean, format_nam
 from axil_agent.converse import think
 from axil_agent.errors import ReplyError, WiringError
 from axil_agent.models import Chosen
+from axil_agent.speakers import transcript
 from axil_agent.verdict import decided
-from axil_models import Request, read_arguments
+from axil_models import Request, plain_data, read_arguments
 
 _SYSTEM = (
     "You judge whether a condition holds for what the user gives. "
@@ -29,7 +30,8 @@ _WORDS = {"yes": True, "no": False}
 class AgentSwitch:
     """A switch whose conditions are sentences.
 
-    All are judged, side by side or in one call; several may hold.
+    All are judged, side by side or in one call; several may hold. What is judged are the fields
+    that came; in a typed graph its conversation, or where it has none the pulled fields, too.
 
     As soon as one edge is bound, those that are not bound are never taken; a switch without any
     binding sends to all. What it sends is what it received.
@@ -111,7 +113,7 @@ class AgentSwitch:
             self._model.check(self._setting)
         conditions, where = dict(self._conditions), f'node "{rules.node}"'
 
-        async def run(inputs: dict[str, Any], payloads: list[Any], ctx: Any) -> Out:
+        async def chosen(judged: Any, inputs: dict[str, Any], payloads: list[Any], ctx: Any) -> Out:
             output = (
                 payloads[0]
                 if rules.payload == "messages" and len(payloads) == 1
@@ -120,22 +122,38 @@ class AgentSwitch:
             if not conditions:
                 return Out(output)
             holds = await (self._at_once if self.in_one_call else self._side_by_side)(
-                without_views(inputs), conditions, ctx, where
+                judged, conditions, ctx, where
             )
             return Out(
                 output,
                 to=frozenset(target for target, yes in zip(conditions, holds, strict=True) if yes),
             )
 
-        return as_body(run, rules)
+        async def by_input(inputs: dict[str, Any], payloads: list[Any], ctx: Any) -> Out:
+            return await chosen(without_views(inputs), inputs, payloads, ctx)
+
+        async def by_conversation(
+            inputs: dict[str, Any], payloads: list[Any], messages: list[Any], ctx: Any
+        ) -> Out:
+            return await chosen(transcript(messages), inputs, payloads, ctx)
+
+        async def by_state(
+            inputs: dict[str, Any], payloads: list[Any], attributes: dict[str, Any], ctx: Any
+        ) -> Out:
+            seen = plain_data({**attributes, **without_views(inputs)})
+            return await chosen(seen, inputs, payloads, ctx)
+
+        if rules.chat:
+            return as_body(by_conversation, rules)
+        return as_body(by_input if rules.view is None else by_state, rules)
 
     async def _side_by_side(
-        self, inputs: dict[str, Any], conditions: Mapping[str, str], ctx: Any, where: str
+        self, judged: Any, conditions: Mapping[str, str], ctx: Any, where: str
     ) -> list[bool]:
         model = await self._model.ready()
 
         async def ask(condition: str, number: int) -> bool:
-            user = f"USER INPUT:\nANSWER:\n{inputs}\nCONDITION:\n{condition}\n"
+            user = f"USER INPUT:\nANSWER:\n{judged}\nCONDITION:\n{condition}\n"
             messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
             return await decided(model, messages, _WORDS, ctx, f"condition:{number}", where)
 
@@ -150,7 +168,7 @@ class AgentSwitch:
         return [task.result() for task in asked]
 
     async def _at_once(
-        self, inputs: dict[str, Any], conditions: Mapping[str, str], ctx: Any, where: str
+        self, judged: Any, conditions: Mapping[str, str], ctx: Any, where: str
     ) -> list[bool]:
         model, shown = (
             await self._model.ready(),
@@ -158,7 +176,7 @@ class AgentSwitch:
         )
         texts = [
             {"role": "system", "content": _ALL_AT_ONCE},
-            {"role": "user", "content": f"USER INPUT:\nANSWER:\n{inputs}\nCONDITIONS:\n{shown}\n"},
+            {"role": "user", "content": f"USER INPUT:\nANSWER:\n{judged}\nCONDITIONS:\n{shown}\n"},
         ]
         text = ""
         for attempt in range(3):

@@ -17,10 +17,13 @@ from axil import MISSING, Out
 from axil.plugin import (
     EXIT,
     STAR,
+    Body,
+    BodyRules,
     EdgeInput,
     RouteError,
     Task,
     arranged,
+    as_body,
     did_you_mean,
     format_names,
     is_async,
@@ -85,9 +88,9 @@ class LogicSwitch:
     """A switch for graphs made in Python: each out-edge may be bound to a predicate ``(message,
     attributes) -> bool``.
 
-    All predicates are asked; several may match. As soon as one edge is bound, those that are not
-    bound are never taken; a switch without any binding sends to all. Predicates are plain
-    functions: what waits is a node.
+    The message is the dict of fields; in a typed graph it is the state. All predicates are asked;
+    several may match. As soon as one edge is bound, those that are not bound are never taken; a
+    switch without any binding sends to all. Predicates are plain functions: what waits is a node.
 
     Args:
         routes: a predicate for every receiver, by its name, instead of ``condition_binding``.
@@ -147,14 +150,24 @@ class LogicSwitch:
             all_of_them=bool(self._routes),
         )
 
+    def adapted(self, rules: BodyRules) -> Body:
+        """Return the body: in a typed graph the predicates are given the state."""
+        is_own = type(self).run is not LogicSwitch.run  # a subclass says what it asks for
+        by_state = rules.view is not None and not is_own
+        return as_body(self._by_state if by_state else self.run, rules, inline=True)
+
     def run(self, inputs: dict[str, Any], attributes: Any) -> Out:
+        return Out(without_views(inputs), to=self._taken(inputs, attributes))
+
+    def _by_state(self, inputs: dict[str, Any], state: Any, attributes: Any) -> Out:
+        return Out(without_views(inputs), to=self._taken(state, attributes))
+
+    def _taken(self, message: Any, attributes: Any) -> frozenset[str] | None:
+        """Return the targets whose predicate holds; None, which is all, without any binding."""
         if not self._predicates:
-            return Out(without_views(inputs))
-        return Out(
-            without_views(inputs),
-            to=frozenset(
-                [name for name, asks in self._predicates.items() if asks(inputs, attributes)]
-            ),
+            return None
+        return frozenset(
+            [name for name, asks in self._predicates.items() if asks(message, attributes)]
         )
 
 
