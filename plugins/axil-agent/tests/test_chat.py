@@ -92,6 +92,18 @@ def test_a_switch_that_asks_a_model_shows_it_the_conversation(script: Script):
     assert "ANSWER:\nuser: hi\nn0: Hello.\nCONDITION:" in shown
 
 
+def test_a_switch_that_asks_a_model_shows_it_the_state_where_there_is_no_conversation():
+    class Mood(BaseModel):
+        mood: str = ""
+
+    g = RootGraph("g", state=Mood)
+    judge = Scripted(["yes"])
+    g.create_node(AgentSwitch(judge, {"exit": "the user is angry"}), name="s")
+    g.create_edges([("entry", "s"), ("s", "exit")])
+    g.build().invoke({"mood": "angry"})
+    assert "ANSWER:\n{'mood': 'angry'}\nCONDITION:" in asked(judge)[1][1]
+
+
 class Instructed(Talk):
     instructions: str = ""
 
