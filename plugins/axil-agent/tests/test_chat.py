@@ -84,6 +84,17 @@ def test_a_conversation_is_a_state_that_is_ready_made(script: Script):
     assert said == [("user", "hi"), ("assistant", "first")]
 
 
+def test_a_memory_that_shares_the_conversation_repeats_nothing(script: Script):
+    models = script("ok"), script("yes")
+    agents = [Agent(model, memories=HistoryMemory(share="messages")) for model in models]
+    said = [("user", "hi"), ("assistant", "ok"), ("assistant", "yes")]
+    assert after(*agents, state="messages") == said
+    assert [asked(model) for model in models] == [
+        [("user", "hi")],
+        [("user", "hi"), ("user", "n0: ok")],
+    ]
+
+
 def test_an_agent_of_a_file_reads_and_writes_it_too(script: Script):
     model = script("first")
     node = AgentNode(AgentNode.Config(model={"type": "scripted", "config": {"rules": []}}))
