@@ -94,6 +94,7 @@ thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest core/tests/property tests/faults
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-postgres/tests/test_workers.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-build/tests -k within_its_size
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-chroma/tests/test_server.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto tests/differential
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/fuzz
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-sandbox

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import socket
 import subprocess
@@ -21,6 +22,9 @@ from axil_chroma import ChromaMemory, ChromaRetriever
 from axil_models import ContextError, ContextQuery, Turn
 
 pytest.importorskip("chromadb", reason="chromadb cannot be installed here")
+pytestmark = pytest.mark.skipif(
+    os.environ.get("AXIL_HYPOTHESIS") != "thorough", reason="starts servers: make thorough"
+)
 
 
 def free_port() -> int:

@@ -191,9 +191,9 @@ class RunLoop:
             fired = usage.firings
             if fired >= most:
                 most = self._extended()
-            if fired >= most:
-                scheduler.put_back(task)
-                return
+                if fired >= most:
+                    scheduler.put_back(task)
+                    return
             if not is_first and (
                 self.pool.is_closed_to_new or (not fired & 3 and time.monotonic() > self._turn_ends)
             ):
