@@ -130,6 +130,17 @@ def test_a_dynamic_agent_without_instructions_is_an_error_in_a_typed_graph(state
         after(DynamicAgent(Scripted(["no"])), state=state)
 
 
+def test_a_memory_that_shares_the_conversation_repeats_nothing(script: Script):
+    models = script("ok"), script("yes")
+    agents = [Agent(model, memories=HistoryMemory(share="messages")) for model in models]
+    said = [("user", "hi"), ("assistant", "ok"), ("assistant", "yes")]
+    assert after(*agents, state="messages") == said
+    assert [asked(model) for model in models] == [
+        [("user", "hi")],
+        [("user", "hi"), ("user", "n0: ok")],
+    ]
+
+
 def test_an_agent_of_a_file_reads_and_writes_it_too(script: Script):
     model = script("first")
     node = AgentNode(AgentNode.Config(model={"type": "scripted", "config": {"rules": []}}))

@@ -32,6 +32,29 @@ def test_functions_of_a_folder_are_what_files_name(axil, file, folder):
     assert (done.code, done.out, done.err) == (0, "YES\n", "")
 
 
+def test_functions_of_the_edge_may_take_the_state_as_devalls_do(axil, flow, folder):
+    (folder / "edge/devall.py").write_text(
+        "def knows(text, _context=None):\n    return _context.get('no') is None\n", "utf-8"
+    )
+    (folder / "processors.py").write_text(
+        "def uppercase_payload(data, _context):\n"
+        "    return data.upper() + str(len(_context)) + '-'\n"
+        "def cut(data, width=4):\n    return data[:width]\n",
+        "utf-8",
+    )
+    named = {"type": "function", "config": {"name": "uppercase_payload"}}
+    file = flow(
+        [{"id": "a", "type": "say", "config": {"text": "yes"}}, "b echo", "c echo"],
+        [
+            {"from": "a", "to": "b", "condition": "knows", "process": named},
+            {"from": "b", "to": "c", "process": "cut"},
+        ],
+        end=["c"],
+    )
+    done = axil("run", file, "--allow-code", "--functions", folder)
+    assert (done.code, done.out) == (0, "YES0\n")
+
+
 def test_a_check_knows_them_too(axil, file, folder):
     assert axil("check", file).code == 2
     assert axil("check", file, "--allow-code", "--functions", folder).code == 0

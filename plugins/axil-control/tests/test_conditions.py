@@ -102,6 +102,8 @@ def test_a_function_is_a_registered_condition(registry, seen):
     registry.register("conditions", "short", lambda text: len(text) < 3)
     assert Function(Function.Config(name="short"))(seen("ab")) is True
     assert Function(Function.Config(name="short"))(seen("abc")) is False
+    registry.register("conditions", "third", lambda text, _context: _context["n"] == 3)
+    assert Function(Function.Config(name="third"))(seen("a", n=3)) is True
     assert Function(Function.Config(name="code_fail"))(seen("fine")) is False
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from axil import CustomNode, GraphWarning, Loop, Out, RootGraph
+from axil import CustomNode, GraphWarning, Loop, NodeFailed, Out, RootGraph
 from axil.plugin import message
 from axil_control import LogicSwitch
 from axil_control.loops import LoopCounter, LoopTimer
@@ -204,6 +204,34 @@ def test_a_parameter_of_a_stop_function_with_a_default_is_left_alone():
     g.edge_from_entry(loop, ["n"])
     g.edge_to_exit(loop, ["n"])
     assert g.build().invoke({"n": 0})[0] == {"n": 3}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_attribute_that_the_body_has_not_pushed_yet_is_no_answer(is_async):
+    asked: list[int] = []
+
+    def score_of(m: Any, attributes: Any) -> bool:
+        asked.append(attributes["current_iteration"])
+        return attributes["score"] > 1
+
+    async def awaited(m: Any, attributes: Any) -> bool:
+        return score_of(m, attributes)
+
+    def built(push_keys: Any) -> Any:
+        g = RootGraph("g")
+        stop = awaited if is_async else score_of
+        loop = g.create_node(Loop, name="l", terminate_condition_function=stop)
+        body = loop.create_node(lambda inputs: {"score": 2}, name="b", push_keys=push_keys)
+        loop.edge_from_controller(body, {})
+        loop.edge_to_controller(body, ["score"])
+        g.edge_from_entry(loop, {})
+        g.edge_to_exit(loop, ["score"])
+        return g.build()
+
+    assert built({"score": "points"}).invoke({})[0] == {"score": 2}
+    assert asked == [1, 2]
+    with pytest.raises(NodeFailed, match="KeyError: 'score'"):  # nothing pushes it
+        built({}).invoke({})
 
 
 def refused_by_a_switch(trigger: bool = True, **options: Any) -> Any:

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from axil.compiler.bodies import STAR, arranged, first_of
+from axil.compiler.bodies import STAR, arranged, first_of, parameters_of
 from axil.compiler.edges import EdgeInput, OfState, filtered
 from axil.contract.views import StateView, values_of, without_views
 from axil.errors import BodyError, Problem, RouteError, SpecError, did_you_mean, format_names
@@ -20,17 +20,26 @@ from axil.spec.graph import RouterSpec
 
 
 def edge_function(component: Any) -> Any:
-    """Return a condition or processor as a function of ``EdgeInput``; plain functions are asked for
-    the text.
+    """Return a condition or processor as a function of ``EdgeInput``; plain functions are given the
+    text, and the state where they have a second parameter for it.
     """
     if not inspect.isfunction(component):
         return component
-    function = cast("Callable[[str], Any]", component)
+    function = cast("Callable[..., Any]", component)
 
     def asked(seen: EdgeInput) -> Any:
         return function(seen.text)
 
-    return asked
+    def asked_with_state(seen: EdgeInput) -> Any:
+        return function(seen.text, StateView(seen.state))
+
+    return asked_with_state if _wants_state(function) else asked
+
+
+def _wants_state(function: Callable[..., Any]) -> bool:
+    """Return whether the second parameter is required, or has the name that DevAll gives it."""
+    second = [*parameters_of(function).items()][1:2]
+    return any(required or name == "_context" for name, required in second)
 
 
 def merge_of(merge: Callable[[Sequence[Any]], Any]) -> Merge:

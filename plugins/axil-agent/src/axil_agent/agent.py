@@ -163,7 +163,9 @@ class Agent:
         self._pair: tuple[Formatter, Formatter] | None = None
         self._wiring = Wiring(node=name)
         self._setting: Any = None
-        self._chat, self._in_messages = "", False
+        self._in_messages = False
+        self.chat = ""
+        """The field of the state that holds the conversation, if there is one."""
         self.owned: list[Any] = []
         """Components that were made for this agent from names, and are closed with it."""
 
@@ -216,7 +218,7 @@ class Agent:
         )
         self.check(self._wiring)
         _ = self.pair
-        self._chat, self._in_messages = rules.chat, rules.payload == "messages"
+        self.chat, self._in_messages = rules.chat, rules.payload == "messages"
         if self.talks:
             from axil_agent.nodes import talking  # it makes agents of files
 
@@ -451,7 +453,7 @@ class Agent:
         """
         style = self.style
         return bool(
-            (self._chat or self._in_messages)
+            (self.chat or self._in_messages)
             and style.template is None
             and self._formatters is None
             and self.output_type is None
@@ -460,18 +462,24 @@ class Agent:
 
     def heard(self, ctx: Any) -> list[Message]:
         """Return the conversation that a typed state holds."""
-        if not self._chat or not hasattr(ctx, "state"):
+        if not self.chat or not hasattr(ctx, "state"):
             return []
-        return heard_by(self._wiring.node, plain_data(list(held(ctx.state, self._chat))))
+        return heard_by(self._wiring.node, plain_data(list(held(ctx.state, self.chat))))
 
     def recalled(self, ctx: Any) -> list[Message]:
         """Return the history that is sent."""
         return [
             m
             for memory in self._memories
-            if is_chat_memory(memory)
+            if is_chat_memory(memory) and not (self._is_the_chat(memory) and self.heard(ctx))
             for m in memory.recall(kept(memory, ctx))
         ]
+
+    def _is_the_chat(self, memory: Any) -> bool:
+        """Return whether what a memory shares is the conversation, which the node sends and
+        writes itself.
+        """
+        return bool(self.chat) and memory.share == self.chat
 
     async def chat_options(
         self, wiring: Wiring, query: ContextQuery, ctx: Any, formatter: Formatter | None = None
@@ -544,6 +552,8 @@ class Agent:
         for number, memory in enumerate(self._memories):
             ask = partial(think, options.model, ctx=ctx, name=f"memory:{number}")
             if is_chat_memory(memory):
+                if self._is_the_chat(memory):
+                    continue
                 new = plain_data(said)
                 keep(memory, ctx, await memory.remember(kept(memory, ctx), new, ask), new)
             elif is_shared(memory):

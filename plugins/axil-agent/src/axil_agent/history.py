@@ -52,7 +52,7 @@ class HistoryMemory:
                 are dropped many at a time.
             share: the attribute that holds the messages, for agents that share one conversation,
                 and for runs that continue with what an earlier run gave back; empty: the node keeps
-                them for itself.
+                them for itself. Of a conversation in a typed state the agent writes its turn once.
             messages: what it begins with.
             summarise: what would fall out is summarised by the agent's model into one message; else
                 it is forgotten.

@@ -362,6 +362,7 @@ class _Chat:
     def __init__(self, agent: Agent, rules: BodyRules, mode: str) -> None:
         self.agent, self.rules, self.mode = agent, rules, mode
         self.node, self.chat = rules.node, rules.chat
+        agent.chat = self.chat
 
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, wiring = self.agent, Wiring(node=self.node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -43,7 +43,9 @@ NOT_SET = "(not set yet)"
 
 
 class NotSetYet(KeyError):
-    """A stop function read a field that is fed back, before anything fed it."""
+    """A stop function read a field that is fed back, or an attribute that the body pushes, before
+    it was set.
+    """
 
 
 class _Asked(dict[str, Any]):
@@ -62,14 +64,29 @@ class _Asked(dict[str, Any]):
         return self[name] if name in self else (*default, None)[0]
 
 
+class _AskedAttributes(Attributes):
+    """The attributes as a stop function sees them: reading one that the body has not pushed yet is
+    no answer.
+    """
+
+    __slots__ = ("_unset",)
+
+    def __init__(self, known: Attributes, unset: frozenset[str]) -> None:
+        super().__init__(known)
+        self.written, self.assigned, self._unset = known.written, known.assigned, unset
+
+    def __missing__(self, name: str) -> Any:
+        raise NotSetYet(name) if name in self._unset else KeyError(name)
+
+
 class Loop(Graph):
     """A graph that runs its body again and again, controlled by one node, the controller.
 
     Each round begins at the controller: it counts, asks whether to stop, and either sends on or
     lets the loop's output out. Fields that come back are kept; a field that is fed back but not yet
     set holds ``"(not set yet)"`` in the first round. A message at the terminate node leaves the
-    loop at once and is its output. A stop function that reads a field which is not set yet is taken
-    to say no.
+    loop at once and is its output. A stop function that reads a field which is not set yet, or an
+    attribute that the body pushes and has not set yet, is taken to say no.
     """
 
     reserved_names = ("entry", "exit", "controller", "terminate")
@@ -207,6 +224,11 @@ class Loop(Graph):
         fed_back = dict.fromkeys(
             key for e in spec.edges if e.target == "controller" for key in e.keys or ()
         )
+        pushed = {
+            name
+            for node in spec.nodes
+            for name in (node.pull if node.push is None else node.push) or ()
+        }
         controller = Controller(
             most=self.max_iterations,
             stop=self._stop,
@@ -215,6 +237,7 @@ class Loop(Graph):
             fed_back=list(fed_back),
             targets=targets,
             given=self._given,
+            pushed=pushed,
         )
         head = NodeSpec(id="controller", body=controller)
         ends = (
@@ -292,13 +315,14 @@ class Controller:
         fed_back: Sequence[str],
         targets: Sequence[str],
         given: Sequence[Any] = (),
+        pushed: Collection[str] = (),
     ) -> None:
         """``given``: memories, tools and retrievers, for a stop function that takes them by
-        position.
+        position; ``pushed``: the attributes that the body's nodes write.
         """
         self.most, self.stop, self.judge = most, stop, judge
         self.first, self.fed_back, self.targets = dict(first), tuple(fed_back), frozenset(targets)
-        self._given = tuple(given)
+        self._given, self._pushed = tuple(given), frozenset(pushed)
         self.inline = judge is None and not is_async(stop)
         self.run = self._turn if self.inline else self._turn_async
         self._wanted = {} if stop is None else _wanted(stop)
@@ -306,7 +330,7 @@ class Controller:
     def _turn(self, inputs: dict[str, Any], attributes: Attributes, local: dict[str, Any]) -> Out:
         """Begin a round; the stop function answers at once."""
         fields = self._begin(inputs, attributes, local)
-        asked = _Asked(fields)
+        asked, attributes = _Asked(fields), self._view(attributes)
         try:
             is_met = bool(self._asked(asked, attributes))
         except NotSetYet:
@@ -322,7 +346,7 @@ class Controller:
         if self.judge is not None:
             is_met = bool(await self.judge.decide(fields, attributes, ctx))
         if self.stop is not None:
-            asked = _Asked(fields)
+            asked, attributes = _Asked(fields), self._view(attributes)
             try:
                 answer = self._asked(asked, attributes)
                 is_met = bool(await answer if hasattr(answer, "__await__") else answer)
@@ -343,6 +367,11 @@ class Controller:
         attributes["current_iteration"] = count
         attributes["max_iterations"] = self.most
         return isolate(dict(local["cache"]))
+
+    def _view(self, attributes: Attributes) -> Attributes:
+        """Return the attributes as the stop function sees them."""
+        unset = self._pushed.difference(attributes)
+        return _AskedAttributes(attributes, unset) if unset else attributes
 
     def _asked(self, fields: dict[str, Any], attributes: Attributes) -> Any:
         """Return the stop function's answer, or something to await; False: there is none."""

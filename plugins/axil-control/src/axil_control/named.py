@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from axil import MISSING
-from axil.plugin import EdgeInput, parameters_of
+from axil.plugin import EdgeInput, StateView, parameters_of
 
 if TYPE_CHECKING:
     from axil.plugin import CompileOptions
@@ -42,9 +42,12 @@ def is_plain(found: Any) -> bool:
 
 
 def as_condition(found: Any) -> Callable[[EdgeInput], bool]:
-    """Return a condition, or a plain ``function(text) -> bool``, as a condition."""
+    """Return a condition, or a plain ``function(text[, state]) -> bool``, as a condition."""
     if not is_plain(found):
         return found
+    second = [*parameters_of(found).items()][1:2]
+    if any(required or name == "_context" for name, required in second):
+        return lambda seen: bool(found(seen.text, StateView(seen.state)))
     return lambda seen: bool(found(seen.text))
 
 
