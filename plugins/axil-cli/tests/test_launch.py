@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from importlib import metadata
 from types import SimpleNamespace
 
-import importlib_metadata
 import pytest
 
 from axil.plugin import (
@@ -118,7 +118,7 @@ def test_an_option_is_imported_only_when_it_is_typed(capsys, flow):
     broken = SimpleNamespace(
         name="run.broken", group="axil.options", value="no_such_module:X", dist=dist
     )
-    installed = importlib_metadata.entry_points()
+    installed = [e for each in metadata.distributions() for e in each.entry_points]
     with use_registry(Registry(entry_points=[*installed, broken])) as known:
         known.register("nodes", "echo", lambda messages: messages)
         file = flow(["a echo"])
