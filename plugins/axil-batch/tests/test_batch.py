@@ -120,7 +120,18 @@ def test_the_budget_is_that_of_all_runs_together():
     assert [result.status for result in found].count("waiting") == 3
     assert limited.cost == 3.0
     assert limited.is_over_budget
-    assert found[2].status in ("done", "cancelled")
+    assert [result.status for result in found[:3]] == ["done", "done", "limited"]
+
+
+def test_a_budget_says_where_it_limits_nothing_because_nothing_has_a_price():
+    async def used(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        ctx.spend(input=10, cost=0.1 if inputs["name"] == "priced" else 0)
+        return {"text": inputs["name"]}
+
+    for name, budget, is_unpriced in (("x", 1.0, True), ("x", None, False), ("priced", 1.0, False)):
+        one = batch(used, name, budget=budget)
+        asyncio.run(one.run())
+        assert one.is_unpriced is is_unpriced
 
 
 def test_runs_at_work_are_cancelled_when_another_one_uses_the_budget_up():

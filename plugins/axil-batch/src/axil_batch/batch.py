@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from axil import AxilError, Problem, Question, Result, Run, Workflow
+from axil import AxilError, Limits, Problem, Question, Result, Run, Workflow
 from axil.driver import Journal
 from axil.plugin import ENTRY, did_you_mean, format_names
 from axil_batch.errors import BatchError
@@ -116,6 +116,12 @@ class Batch:
         """True if the budget is used up."""
         return self.budget is not None and self.cost >= self.budget
 
+    @property
+    def is_unpriced(self) -> bool:
+        """True if there is a budget, and models were used without any cost: nothing is limited."""
+        tokens = sum(result.tokens for result in self.results.values())
+        return self.budget is not None and tokens > 0 and not self.cost
+
     async def run(self) -> list[RowResult]:
         """Run the workflow for each row, and return the results in order of the rows.
 
@@ -160,6 +166,8 @@ class Batch:
                 return
             result = self.results[row.number] = await self._result_of(row)
             self._spent += result.cost
+            if self.is_over_budget:
+                self.stop()
             self._tell()
 
     async def _result_of(self, row: Row) -> RowResult:
@@ -177,6 +185,8 @@ class Batch:
 
     def _begun(self, row: Row) -> Run:
         options = dict(self.options)
+        if self.budget is not None:
+            options["limits"] = self._limits(self.budget - self.cost)
         observers = [*options.pop("observers", ()), _Spending(self)]
         return self.workflow.start(
             self.input_of(row),
@@ -184,6 +194,18 @@ class Batch:
             journal=self.journal,
             observers=observers,
             **options,
+        )
+
+    def _limits(self, left: float) -> Limits:
+        """Return the limits of one run: its own, and the money that is left."""
+        own: Limits = self.options.get("limits") or self.workflow.plan.graph.spec.limits
+        most = max(0.0, min(left, own.uses.get("cost", left)))
+        return Limits(
+            firings=own.firings,
+            seconds=own.seconds,
+            concurrency=own.concurrency,
+            lanes=own.lanes,
+            uses={**own.uses, "cost": most},
         )
 
     def input_of(self, row: Row) -> Any:

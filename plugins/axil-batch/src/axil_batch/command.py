@@ -131,6 +131,11 @@ class RunBatch:
             session.say(json.dumps({**found.as_data(), "batch": batch.name, "output": str(output)}))
         else:
             session.say("\n".join([*found.lines(), f"results  {output}"]))
+        if batch.is_unpriced:
+            session.tell(
+                f"warning: --budget limited nothing: models used {found.tokens} tokens, and "
+                "neither they nor the workflow's limits.pricing say what these cost."
+            )
         is_done = all(result.status == "done" for result in results)
         if not is_done:
             _advise(batch, session)
