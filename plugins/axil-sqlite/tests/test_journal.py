@@ -368,6 +368,15 @@ def test_a_book_that_is_closed_while_a_commit_is_under_way_is_written_to_its_end
     assert seen == [("running", 0)]
 
 
+def test_a_released_book_is_not_written_again_when_its_run_has_a_new_holder(journal):
+    book = journal.open("r")
+    book.append(Entry("run", data={"graph": "g"}))
+    book.close()
+    assert list(journal.take(1, time.time())) == ["r"]
+    journal.writer.commit([book])  # as the thread does that was asked for it before
+    assert not journal.take(1, time.time())
+
+
 def test_a_book_from_before_somebody_else_wrote_is_refused(journal):
     write(journal, [Entry("run")])
 

@@ -505,7 +505,7 @@ class SqliteBook:
         """Entries to be deleted, as pairs: the entry that has to be safe before, or is committed
         with the deletion, and the entry to be deleted."""
         self.fault: AxilError | None = None
-        self.closing = False
+        self.closing = self.is_released = False
         self.ended: Literal["", "done", "paused", "failed", "limited", "cancelled"] = ""
         self.due: float | None = AT_ONCE
         self.header: Mapping[str, Any] = {}

@@ -184,6 +184,11 @@ class Writer:
         be written, has a ``fault``.
         """
         with self.lock:
+            # the run of a released book may be another's by now
+            self._finishing.difference_update([book for book in books if book.is_released])
+            books = [book for book in books if not book.is_released]
+            if not books:
+                return
             taken: list[_Part] = []
             try:
                 with self.store.writing() as connection:
@@ -211,6 +216,7 @@ class Writer:
                 if book.fault is None and rows:
                     book.safe = rows[-1][0] + 1
                 if is_closing:  # one that was closed meanwhile has rows still to be written
+                    book.is_released = True
                     self._held.discard(book)
                     self._finishing.discard(book)
             for book in books:
