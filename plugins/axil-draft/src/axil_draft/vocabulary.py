@@ -41,7 +41,7 @@ _NO_KEYS: Final = frozenset(
 )
 """Settings that a draft does without: those of a service, and fine tuning."""
 _PYTHON: Final = re.compile(r", or an objects? of Python|, or objects of Python|; in Python [^.;]*")
-"""What descriptions say of Python."""
+"""The parts of descriptions that are about Python."""
 
 
 def vocabulary(registry: Registry, allow: Iterable[str] = ()) -> str:
