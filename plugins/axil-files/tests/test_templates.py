@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from axil import SpecError
+from axil import SpecError, load
 from axil_files.documents import parse_json
 from axil_files.loading import spec_from
 
@@ -98,7 +98,7 @@ def test_a_member_in_settings_uses_a_template():
     ("templates", "node", "found"),
     [
         (TEMPLATES, {"use": "critik"}, 'no template "critik". Did you mean "critic"?'),
-        ({}, {"use": "critic"}, 'no template "critic". Write templates at the top of the file.'),
+        ({}, {"use": "critic"}, 'no template "critic". Write templates at the top of this file;'),
         (TEMPLATES, {"use": "critic", "type": "agent"}, "type and use are both given"),
         (
             {"a": {"use": "b"}, "b": {"use": "a"}},
@@ -151,3 +151,20 @@ def test_templates_inside_each_other_are_bounded():
     assert problem.startswith(("AX110", "AX144"))
     (problem,) = refused({"id": "n", "use": "t13"}, templates=doubled)
     assert problem.startswith("AX144 flow.json")
+
+
+def test_an_included_file_has_its_own_templates_and_not_those_of_the_file_around(tmp_path):
+    inner = {"type": "subgraph", "config": {"type": "file", "config": {"path": "inner.json"}}}
+    said = {"type": "literal", "config": {"content": "Hello."}}
+
+    def write(name: str, template: str, *nodes: Any) -> None:
+        graph = {"nodes": list(nodes), "start": nodes[0]["id"]}
+        text = json.dumps({"templates": {template: said}, "graph": graph}, indent=1)
+        (tmp_path / name).write_text(text, "utf-8")
+
+    write("flow.json", "outer", {"id": "a", **inner})
+    write("inner.json", "own", {"id": "x", "use": "own"})
+    assert load(tmp_path / "flow.json").invoke("").messages[-1]["content"] == "Hello."
+    write("inner.json", "own", {"id": "x", "use": "outer"})
+    with pytest.raises(SpecError, match=r'inner.json:\d+ .*no template "outer". Available: own.'):
+        load(tmp_path / "flow.json").plan  # noqa: B018
