@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from axil import SpecError, load
+from axil import SpecError
+from axil.plugin import default_registry
 from axil_files.documents import parse_json
-from axil_files.loading import spec_from
+from axil_files.loading import include, load, spec_from
 
 pytestmark = pytest.mark.usefixtures("every_component")
 
@@ -154,17 +155,18 @@ def test_templates_inside_each_other_are_bounded():
 
 
 def test_an_included_file_has_its_own_templates_and_not_those_of_the_file_around(tmp_path):
-    inner = {"type": "subgraph", "config": {"type": "file", "config": {"path": "inner.json"}}}
-    said = {"type": "literal", "config": {"content": "Hello."}}
-
-    def write(name: str, template: str, *nodes: Any) -> None:
-        graph = {"nodes": list(nodes), "start": nodes[0]["id"]}
+    def write(name: str, template: str, node: dict[str, Any]) -> None:
+        said = {"type": "literal", "config": {"content": "Hello."}}
+        graph = {"nodes": [node], "start": node["id"]}
         text = json.dumps({"templates": {template: said}, "graph": graph}, indent=1)
         (tmp_path / name).write_text(text, "utf-8")
 
-    write("flow.json", "outer", {"id": "a", **inner})
+    default_registry().register("loaders", "json", parse_json)
+    write("flow.json", "outer", {"id": "a", "use": "outer"})
+    around = load(tmp_path / "flow.json").extras
     write("inner.json", "own", {"id": "x", "use": "own"})
-    assert load(tmp_path / "flow.json").invoke("").messages[-1]["content"] == "Hello."
+    assert config(include("inner.json", around), "x") == {"content": "Hello."}
+    around["texts"].clear()
     write("inner.json", "own", {"id": "x", "use": "outer"})
     with pytest.raises(SpecError, match=r'inner.json:\d+ .*no template "outer". Available: own.'):
-        load(tmp_path / "flow.json").plan  # noqa: B018
+        include("inner.json", around)
