@@ -19,7 +19,14 @@ from typing import Any, cast
 
 from axil.contract.messages import fold_payloads, gather_messages, is_messages
 from axil.contract.node import NodeContract
-from axil.contract.views import StateView, fields_of, values_of, without_views
+from axil.contract.views import (
+    StateView,
+    fields_of,
+    undeletable,
+    values_of,
+    without_views,
+    writes_of,
+)
 from axil.errors import BodyError, Problem, SpecError, StateError, did_you_mean, format_names
 from axil.kernel.plan import Body, Mode
 from axil.kernel.state import State
@@ -114,8 +121,8 @@ class Plain:
         attributes = given.get(self._attributes)
         for name in self._views:
             view = given[name]
-            if type(view) is StateView and view.written:
-                attributes = _assigned(view.writes, attributes)
+            if (type(view) is not StateView or view.written) and (writes := writes_of(view)):
+                attributes = _assigned(writes, attributes)
         return attributes
 
     async def _awaited(self, task: Task, ctx: Any) -> Out:
@@ -143,8 +150,10 @@ def _called_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> 
             return read(call(supply(task, ctx)), task, ctx, None)
         state = view(task.state)
         result = call(state)
-        given = _assigned(state.writes) if type(state) is StateView and state.written else None
-        return read(result, task, ctx, given)
+        if type(state) is StateView and not state.written:
+            return read(result, task, ctx, None)
+        writes = writes_of(state)
+        return read(result, task, ctx, _assigned(writes) if writes else None)
 
     return body
 
@@ -158,8 +167,10 @@ def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) ->
             return read(await call(supply(task, ctx)), task, ctx, None)
         state = view(task.state)
         result = await call(state)
-        given = _assigned(state.writes) if type(state) is StateView and state.written else None
-        return read(result, task, ctx, given)
+        if type(state) is StateView and not state.written:
+            return read(result, task, ctx, None)
+        writes = writes_of(state)
+        return read(result, task, ctx, _assigned(writes) if writes else None)
 
     return body
 
@@ -447,7 +458,8 @@ class Attributes(dict[str, Any]):
     """A node's view of the attributes, to read and to set; what is set becomes part of the result.
 
     Setting counts, changing a value in place does not: write ``attributes["log"] =
-    [*attributes["log"], line]``.
+    [*attributes["log"], line]``. Deleting one is an error, and so is setting one that the node does
+    not write.
     """
 
     __slots__ = ("assigned", "written")
@@ -476,6 +488,27 @@ class Attributes(dict[str, Any]):
     def __ior__(self, other: Any) -> Attributes:
         self.update(other)
         return self
+
+    def __delitem__(self, name: str) -> None:
+        if name in self:
+            raise undeletable(name)
+        super().__delitem__(name)
+
+    # one signature for dict.pop's overloads
+    def pop(self, name: str, *default: Any) -> Any:  # type: ignore[override]
+        """As of a dict, where there is no such attribute. Raises: StateError: there is one."""
+        if name in self:
+            raise undeletable(name)
+        return super().pop(name, *default)
+
+    def popitem(self) -> tuple[str, Any]:
+        """Raise: an attribute is never removed."""
+        raise undeletable(next(reversed(self))) if self else KeyError("there are no attributes.")
+
+    def clear(self) -> None:
+        """Raise, unless there is none: an attribute is never removed."""
+        if self:
+            raise undeletable(next(iter(self)))
 
 
 def _assigned(values: Mapping[str, Any], attributes: Attributes | None = None) -> Attributes:
@@ -580,8 +613,11 @@ def _reader(rules: BodyRules) -> Read:
 
     def result(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
         out = value if type(value) is Out else read(rules, value, task, attributes)
-        if isinstance(attributes, Attributes) and attributes.assigned:
-            out = _with_assigned(rules, out, task.state, attributes.assigned)
+        if isinstance(attributes, Attributes):
+            if attributes.written:
+                out = _with_set(rules, out, task.state, attributes)
+            if attributes.assigned:
+                out = _with_assigned(rules, out, task.state, attributes.assigned)
         if rules.chat and rules.payload == "messages":
             out = _with_said(rules, out)
         touched: Mapping[str, Mapping[str, Any]] | None = ctx.touched if ctx is not None else None
@@ -604,16 +640,41 @@ def _with_assigned(rules: BodyRules, out: Out, state: State, assigned: Mapping[s
 
     Raises: StateError (AX203): the node does not write that field.
     """
-    named = rules.pull if rules.push is None else rules.push
     for name in assigned:
-        is_free = rules.payload == "state" or state.schema.closed
-        if not (name in named if named is not None else is_free or name in state):
-            raise StateError(
-                f'the body assigned "{name}" to the state, and the node does not write it.',
-                id="AX203",
-                hint="Name it in push_keys.",
-            )
+        if not _is_written(rules, name, state):
+            raise _unwritten(name, "the state")
     return Out(out.output, {**assigned, **out.delta}, out.to)
+
+
+def _with_set(rules: BodyRules, out: Out, state: State, attributes: Attributes) -> Out:
+    """``out``, and the attributes that the body set.
+
+    Raises: StateError (AX203): the node does not write one of them.
+    """
+    written = without_views(attributes.written)
+    delta = pushed_fields(rules, written, state)
+    for name in written:
+        if name not in delta and name not in (rules.own or ()):
+            if not _is_written(rules, name, state):
+                raise _unwritten(name, "the attributes")
+            delta[name] = written[name]
+    return Out(out.output, {**delta, **out.delta}, out.to)
+
+
+def _is_written(rules: BodyRules, name: str, state: State) -> bool:
+    """Return whether a node writes a field of that name."""
+    named = rules.pull if rules.push is None else rules.push
+    if named is not None:
+        return name in named
+    return rules.payload == "state" or state.schema.closed or name in state
+
+
+def _unwritten(name: str, where: str) -> StateError:
+    return StateError(
+        f'the body assigned "{name}" to {where}, and the node does not write it.',
+        id="AX203",
+        hint="Name it in push_keys.",
+    )
 
 
 def _read_delta(rules: BodyRules, value: Any, task: Task, attributes: Any) -> Out:
