@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from axil.contract.messages import fold_payloads, gather_messages, is_messages
 from axil.contract.node import NodeContract
@@ -247,13 +247,8 @@ def as_forward(
     """
     known = supplied(rules)
     order = ("state", *places[1:]) if rules.payload == "state" else tuple(places)
-    try:
-        wanted = arranged(call, [name for name in known if name not in without], order)
-    except ValueError as error:
-        id, report, hint = error.args
-        raise SpecError(Problem(id, f'node "{rules.node}"', report, hint)) from None
-    if STAR in wanted:
-        call, wanted = _of_one(call), {"value": wanted[STAR]}
+    where = f'node "{rules.node}"'
+    call, wanted = arranged(call, [name for name in known if name not in without], order, where)
     attributes = next((name for name, value in wanted.items() if value == "attributes"), "")
     return Plain(
         call,
@@ -264,33 +259,42 @@ def as_forward(
     )
 
 
-STAR = "*"
-"""The parameter of a function that takes only ``*args``."""
+class Arranged(NamedTuple):
+    """A user's function, and the values that it is called with."""
+
+    call: Callable[..., Any]
+    """The function, to be called by name."""
+    wanted: Mapping[str, str]
+    """The name of the value that each parameter is given."""
 
 
 def arranged(
     call: Callable[..., Any],
     known: Collection[str],
     places: Sequence[str],
+    where: str,
     also: Mapping[str, str] | None = None,
-) -> dict[str, str]:
-    """Return what each parameter of a user's function is given: parameters to names of values.
+) -> Arranged:
+    """Return how a user's function is called: which values its parameters are given.
 
     By name, where all required parameters have ``known`` names. Else by position: the value in
     ``places``; a parameter with a known name has to stand at its own place then. Parameters with
-    defaults are given what they name, and nothing where they name nothing.
+    defaults are given what they name, and nothing where they name nothing; a function without
+    parameters is given nothing, and one that does not say what it takes the first value.
 
-    >>> arranged(lambda message, attrs, limit=3: 0, {"attributes"}, ("inputs", "attributes"))
+    >>> both = ("inputs", "attributes")
+    >>> arranged(lambda message, attrs, limit=3: 0, {"attributes"}, both, "here").wanted
     {'message': 'inputs', 'attrs': 'attributes'}
 
     Args:
+        where: the place of the function, for messages.
         also: whose place other known names have: ``{"input": "inputs"}``.
-    Raises: ValueError, with an id, a text and a hint: AX162 a known name out of place, or one that
-    only a name can give; AX163 too many parameters.
+    Raises: SpecError: AX162 a known name out of place, or one that only a name can give; AX163 too
+    many parameters.
     """
     wanted = parameters_of(call)
-    if not wanted and any(p.kind is p.VAR_POSITIONAL for p in _described(call)):
-        return {STAR: places[0]}
+    if not wanted and _takes_any(call):
+        return Arranged(_of_one(call), {"value": places[0]})
     required = [name for name, is_required in wanted.items() if is_required]
     named = {name: name for name in wanted if name in known}
     in_place = {
@@ -300,31 +304,58 @@ def arranged(
     }
     strangers = [name for name in required if name not in named]
     if not strangers:
-        return named
+        return Arranged(_by_name(call), named)
     by_name = [name for name in required if name in named and name not in in_place]
     if by_name or not first_of(call):
-        raise ValueError(
-            "AX162",
-            f"the function mixes known names ({format_names(by_name)}) with others "
-            f"({format_names(strangers)}).",
-            did_you_mean(strangers[0], known)
-            or f"Use only names of {format_names(sorted(known), 20)}; or none, and values are "
-            f"given by position: {', '.join(places)}.",
+        mixed = (
+            f"mixes known names ({format_names(by_name)}) with others ({format_names(strangers)})"
+            if by_name
+            else f"asks by name for {format_names(strangers)}, which nothing supplies"
         )
+        hint = did_you_mean(strangers[0], known) or (
+            f"Use only names of {format_names(sorted(known), 20)}; or none, and values are "
+            f"given by position: {', '.join(places)}."
+        )
+        raise SpecError(Problem("AX162", where, f"the function {mixed}.", hint))
     if len(required) > len(places):
-        raise ValueError(
-            "AX163",
+        message = (
             f"the function takes {len(required)} arguments; by position it is given 1 to "
-            f"{len(places)}: {', '.join(places)}.",
-            "",
+            f"{len(places)}: {', '.join(places)}."
         )
-    return {
-        **dict(zip(required, places, strict=False)),
-        **{name: value for name, value in named.items() if name not in required},
-    }
+        raise SpecError(Problem("AX163", where, message))
+    positions = dict(zip(required, places, strict=False))
+    others = {name: value for name, value in named.items() if name not in required}
+    return Arranged(_by_name(call), {**positions, **others})
 
 
 _ALSO = {"input": "inputs"}
+
+
+def _takes_any(call: Callable[..., Any]) -> bool:
+    """Return whether a callable takes ``*args``, or does not say what it takes."""
+    try:
+        described = inspect.signature(call).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return True
+    return any(p.kind is p.VAR_POSITIONAL for p in described)
+
+
+def _by_name(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes by name what ``call`` takes by position alone."""
+    if (code := _code_of(call)) is not None:
+        names: Sequence[str] = code.co_varnames[: code.co_posonlyargcount]
+    else:
+        names = [p.name for p in _described(call) if p.kind is p.POSITIONAL_ONLY]
+    if not names:
+        return call
+
+    async def awaited(**given: Any) -> Any:
+        return await call(*[given.pop(name) for name in names if name in given], **given)
+
+    def called(**given: Any) -> Any:
+        return call(*[given.pop(name) for name in names if name in given], **given)
+
+    return awaited if is_async(call) else called
 
 
 def _of_one(call: Callable[..., Any]) -> Callable[..., Any]:
