@@ -18,7 +18,7 @@ from axil._door import lazy
 _SUBJECTS = {
     "Nodes and bodies": {
         "compiler.bodies": """
-            Arranged Attributes BodyRules arranged as_body bind body_of inputs_of is_async
+            Attributes BodyRules arranged as_body bind body_of inputs_of is_async
             parameters_of pushed_fields result_reader
         """,
         "contract.context": "StepKind SubRunResult",
@@ -157,7 +157,6 @@ if TYPE_CHECKING:
         RunOptions as RunOptions,
     )
     from axil.compiler.bodies import (
-        Arranged as Arranged,
         Attributes as Attributes,
         BodyRules as BodyRules,
         arranged as arranged,

@@ -571,7 +571,7 @@ class Graph:
 
     @property
     def _apart(self) -> str:
-        """Why it has attributes of its own inside a typed graph; empty: it has not."""
+        """The reason for attributes of its own inside a typed graph; empty: there is none."""
         if self._attributes:
             return "it has attributes"
         naming = (edge for edge in self._edges if edge.keys and edge.keys is not _MESSAGE)
