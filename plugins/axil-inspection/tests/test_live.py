@@ -100,7 +100,8 @@ def test_a_node_is_seen_at_work(notebook: Display):
 
     async def work(inputs: dict[str, Any]) -> dict[str, Any]:
         async with asyncio.timeout(30):
-            while states(notebook.pictures[0][-1]) != {"work": "running"}:  # noqa: ASYNC110  # a stub
+            seen = notebook.pictures[0]
+            while states(seen[-1]) != {"work": "running"}:  # noqa: ASYNC110  # of a stub
                 await asyncio.sleep(0)
         raise ValueError("no")
 

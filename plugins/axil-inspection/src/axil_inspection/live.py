@@ -11,6 +11,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
@@ -33,8 +34,7 @@ class LivePicture:
 
     def __init__(self, plan: Plan) -> None:
         """Show the picture. Raises: ImportError: IPython is not installed."""
-        from IPython.display import display  # pyright: ignore[reportMissingImports, reportUnknownVariableType] # fmt: skip
-
+        display: Any = import_module("IPython.display").display
         self.plan = plan
         self.run: object = None
         """The run that is shown: the one that began last."""
