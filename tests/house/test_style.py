@@ -14,7 +14,7 @@ BUDGETS = {
     "compiler": (2560, 9),  # folding; fields that are declared; one way to call functions of users
     "contract": (1945, 10),  # what observers receive; what a body does to its view of a state
     "runtime": (2300, 9),
-    "builder": (1415, 4),  # signatures that editors read; templates; state shared inside
+    "builder": (1450, 4),  # signatures; templates; state shared inside; live pictures
     "registry": (1210, 7),  # deprecation is said where a component is found
 }
 """Lines and modules that a package of core may have.

@@ -149,8 +149,11 @@ class _Chat:
         async for event in events:
             if not event.kind and (silent := silent + 1) % _IDLE_EVENTS == 0:
                 yield b": nothing happens\n\n"
-            if text := words.hear(event):
+            known, text = words.fields, words.hear(event)
+            if text:
                 yield part({"content": text})
+            if words.fields not in (None, known):
+                yield part({}, axil={"run_id": run_id, "fields": words.fields})
             if has_stopped(event):
                 break
         run = await self._service.read(self._service.look, caller, run_id)
