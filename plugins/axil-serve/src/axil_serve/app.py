@@ -29,7 +29,9 @@ PAGE: Final = {
     "style.css": "text/css; charset=utf-8",
 }
 """The files of the page, with their media types."""
-_IDLE_EVENTS: Final = 15
+IDLE_EVENTS: Final = 15
+"""Looks at a silent run between two comments in a stream, which keep the connection open."""
+SILENCE: Final = b": nothing happens\n\n"
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -174,8 +176,7 @@ class _Api:
         return JSONResponse({"run_id": run_id}, 201, headers=headers)
 
     async def look(self, request: Request) -> Response:
-        look = self.service.look
-        return JSONResponse(await self.service.read(look, caller_of(request), _run(request)))
+        return JSONResponse(await self.service.result(caller_of(request), _run(request)))
 
     async def steps(self, request: Request) -> Response:
         steps = self.service.steps
@@ -204,10 +205,7 @@ class _Api:
         events = self.service.stream(
             caller, run_id, after=after, live=query.get("live", "1") != "0"
         )
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(
-            self._frames(events), media_type="text/event-stream", headers=headers
-        )
+        return event_stream(self._frames(events))
 
     async def _frames(self, events: AsyncIterator[StreamEvent]) -> AsyncGenerator[bytes]:
         self._streams += 1
@@ -217,8 +215,8 @@ class _Api:
                 if event.kind:
                     yield frame(event.kind, event.data, id=event.id)
                     silent = 0
-                elif (silent := silent + 1) % _IDLE_EVENTS == 0:
-                    yield b": nothing happens\n\n"
+                elif (silent := silent + 1) % IDLE_EVENTS == 0:
+                    yield SILENCE
             yield frame("end", {})
         finally:
             self._streams -= 1
@@ -303,6 +301,12 @@ def frame(kind: str, data: Any, *, id: str = "") -> bytes:
     return "\n".join([*lines, f"data: {json.dumps(data)}", "", ""]).encode()
 
 
+def event_stream(frames: AsyncIterator[bytes]) -> Response:
+    """Return a response of server-sent events."""
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
+
+
 def _run(request: Request) -> str:
     return str(request.path_params["run_id"])
 
@@ -347,11 +351,14 @@ def _error(id: str, message: str) -> dict[str, Any]:
 
 
 __all__ = [
+    "IDLE_EVENTS",
     "PAGE",
+    "SILENCE",
     "ServeProtocol",
     "app_of",
     "body_of",
     "caller_of",
+    "event_stream",
     "fields_in",
     "frame",
     "status_of",

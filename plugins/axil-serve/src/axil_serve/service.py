@@ -12,7 +12,7 @@ import asyncio
 import hashlib
 import json
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, ParamSpec, TypeVar, cast
@@ -151,7 +151,23 @@ class RunService:
         kept = self._kept(run_id)
         data = info_data(info, str(kept.get("session", info.thread)))
         data["workflow"] = str(kept.get("workflow", info.graph))
+        data["metadata"] = plain(kept.get("metadata", {}))
         return {**data, **run_data(self._entries(run_id), info.status)}
+
+    async def result(self, caller: Caller, run_id: str) -> dict[str, Any]:
+        """Return a run as ``look`` does; the output of a typed graph is its state."""
+        run = await self.read(self.look, caller, run_id)
+        if run["status"] == "done" and run["output"] is None:
+            workflow = await self.read(self._workflow_of, run_id)
+            if workflow is not None and workflow.plan.graph.spec.payload == "state":
+                stood = await snapshot(workflow, await self.read(self._entries, run_id))
+                run["output"] = plain(thaw(stood.state))
+        return run
+
+    def thread(self, caller: Caller, session: str) -> Sequence[str]:
+        """Return the ids of the caller's runs in one session, the first one first."""
+        caller.check("look")
+        return self.journal.thread(_thread(caller, session)) if session else []
 
     def steps(self, caller: Caller, run_id: str) -> list[dict[str, Any]]:
         """Return the recorded steps of a run."""
@@ -176,7 +192,7 @@ class RunService:
 
     async def stream(
         self, caller: Caller, run_id: str, *, after: str = "", live: bool = True
-    ) -> AsyncIterator[StreamEvent]:
+    ) -> AsyncGenerator[StreamEvent]:
         """Yield the events of a run: recorded steps, and what is not recorded while it happens.
 
         Ends when the run has ended. A stream whose reader is slow loses what is not recorded.
@@ -235,12 +251,14 @@ class RunService:
         attributes: Mapping[str, Any] | None = None,
         session: str = "",
         key: str = "",
+        metadata: Mapping[str, Any] | None = None,
     ) -> str:
         """Store a new run and return its id.
 
         Args:
             session: the conversation that it continues; sessions of callers are apart.
             key: the same key and the same input are the same run, begun once.
+            metadata: data of the caller's own that is kept with the run.
         """
         self._check_doing(caller, "run")
         workflow = self.workflows.get(name)
@@ -250,7 +268,9 @@ class RunService:
                 or "List the served workflows with GET /v1/workflows."
             )
             raise NotFound("AX965", f'there is no workflow "{name:.100}".', hint)
-        own = {"owner": caller.name, "workflow": name, "session": session}
+        own: dict[str, Any] = {"owner": caller.name, "workflow": name, "session": session}
+        if metadata:
+            own["metadata"] = dict(metadata)
         run_id = (
             hashlib.sha256(json.dumps([caller.name, name, key]).encode()).hexdigest()[:16]
             if key
@@ -261,7 +281,7 @@ class RunService:
             input,
             attributes,
             run_id=run_id,
-            thread=f"{caller.name}/{session}" if session else "",
+            thread=_thread(caller, session) if session else "",
             origin={**self._origins.get(name, {}), "serve": own},
         )
 
@@ -398,6 +418,10 @@ class RunService:
                 return None
             self._found[digest] = found
         return self._found[digest]
+
+
+def _thread(caller: Caller, session: str) -> str:
+    return f"{caller.name}/{session}"  # no name of a caller has a "/"
 
 
 def _is_over(last: Entry) -> bool:
