@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from importlib.resources import files
-from typing import Any, Final, Protocol, cast
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Protocol, cast
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -16,7 +27,7 @@ from starlette.routing import BaseRoute, Route
 from axil import MISSING, AxilError, ConfigError, SpecError, StateError
 from axil.plugin import EngineError, JournalError
 from axil_serve.access import Access, Caller
-from axil_serve.errors import BadRequest, NotAllowed, NotFound, Unserved
+from axil_serve.errors import BadRequest, NotAllowed, NotFound, TooLarge, Unserved
 from axil_serve.guard import BodyTooLarge, Guard, Limits
 from axil_serve.openapi import document
 from axil_serve.service import RunService, StreamEvent
@@ -32,6 +43,8 @@ PAGE: Final = {
 IDLE_EVENTS: Final = 15
 """Looks at a silent run between two comments in a stream, which keep the connection open."""
 SILENCE: Final = b": nothing happens\n\n"
+UPLOADS: Final = "/v1/files"
+_CHUNK: Final = 1 << 16
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -87,7 +100,15 @@ def app_of(
         lifespan=lifespan,
         exception_handlers={AxilError: _failed, BodyTooLarge: _too_large},
     )
-    return Guard(inner, access, limits=limits, hosts=hosts, origins=origins, public=_is_public)
+    return Guard(
+        inner,
+        access,
+        limits=limits,
+        hosts=hosts,
+        origins=origins,
+        public=_is_public,
+        is_upload=lambda path: path == UPLOADS,
+    )
 
 
 def _is_public(path: str) -> bool:
@@ -133,6 +154,12 @@ class _Api:
             ("POST", f"{run}/cancel", self.cancel),
             ("POST", f"{run}/resume", self.resume),
             ("POST", f"{run}/fork", self.fork),
+            ("GET", f"{run}/files", self.run_files),
+            ("GET", f"{run}/files/{{file_id}}", self.download),
+            ("POST", UPLOADS, self.upload),
+            ("GET", UPLOADS, self.uploads),
+            ("DELETE", f"{UPLOADS}/{{file_id}}", self.remove_upload),
+            ("GET", "/v1/sessions", self.sessions),
             ("GET", "/v1/openapi.json", self.openapi),
         ]
         return [Route(path, handler, methods=[method]) for method, path, handler in routes]
@@ -163,7 +190,9 @@ class _Api:
         return JSONResponse({"runs": runs[first : first + most], "total": len(runs)})
 
     async def start(self, request: Request) -> Response:
-        body = await body_of(request, {"workflow", "input", "attributes", "session"})
+        body = await body_of(
+            request, {"workflow", "input", "attributes", "session", "metadata", "files"}
+        )
         run_id = await self.service.start(
             caller_of(request),
             text_in(body, "workflow"),
@@ -171,6 +200,8 @@ class _Api:
             attributes=fields_in(body, "attributes"),
             session=text_in(body, "session"),
             key=request.headers.get("idempotency-key", ""),
+            metadata=fields_in(body, "metadata"),
+            files=_texts_in(body, "files"),
         )
         headers = {"location": f"/v1/runs/{run_id}"}
         return JSONResponse({"run_id": run_id}, 201, headers=headers)
@@ -249,6 +280,46 @@ class _Api:
         )
         return JSONResponse({"run_id": run_id}, 201, headers={"location": f"/v1/runs/{run_id}"})
 
+    async def sessions(self, request: Request) -> Response:
+        runs = await self.service.read(self.service.list, caller_of(request))
+        found: dict[str, dict[str, Any]] = {}
+        for run in runs:  # the last one that changed first
+            if name := run["session"]:
+                session = found.setdefault(name, {"session": name, "runs": 0, "last": run})
+                session["runs"] += 1
+        return JSONResponse({"sessions": list(found.values())})
+
+    async def upload(self, request: Request) -> Response:
+        name, kind = request.query_params.get("name", ""), request.headers.get("content-type", "")
+        caller = caller_of(request)
+        upload = await self.service.upload(caller, name, kind, request.stream())
+        return JSONResponse(asdict(upload), 201)
+
+    async def uploads(self, request: Request) -> Response:
+        found = await self.service.uploads(caller_of(request))
+        return JSONResponse({"files": [asdict(each) for each in found]})
+
+    async def remove_upload(self, request: Request) -> Response:
+        await self.service.remove_upload(caller_of(request), _file(request))
+        return JSONResponse({})
+
+    async def run_files(self, request: Request) -> Response:
+        files, left_out = await self.service.run_files(caller_of(request), _run(request))
+        return JSONResponse({"files": [asdict(each) for each in files], "left_out": left_out})
+
+    async def download(self, request: Request) -> Response:
+        caller, run_id = caller_of(request), _run(request)
+        found, file = await self.service.open_file(caller, run_id, _file(request))
+        headers = {
+            "content-length": str(found.size),
+            # never shown as a page of this server, whatever is in it
+            "content-disposition": f"attachment; filename*=UTF-8''{quote(Path(found.path).name)}",
+            "content-security-policy": "default-src 'none'; sandbox",
+        }
+        return StreamingResponse(
+            _content(file, found.size), media_type=found.media_type, headers=headers
+        )
+
     async def openapi(self, request: Request) -> Response:
         return JSONResponse(document())
 
@@ -293,6 +364,21 @@ def fields_in(body: Mapping[str, Any], name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
+def _texts_in(body: Mapping[str, Any], name: str) -> list[str]:
+    found: Any = body.get(name) or []
+    if isinstance(found, list) and all(isinstance(e, str) for e in cast("list[Any]", found)):
+        return cast("list[str]", found)
+    raise BadRequest("AX966", f"{name} is not a list of texts.", 'Send ["…"].')
+
+
+def _content(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """Yield the bytes that a file had when it was opened."""
+    with file:
+        while size and (chunk := file.read(min(_CHUNK, size))):
+            size -= len(chunk)
+            yield chunk
+
+
 def frame(kind: str, data: Any, *, id: str = "") -> bytes:
     """Return a server-sent event; without ``kind`` it has its data alone."""
     lines = [f"id: {id}"] if id else []
@@ -311,6 +397,10 @@ def _run(request: Request) -> str:
     return str(request.path_params["run_id"])
 
 
+def _file(request: Request) -> str:
+    return str(request.path_params["file_id"])
+
+
 def _number(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 9:
         raise BadRequest("AX966", f'expected a number, found "{text:.20}".', "Send digits.")
@@ -326,6 +416,8 @@ def status_of(error: AxilError) -> int:
         return 404
     if isinstance(error, NotAllowed):
         return 403
+    if isinstance(error, TooLarge):
+        return 413
     if isinstance(error, BadRequest):
         return 400
     if isinstance(error, EngineError) and error.id == "AX540":

@@ -128,8 +128,9 @@ class _Responses:
         if previous:
             run = await self._look(caller, previous)
             if run["questions"]:
-                answer: Any = content_text(messages[-1].get("content")) if messages else given
-                after = await answer_open(service, caller, previous, answer)
+                if messages:
+                    given = content_text(messages[-1].get("content"))
+                after = await answer_open(service, caller, previous, given)
                 return _Asked(run_id=previous, after=after)
             session = await self._continued(caller, run)
         if messages:

@@ -12,10 +12,11 @@ import asyncio
 import hashlib
 import json
 import secrets
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, ParamSpec, TypeVar, cast
+from functools import partial
+from typing import Any, BinaryIO, Final, ParamSpec, TypeVar, cast
 
 from axil import MISSING, AxilError, Workflow
 from axil.driver import (
@@ -42,6 +43,7 @@ from axil_serve.data import (
 )
 from axil_serve.errors import BadRequest, NotAllowed, NotFound
 from axil_serve.feed import Feed, Happened, HeardJournal
+from axil_serve.files import RunFile, RunFiles, Upload, digests
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,6 +81,7 @@ class RunService:
         *,
         origins: Mapping[str, Mapping[str, Any]] | None = None,
         reopen: Reopen | None = None,
+        files: RunFiles | None = None,
         watch_only: bool = False,
         poll_seconds: float = 1.0,
         **options: Any,
@@ -89,6 +92,7 @@ class RunService:
             workflows: by the names under which they are started.
             origins: by the same names, what is kept with their runs.
             reopen: returns the workflow of a run that is of none of these; it may raise.
+            files: of the runs; None: they have none, and no workspace.
             watch_only: no run is executed here, and nothing is written.
             poll_seconds: how often the journal is read for what other processes do.
             options: of ``LocalEngine``.
@@ -98,9 +102,11 @@ class RunService:
         self.workflows = {
             name: self._heard(workflow) for name, workflow in (workflows or {}).items()
         }
-        self._origins, self._reopen = origins or {}, reopen
+        self._origins, self._reopen, self._files = origins or {}, reopen, files
         self._found: dict[str, Workflow] = {}
         self._owners: dict[str, dict[str, Any]] = {}  # the part of serve in the origin, by run
+        if files is not None:
+            options["folder_of"] = files.folder
         self.engine = LocalEngine(self.journal, self.workflows.values(), find=self._find, **options)
 
     @asynccontextmanager
@@ -252,6 +258,7 @@ class RunService:
         session: str = "",
         key: str = "",
         metadata: Mapping[str, Any] | None = None,
+        files: Sequence[str] = (),
     ) -> str:
         """Store a new run and return its id.
 
@@ -259,6 +266,7 @@ class RunService:
             session: the conversation that it continues; sessions of callers are apart.
             key: the same key and the same input are the same run, begun once.
             metadata: data of the caller's own that is kept with the run.
+            files: ids of uploads, which the run receives in its folder ``attachments``.
         """
         self._check_doing(caller, "run")
         workflow = self.workflows.get(name)
@@ -276,7 +284,8 @@ class RunService:
             if key
             else secrets.token_hex(8)
         )
-        return await self.engine.start(
+        begin = partial(
+            self.engine.start,
             workflow,
             input,
             attributes,
@@ -284,6 +293,22 @@ class RunService:
             thread=_thread(caller, session) if session else "",
             origin={**self._origins.get(name, {}), "serve": own},
         )
+        if not files:
+            return await begin()
+        kept_files = self.files
+        uploads = await asyncio.to_thread(kept_files.found, caller.name, files)
+        own["files"] = digests(uploads)
+        if await self.read(self.journal.infos, [run_id]):  # its key was used before
+            if (await self.read(self._kept, run_id)).get("files", {}) != own["files"]:
+                message = "the run of this key received other files."
+                raise BadRequest("AX966", message, "Use another key for another run.")
+            return await begin()
+        await asyncio.to_thread(kept_files.attach, caller.name, uploads, run_id)
+        try:
+            return await begin()
+        except BaseException:
+            await asyncio.to_thread(kept_files.forget, run_id)
+            raise
 
     async def answer(self, caller: Caller, run_id: str, answers: Mapping[str, Any]) -> None:
         """Answer open questions, by their ids, and resume the run."""
@@ -337,8 +362,48 @@ class RunService:
         new_id = secrets.token_hex(8)
         place = _place(entries, at) if at else None
         await fork(self.journal, run_id, new_id, at=place, workflow=workflow, edit=edit)
+        if self._files is not None:
+            await asyncio.to_thread(self._files.copy, run_id, new_id)
         await self.engine.resume(new_id)
         return new_id
+
+    # --------------------------------------------------------------------------------- files
+
+    @property
+    def files(self) -> RunFiles:
+        """The files of the runs. Raises: NotFound (AX965): the server keeps none."""
+        if self._files is None:
+            raise NotFound("AX965", "this server keeps no files.", "Start it with --files DIR.")
+        return self._files
+
+    async def upload(
+        self, caller: Caller, name: str, media_type: str, chunks: AsyncIterable[bytes]
+    ) -> Upload:
+        """Store a file that runs of the caller may receive."""
+        self._check_doing(caller, "run")
+        return await self.files.save(caller.name, name, media_type, chunks)
+
+    async def uploads(self, caller: Caller) -> list[Upload]:
+        """Return the uploads of the caller."""
+        caller.check("look")
+        return await asyncio.to_thread(self.files.uploads, caller.name)
+
+    async def remove_upload(self, caller: Caller, file_id: str) -> None:
+        """Remove an upload of the caller; the copies that runs received stay."""
+        self._check_doing(caller, "run")
+        await asyncio.to_thread(self.files.remove, caller.name, file_id)
+
+    async def run_files(self, caller: Caller, run_id: str) -> tuple[list[RunFile], int]:
+        """Return the files of a run, and how many were left out of the list."""
+        await self.read(self._seen, caller, run_id, "look")
+        return await asyncio.to_thread(self.files.listed, run_id)
+
+    async def open_file(
+        self, caller: Caller, run_id: str, file_id: str
+    ) -> tuple[RunFile, BinaryIO]:
+        """Open a file of a run to read from."""
+        await self.read(self._seen, caller, run_id, "look")
+        return await asyncio.to_thread(self.files.open, run_id, file_id)
 
     # ------------------------------------------------------------------------------- reading
 
