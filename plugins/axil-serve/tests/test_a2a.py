@@ -189,8 +189,8 @@ def test_a_task_is_cancelled_and_followed_by_a_second_client(tried):
             return [each async for each in client.subscribe(SubscribeToTaskRequest(id=id))]
 
         following = asyncio.create_task(follow())
-        while not agents.service.feed.is_followed(id):
-            await asyncio.sleep(0)  # noqa: ASYNC110  # followers report to no one that they came
+        while not agents.service.feed.is_followed(id):  # noqa: ASYNC110  # no event says it
+            await asyncio.sleep(0)
         task = await client.cancel_task(CancelTaskRequest(id=id))
         assert task.status.state == TaskState.TASK_STATE_CANCELED
         first, last = await following

@@ -62,7 +62,7 @@ from starlette.responses import Response
 
 from axil import AxilError
 from axil_serve.access import Caller
-from axil_serve.app import caller_of, status_of
+from axil_serve.app import caller_of, public_message, status_of
 from axil_serve.conversation import (
     Words,
     answer_open,
@@ -282,6 +282,7 @@ class _Tasks(RequestHandler):
         """Start a run, or answer one; return its id and that of its last known step."""
         service, caller = self._service, call.caller
         caller.check("look")
+        service.check_streams(caller)
         if message.task_id:
             run = await self._run(call, message.task_id)
             if message.context_id not in ("", run["session"]):
@@ -390,6 +391,8 @@ async def _errors() -> AsyncGenerator[None]:
             raise HTTPException(403, str(error)) from error
         if status == 404:
             raise TaskNotFoundError(str(error)) from error
+        if status == 503:
+            raise HTTPException(503, public_message(error)) from error
         if status < 500:
             raise InvalidParamsError(str(error)) from error
         log.error("a request of a2a failed: %s", error)

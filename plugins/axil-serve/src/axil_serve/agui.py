@@ -7,7 +7,7 @@ the request that resumes it names the interrupts, whose ids hold the run's id.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -40,6 +40,7 @@ class AgUi:
         async def run(request: Request) -> Response:
             caller, body = caller_of(request), await body_of(request)
             caller.check("look")
+            service.check_streams(caller)
             name = str(request.path_params["workflow"])
             run_id, after = await _begun(service, caller, name, body)
             return event_stream(_Agent(service, caller, name, run_id).frames(after, body))
@@ -51,7 +52,7 @@ async def _begun(
     service: RunService, caller: Caller, name: str, body: Mapping[str, Any]
 ) -> tuple[str, str]:
     """Start a run, or answer one; return its id and that of its last known step."""
-    resumed = cast("Sequence[Mapping[str, Any]]", body.get("resume") or ())
+    resumed = _resumed(body)
     if not resumed:
         props = fields_in(body, "forwardedProps")
         given = {**body, "input": props["input"]} if "input" in props else body
@@ -69,6 +70,14 @@ async def _begun(
     after = str((await service.read(service.steps, caller, run_id))[-1]["id"])
     await service.answer(caller, run_id, answers)
     return run_id, after
+
+
+def _resumed(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    found: Any = body.get("resume") or []
+    if isinstance(found, list) and all(isinstance(e, dict) for e in cast("list[Any]", found)):
+        return cast("list[Mapping[str, Any]]", found)
+    hint = 'Send [{"interruptId": "…", "status": "resolved", "payload": …}].'
+    raise BadRequest("AX966", "resume is not a list of interrupts.", hint)
 
 
 class _Agent:

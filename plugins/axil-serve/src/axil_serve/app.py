@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -27,7 +28,7 @@ from starlette.routing import BaseRoute, Route
 from axil import MISSING, AxilError, ConfigError, SpecError, StateError
 from axil.plugin import EngineError, JournalError
 from axil_serve.access import Access, Caller
-from axil_serve.errors import BadRequest, NotAllowed, NotFound, TooLarge, Unserved
+from axil_serve.errors import BadRequest, Busy, NotAllowed, NotFound, TooLarge, Unserved
 from axil_serve.guard import BodyTooLarge, Guard, Limits
 from axil_serve.openapi import document
 from axil_serve.service import RunService, StreamEvent
@@ -45,6 +46,7 @@ IDLE_EVENTS: Final = 15
 SILENCE: Final = b": nothing happens\n\n"
 UPLOADS: Final = "/v1/files"
 _CHUNK: Final = 1 << 16
+log = logging.getLogger("axil_serve")
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -84,7 +86,8 @@ def app_of(
             yield
 
     limits = limits or Limits()
-    routes: list[BaseRoute] = [*_Api(service, limits).routes(), *_page_routes()]
+    service.max_streams, service.max_streams_each = limits.streams, limits.streams_each
+    routes: list[BaseRoute] = [*_Api(service).routes(), *_page_routes()]
     taken = {getattr(route, "path", ""): "axil-serve" for route in routes}
     for name, protocol in (protocols or {}).items():
         for route in protocol.routes(service):
@@ -135,8 +138,8 @@ def _page_routes() -> Iterable[BaseRoute]:
 class _Api:
     """The routes below ``/v1``."""
 
-    def __init__(self, service: RunService, limits: Limits) -> None:
-        self.service, self._limits, self._streams = service, limits, 0
+    def __init__(self, service: RunService) -> None:
+        self.service = service
 
     def routes(self) -> Iterable[BaseRoute]:
         run = "/v1/runs/{run_id}"
@@ -226,11 +229,8 @@ class _Api:
 
     async def events(self, request: Request) -> Response:
         caller, run_id = caller_of(request), _run(request)
-        if self._streams >= self._limits.streams:
-            return JSONResponse(_error("AX964", "too many streams are open."), 503)
-        await self.service.read(
-            self.service.look, caller, run_id
-        )  # errors have a status of their own
+        self.service.check_streams(caller)  # errors have a status of their own
+        await self.service.read(self.service.look, caller, run_id)
         query = request.query_params
         after = request.headers.get("last-event-id", query.get("after", ""))
         events = self.service.stream(
@@ -239,18 +239,14 @@ class _Api:
         return event_stream(self._frames(events))
 
     async def _frames(self, events: AsyncIterator[StreamEvent]) -> AsyncGenerator[bytes]:
-        self._streams += 1
-        try:
-            silent = 0
-            async for event in events:
-                if event.kind:
-                    yield frame(event.kind, event.data, id=event.id)
-                    silent = 0
-                elif (silent := silent + 1) % IDLE_EVENTS == 0:
-                    yield SILENCE
-            yield frame("end", {})
-        finally:
-            self._streams -= 1
+        silent = 0
+        async for event in events:
+            if event.kind:
+                yield frame(event.kind, event.data, id=event.id)
+                silent = 0
+            elif (silent := silent + 1) % IDLE_EVENTS == 0:
+                yield SILENCE
+        yield frame("end", {})
 
     async def answer(self, request: Request) -> Response:
         body = await body_of(request, {"answers"})
@@ -416,6 +412,8 @@ def status_of(error: AxilError) -> int:
         return 404
     if isinstance(error, NotAllowed):
         return 403
+    if isinstance(error, Busy):
+        return 503
     if isinstance(error, TooLarge):
         return 413
     if isinstance(error, BadRequest):
@@ -427,11 +425,17 @@ def status_of(error: AxilError) -> int:
     return 422 if isinstance(error, (SpecError, StateError, ConfigError)) else 500
 
 
+def public_message(error: AxilError) -> str:
+    """Return what a client learns of an error; what went wrong inside is for the log alone."""
+    if status_of(error) < 500 or isinstance(error, Busy):
+        return str(error)
+    return "the server failed to handle the request."
+
+
 async def _failed(request: Request, error: Any) -> Response:
-    status = status_of(error)
-    # what went wrong inside is for the server's log alone
-    message = str(error) if status < 500 else "the server failed to handle the request."
-    return JSONResponse(_error(error.id, message), status)
+    if status_of(error) == 500:
+        log.error("%s %s failed: %s", request.method, request.url.path, error)
+    return JSONResponse(_error(error.id, public_message(error)), status_of(error))
 
 
 async def _too_large(request: Request, error: Any) -> Response:
@@ -453,6 +457,7 @@ __all__ = [
     "event_stream",
     "fields_in",
     "frame",
+    "public_message",
     "status_of",
     "text_in",
 ]

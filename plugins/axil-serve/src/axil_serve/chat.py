@@ -25,6 +25,7 @@ from axil_serve.app import (
     event_stream,
     fields_in,
     frame,
+    public_message,
     status_of,
     text_in,
 )
@@ -76,6 +77,7 @@ class _Chat:
         service, name = self._service, text_in(body, "model")
         metadata = fields_in(body, "metadata")
         caller.check("look")
+        service.check_streams(caller)
         run_id, after = text_in(metadata, "run_id"), ""
         if run_id:
             answer = content_text(messages_in(body)[-1].get("content"))
@@ -154,10 +156,8 @@ class _Chat:
 
 def refused(error: AxilError) -> Response:
     """Return an error as OpenAI's clients read it."""
-    status = status_of(error)
-    message = str(error) if status < 500 else "the server failed to handle the request."
-    data = {"message": message, "type": "invalid_request_error", "code": error.id}
-    return JSONResponse({"error": {**data, "param": None}}, status)
+    data = {"message": public_message(error), "type": "invalid_request_error", "code": error.id}
+    return JSONResponse({"error": {**data, "param": None}}, status_of(error))
 
 
 def run_summary(run: Mapping[str, Any]) -> dict[str, Any]:

@@ -279,7 +279,15 @@ def _protocols(wanted: list[str] | None, session: Any) -> Mapping[str, Any]:
     if wanted == ["off"]:
         return {}
     names = session.registry.names("protocols") if wanted is None else wanted
-    return {name: session.registry.resolve("protocols", name, "--protocol")() for name in names}
+    protocols: dict[str, Any] = {}
+    for name in names:
+        try:
+            protocols[name] = session.registry.resolve("protocols", name, "--protocol")()
+        except Unserved as missing:
+            if wanted is not None:
+                raise
+            session.tell(f"Not served: {missing}")
+    return protocols
 
 
 def _names(host: str) -> list[str]:

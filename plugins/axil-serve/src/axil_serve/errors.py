@@ -6,6 +6,7 @@ AxilError
     ├── NotAllowed   the token does not have the right                   (PermissionError)
     ├── NotFound     there is no such run, or the token does not see it  (LookupError)
     ├── TooLarge     a file is larger than the server takes              (ValueError)
+    ├── Busy         too many streams are open                           (RuntimeError)
     └── BadRequest   the request is not what the route takes             (ValueError)
 """
 
@@ -34,8 +35,12 @@ class TooLarge(ServeFault, ValueError):
     """A file is larger than the server takes."""
 
 
+class Busy(ServeFault, RuntimeError):
+    """Too many streams are open."""
+
+
 class BadRequest(ServeFault, ValueError):
     """The request is not what the route takes."""
 
 
-__all__ = ["BadRequest", "NotAllowed", "NotFound", "ServeFault", "TooLarge", "Unserved"]
+__all__ = ["BadRequest", "Busy", "NotAllowed", "NotFound", "ServeFault", "TooLarge", "Unserved"]

@@ -45,6 +45,8 @@ class Limits:
     """Requests that may come at once."""
     streams: int = 100
     """Event streams that are open at the same time, of all callers."""
+    streams_each: int = 50
+    """Of one caller."""
 
 
 class Guard:

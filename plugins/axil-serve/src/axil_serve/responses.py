@@ -86,6 +86,7 @@ class _Responses:
         try:
             caller, body = caller_of(request), await body_of(request)
             caller.check("look")
+            self._service.check_streams(caller)
             asked = await self._asked(caller, body)
             if body.get("stream"):
                 return event_stream(self._streamed(caller, asked))
@@ -136,8 +137,8 @@ class _Responses:
         if messages:
             if takes_messages(service, name):
                 earlier = await conversation_of(service, caller, previous) if previous else []
-                told = text_in(body, "instructions")
-                head = [{"role": "system", "content": told}] if told else []
+                prompt = text_in(body, "instructions")
+                head = [{"role": "system", "content": prompt}] if prompt else []
                 messages = [*head, *earlier, *messages]
             given = input_from(service, name, messages)
         run_id = await service.start(

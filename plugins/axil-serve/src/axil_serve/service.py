@@ -12,8 +12,9 @@ import asyncio
 import hashlib
 import json
 import secrets
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO, Final, ParamSpec, TypeVar, cast
@@ -41,7 +42,7 @@ from axil_serve.data import (
     run_data,
     step_data,
 )
-from axil_serve.errors import BadRequest, NotAllowed, NotFound
+from axil_serve.errors import BadRequest, Busy, NotAllowed, NotFound
 from axil_serve.feed import Feed, Happened, HeardJournal
 from axil_serve.files import RunFile, RunFiles, Upload, digests
 
@@ -98,6 +99,8 @@ class RunService:
             options: of ``LocalEngine``.
         """
         self.feed, self.watch_only, self.poll_seconds = Feed(), watch_only, poll_seconds
+        self.max_streams, self.max_streams_each = 100, 50
+        self._streams: Counter[str] = Counter()  # open streams, by caller
         self.journal = HeardJournal(journal, self.feed)
         self.workflows = {
             name: self._heard(workflow) for name, workflow in (workflows or {}).items()
@@ -208,6 +211,25 @@ class RunService:
             live: whether what is not recorded is yielded, too.
         """
         await self.read(self._seen, caller, run_id, "look")
+        self.check_streams(caller)
+        self._streams[caller.name] += 1
+        try:
+            async with aclosing(self._stream(run_id, after, live=live)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._streams[caller.name] -= 1
+            if not self._streams[caller.name]:
+                del self._streams[caller.name]
+
+    def check_streams(self, caller: Caller) -> None:
+        """Raises: Busy (AX964): too many streams are open, of all callers or of this one."""
+        is_full = self._streams.total() >= self.max_streams
+        if is_full or self._streams[caller.name] >= self.max_streams_each:
+            message = "too many streams are open."
+            raise Busy("AX964", message, "Close one, or try again later.")
+
+    async def _stream(self, run_id: str, after: str, *, live: bool) -> AsyncGenerator[StreamEvent]:
         seen: set[str] = set()  # keys of entries
         number, touched, is_first, is_stale = 0, 0.0, True, False
         happened: Sequence[Happened] = ()
