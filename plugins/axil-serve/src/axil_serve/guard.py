@@ -84,7 +84,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            return  # the server refuses the connection
+            await send({"type": "websocket.close", "code": 1008})  # refused before it is open
+            return
         send = _with_headers(send)
         host, origin = _header(scope, b"host"), _header(scope, b"origin")
         if _name(host) not in self._hosts:
