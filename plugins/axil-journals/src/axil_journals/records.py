@@ -184,7 +184,7 @@ def ending(result: Result, state: State, thread: str, before: Mapping[str, Any])
         }
         # the entry of the beginning has what this one continues
         data["state"] = encode_delta(left, state.schema, before)
-    elif result.status == "done" and state.schema.view is None:
+    if result.status == "done" and state.schema.view is None:
         with suppress(JournalError):
             data["output"] = encode_value(result.output)
     return Entry("ended", data=data)
