@@ -67,6 +67,7 @@ from axil_engine.loading import (
     RECHECK_SECONDS,
     OpenedJournal,
     append,
+    check_recoveries,
     deliver,
     finish,
     load,
@@ -74,12 +75,10 @@ from axil_engine.loading import (
 )
 from axil_engine.managed import ManagedRun
 from axil_engine.protocol import RunStatus
-from axil_engine.status import recoveries_without_progress, status_of
+from axil_engine.status import status_of
 
 log = logging.getLogger("axil_engine")
 
-MAX_RECOVERIES = 5
-"""Recoveries without progress before a run is left for a person to look at."""
 _GATHER_SECONDS = 0.02  # changes that follow each other so closely are looked at together
 _SHARE = 10.0  # of the time between two looks, a look takes no more than one part in so many
 _LONGEST_GATHER_SECONDS = 0.5
@@ -514,11 +513,8 @@ class LocalEngine:
     ) -> Workflow:
         """Return the workflow of a run to be loaded, unless it is interrupted again and again."""
         found = self._workflow_of(replay)
-        times = recoveries_without_progress(entries)
-        if times >= MAX_RECOVERIES and run_id not in self._asked_for:
-            message = f'the run "{run_id}" was recovered {times} times without progress.'
-            hint = "Find out what interrupts it; then resume or cancel it."
-            raise EngineError(message, id="AX543", hint=hint)
+        if run_id not in self._asked_for:
+            check_recoveries(run_id, entries)
         return found
 
     def _with_live_status(self, infos: Iterable[RunInfo]) -> list[RunInfo]:

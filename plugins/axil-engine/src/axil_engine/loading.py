@@ -26,9 +26,10 @@ from axil.driver import (
     accept_answers,
     question_due,
 )
-from axil.plugin import JournalError
+from axil.plugin import EngineError, JournalError
 from axil_engine.clock import SuspendingClock
 from axil_engine.managed import ManagedRun
+from axil_engine.status import recoveries_without_progress
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,6 +38,8 @@ PATIENCE_SECONDS = 5.0
 """The seconds that all bodies of a run have to sleep before the run is unloaded."""
 RECHECK_SECONDS = 5.0
 """Seconds between two looks at a journal that reports no change."""
+MAX_RECOVERIES = 5
+"""Recoveries without progress before a run is left for a person to look at."""
 _THREADS = 8
 
 
@@ -181,6 +184,15 @@ def _is_new(answer: Entry, replay: ReplayIndex, clock: Clock) -> bool:
     return False
 
 
+def check_recoveries(run_id: str, entries: Sequence[Entry], most: int = MAX_RECOVERIES) -> None:
+    """Refuse a run that is interrupted again and again. Raises: EngineError (AX543)."""
+    times = recoveries_without_progress(entries)
+    if times >= most:
+        message = f'the run "{run_id}" was recovered {times} times without progress.'
+        hint = "Find out what interrupts it; then resume or cancel it."
+        raise EngineError(message, id="AX543", hint=hint)
+
+
 @dataclass(frozen=True, slots=True)
 class Stand:
     """The status of a run after ``go_on``."""
@@ -199,6 +211,7 @@ async def go_on(
     *,
     recheck_seconds: float = RECHECK_SECONDS,
     patience_seconds: float = PATIENCE_SECONDS,
+    max_recoveries: int | None = MAX_RECOVERIES,
     **options: Any,
 ) -> Stand:
     """Execute a run until it ends or waits: what an engine does with a run that is due.
@@ -210,13 +223,18 @@ async def go_on(
     Args:
         recheck_seconds: between two looks for mail, where the journal reports no change.
         patience_seconds: how long all bodies have to sleep before the run is put away.
+        max_recoveries: how often it may be recovered without progress; None: without limit, since
+            somebody asked for it.
         options: as of ``axil.Options``.
     Raises: JournalError: AX506: another process holds the run; AX503, AX504 and others.
+        EngineError (AX543): it was recovered too often.
     """
 
-    def found(replay: ReplayIndex, _: Sequence[Entry]) -> Workflow:
+    def found(replay: ReplayIndex, entries: Sequence[Entry]) -> Workflow:
         if replay.header is None:
             raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+        if max_recoveries is not None:
+            check_recoveries(run_id, entries, max_recoveries)
         return workflow
 
     loaded = await load(journal, run_id, found, options, patience_seconds)
