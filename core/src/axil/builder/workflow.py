@@ -125,9 +125,11 @@ class Workflow(Generic[S]):
         """Return a run of a class of its own, as ``start`` returns a ``Run``; for engines
         (``axil.driver.ManagedRun``).
         """
-        plan = self.plan
+        plan, chosen = self.plan, self._options(options)
+        if hasattr(chosen.executor, "check"):
+            chosen.executor.check(plan)
         inputs, values = self.given(input, attributes)
-        return kind(plan, inputs, self._options(options), values)
+        return kind(plan, inputs, chosen, values)
 
     def given(
         self, input: Any, attributes: Mapping[str, Any] | None = None

@@ -70,6 +70,7 @@ from axil_engine.loading import (
     check_recoveries,
     deliver,
     finish,
+    lasting_executor,
     load,
     off_loop,
 )
@@ -123,12 +124,13 @@ class LocalEngine:
             patience_seconds: how long all bodies of a run have to sleep before it is unloaded.
             recheck_seconds: real time between two looks at a journal that reports no change.
             options: for all runs, as of ``axil.Options``: ``deps``, ``channel``, ``clock``,
-                ``observers``, ``limits``, ``executor`` …
+                ``observers``, ``limits``, ``executor`` (it is closed with the engine) …
         """
         self.journal: SharedJournal = MemoryJournal() if journal is None else journal
         self.max_loaded, self.patience_seconds = loaded, patience_seconds
         self.recheck_seconds = recheck_seconds
         self._options, self._find = options, find
+        self._executor = lasting_executor(options)
         self._clock: Clock = options.pop("clock", None) or RealClock()
         self._workflows = {workflow.plan.graph.digest: workflow for workflow in workflows}
         self._entered = AsyncExitStack()  # workflows whose components are provisioned
@@ -291,6 +293,8 @@ class LocalEngine:
                 _resolve(waiters, _closed())
             self._waiters.clear()
             await self._entered.aclose()
+            if self._executor is not None:
+                await self._executor.end()
             self._provisioned, self._refused = set(), set()
 
     async def _wait_for(self, tasks: Iterable[asyncio.Task[None]], seconds: float) -> None:

@@ -14,19 +14,21 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar
 
-from axil import Result, Workflow
+from axil import Context, Result, Workflow
 from axil.driver import (
     Clock,
     Entry,
+    Executor,
     JournalWriter,
     Letter,
+    LocalExecutor,
     RealClock,
     ReplayIndex,
     SharedJournal,
     accept_answers,
     question_due,
 )
-from axil.plugin import EngineError, JournalError
+from axil.plugin import Body, EngineError, JournalError, Plan, Task
 from axil_engine.clock import SuspendingClock
 from axil_engine.managed import ManagedRun
 from axil_engine.status import recoveries_without_progress
@@ -57,6 +59,42 @@ async def off_loop(
 def _threads() -> ThreadPoolExecutor:
     """Return threads of their own: those of bodies may all be busy."""
     return ThreadPoolExecutor(_THREADS, "axil-journal")
+
+
+class LastingExecutor:
+    """An executor of many runs: a run that ends does not close it, its engine does."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def check(self, plan: Plan) -> None:
+        """See ``Executor``."""
+        given: Any = self._executor
+        if hasattr(given, "check"):
+            given.check(plan)
+
+    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+        """See ``Executor``."""
+        return await self._executor.execute(body, task, ctx)
+
+    async def close(self) -> None:
+        """Keep what was acquired: the next run uses it."""
+
+    async def end(self) -> None:
+        """Release what was acquired."""
+        await self._executor.close()
+
+
+def lasting_executor(options: dict[str, Any]) -> LastingExecutor | None:
+    """Replace the executor in the options of all runs by one that lasts, and return it.
+
+    That of the event loop is left as it is: it has nothing to keep.
+    """
+    given = options.get("executor")
+    if given is None or type(given) is LocalExecutor:
+        return None
+    options["executor"] = lasting = LastingExecutor(given)
+    return lasting
 
 
 class OpenedJournal:
@@ -258,4 +296,4 @@ async def _read_mail(journal: SharedJournal, run: ManagedRun, recheck_seconds: f
             await deliver(journal, run, letters)
 
 
-__all__ = ["Stand", "go_on"]
+__all__ = ["LastingExecutor", "Stand", "go_on", "lasting_executor"]

@@ -57,6 +57,7 @@ from axil.driver import (
     decode_value,
     fork,
     go_on,
+    lasting_executor,
 )
 from axil.plugin import EngineError, JournalError
 from axil_temporal.coordinator import (
@@ -120,6 +121,7 @@ class TemporalEngine:
         self.queue, self.max_loaded = queue, loaded
         self.patience_seconds, self.recheck_seconds = patience_seconds, recheck_seconds
         self._options, self._find, self._given = options, find, client
+        self._executor = lasting_executor(options)
         self._runs = LocalEngine(
             journal, workflows, find=self._found, loaded=0, recheck_seconds=recheck_seconds
         )
@@ -215,6 +217,8 @@ class TemporalEngine:
         await self._runs.close()
         self._versions.clear()
         await self._entered.aclose()
+        if self._executor is not None:
+            await self._executor.end()
 
     async def idle(self) -> None:
         """Wait until no run is at work here, and none that this process knows is due."""
