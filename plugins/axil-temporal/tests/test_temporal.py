@@ -1,4 +1,4 @@
-"""What Temporal is given, what it does by itself, and what happens when it or a worker dies."""
+"""The share of Temporal in a run: its history, its schedules, its death and that of a worker."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ class NodeSpec:
 
     @property
     def resources(self) -> Mapping[str, float]:
-        """What the body needs of the machine that executes it: ``gpus``, ``cpus``, ``memory`` in
+        """The needs of the body on the machine that executes it: ``gpus``, ``cpus``, ``memory`` in
         bytes, or a name of your own; for executors that have several machines.
         """
         return self.extras.get("resources", {})
