@@ -127,9 +127,9 @@ def test_a_holder_that_was_stopped_and_taken_over_is_refused(
     async def go() -> None:
         first = journals(lease_seconds=0.3)
         second = journals(lease_seconds=0.3, tables=first.config.tables)
-        book = first.open("r")
-        book.append(Entry("run", data={"graph": "g", "digest": "d"}))
-        await book.kept()
+        writer = first.open("r")
+        writer.append(Entry("run", data={"graph": "g", "digest": "d"}))
+        await writer.kept()
         assert second.take(1, 1.0) == []
         # as SIGSTOP would: nothing of the first process renews its lease
         database = first.writer.database
@@ -138,10 +138,10 @@ def test_a_holder_that_was_stopped_and_taken_over_is_refused(
         while not (taken := second.take(1, 1.0)):
             since = await second.changed(since, 0.2)
         assert taken == ["r"]
-        book.append(Entry("clock", data={"call": 1, "value": 1.0}))
+        writer.append(Entry("clock", data={"call": 1, "value": 1.0}))
         with pytest.raises(JournalError, match="AX506"):
-            await book.kept()
-        book.close()
+            await writer.kept()
+        writer.close()
         heir = second.open("r")
         heir.append(Entry("clock", data={"call": 2, "value": 2.0}))
         await heir.kept()
@@ -154,18 +154,18 @@ def test_a_holder_that_was_stopped_and_taken_over_is_refused(
 def test_a_lost_connection_is_made_again_and_nothing_is_written_twice(journals: Journals) -> None:
     async def go() -> None:
         journal = journals()
-        book = journal.open("r")
+        writer = journal.open("r")
         for number in range(20):
             entry = Entry("clock", data={"call": number, "value": 0.0})
-            book.append(entry if number else Entry("run"))
-            await book.kept()
+            writer.append(entry if number else Entry("run"))
+            await writer.kept()
             if number % 5 == 0:  # all connections but the one that ends them
                 sql = (
                     "select count(pg_terminate_backend(pid)) from pg_stat_activity "
                     "where application_name = 'axil' and pid <> pg_backend_pid()"
                 )
                 journal.writer.database.rows(sql)
-        book.close()
+        writer.close()
         assert [entry.data.get("call", 0) for entry in journal.entries("r")] == list(range(20))
 
     asyncio.run(go())
@@ -205,11 +205,11 @@ def test_ended_runs_are_forgotten_after_a_time(journals: Journals) -> None:
     async def go() -> None:
         journal = journals(retain_days=1.0)
         for name, status in (("old", "done"), ("waits", "paused"), ("new", "done")):
-            book = journal.open(name)
-            book.append(Entry("run"))
-            book.append(Entry("ended", data={"status": status}))
-            await book.kept()
-            book.close()
+            writer = journal.open(name)
+            writer.append(Entry("run"))
+            writer.append(Entry("ended", data={"status": status}))
+            await writer.kept()
+            writer.close()
         rows = journal.writer.database.rows
         rows("update runs set touched = touched - 90000 where run <> 'new' returning 1")
         database = journal.writer.database
