@@ -151,7 +151,8 @@ class Dying(SqliteJournal):
             if not self.gone:
                 close()
 
-        writer.append, writer.kept, writer.close = dying, safe, closing  # type: ignore[method-assign]
+        writer.append, writer.kept = dying, safe  # type: ignore[method-assign]
+        writer.close = closing  # type: ignore[method-assign]
         return writer
 
     def die(self) -> None:

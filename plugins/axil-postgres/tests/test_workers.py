@@ -240,3 +240,16 @@ def test_the_command_works_off_what_was_submitted(
     assert main(["worker", *target, "--drain"]) == 0
     capsys.readouterr()
     assert [(info["run_id"], info["status"]) for info in runs()] == [("one", "done")]
+    (tmp_path / "triggers.toml").write_text(
+        '[daily]\nworkflow = "app.py:chain"\ncron = "* * * * *"\ninput = {run = "{time}", n = 0}\n'
+    )
+    triggers = ("--allow", "code", "--triggers", "triggers.toml", "--drain")
+    for _ in range(2):  # a minute may have passed, and no more
+        assert main(["worker", *triggers]) == 0
+        capsys.readouterr()
+    made = {info["run_id"]: info["status"] for info in runs()}
+    assert len(made) in (2, 3)
+    assert set(made.values()) == {"done"}
+    assert main(["runs", "prune", "--older-than", "0"]) == 0
+    capsys.readouterr()
+    assert runs() == []

@@ -13,6 +13,7 @@ from axil import Context, MemoryJournal, RootGraph, Workflow
 from axil_serve import Access, Caller, RunService, app_of
 from axil_serve.access import token_digest
 from axil_serve.chat import ChatCompletions
+from axil_serve.webhooks import Webhooks
 
 ADA, BEN, EVE, ALL = "ada-" * 8, "ben-" * 8, "eve-" * 8, "all-" * 8
 
@@ -67,7 +68,8 @@ def access() -> Access:
 def served(journal: Any, **options: Any) -> Iterator[TestClient]:
     """Serve the workflows; the client has the token of Ada."""
     service = RunService(journal, {"greeting": greeting(), "refund": refund()}, poll_seconds=0.01)
-    app = app_of(service, access(), protocols={"openai": ChatCompletions()}, **options)
+    protocols = {"openai": ChatCompletions(), "webhooks": Webhooks()}
+    app = app_of(service, access(), protocols=protocols, **options)
     headers = {"authorization": f"Bearer {ADA}"}
     with TestClient(app, base_url="http://127.0.0.1", headers=headers) as client:
         yield client
