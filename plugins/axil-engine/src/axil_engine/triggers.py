@@ -2,11 +2,11 @@
 
 Every worker of a journal has the same triggers, and each looks for itself. The id of a run is made
 of the name of its trigger and of the time, or of the file with its content, so that all workers
-name a occurrence alike. A journal begins a run id once: whichever worker is first starts the run, and
-the others find it there. No worker leads, and nothing is stored but the runs.
+give an occurrence one id. A journal begins a run id once: the first worker starts the run, and the
+others find it there. No worker leads, and nothing is stored but the runs.
 
-A occurrence that no worker was there for is made up for when one is, up to ``late_seconds`` later; of
-several that were missed, the last one.
+An occurrence that was missed, because there was no worker, is made up for when there is one, up to
+``late_seconds`` later; of several that were missed, the last one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PLACE: Final = re.compile(r"\{(time|path|name|text)\}")
 _EXISTS: Final = ("AX505", "AX506")
 """Errors of a journal that has the run: another worker was first."""
 _PASSING: Final = ("AX510", "AX512")
-"""Errors of a journal after which a occurrence is tried again."""
+"""Errors of a journal after which an occurrence is tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Trigger(Protocol):
     def occurrences(self, since: float, now: float) -> Sequence[Occurrence]:
         """Return the occurrences after ``since`` up to ``now``, in seconds since 1970.
 
-        A occurrence may be returned again: its run id is the same.
+        An occurrence may be returned again: its run id is the same.
         """
         ...
 
@@ -185,7 +185,7 @@ class Folder:
         return Occurrence(run_id=f"{self.name}-{digest}", values=values)
 
     def done(self, occurrence: Occurrence) -> None:
-        """Note that a occurrence has its run: the file is not read again while it stays as it is."""
+        """Note that an occurrence has its run: an unchanged file is not read again."""
         path = Path(occurrence.values["path"])
         if path in self._seen:
             self._started[path] = self._seen[path]
@@ -217,7 +217,7 @@ class TriggerSettings(BaseModel):
     late_seconds: float = Field(
         3600.0,
         ge=60,
-        description="How long after its time a occurrence that was missed is made up for.",
+        description="How long after its time an occurrence that was missed is made up for.",
     )
     input: str | dict[str, Any] | None = Field(
         None, description="The input; {time}, or {path}, {name} and {text} of the file, are put in."
@@ -266,7 +266,7 @@ def read_triggers(path: Path) -> Mapping[str, TriggerSettings]:
 
 
 def input_of(given: Any, values: Mapping[str, str]) -> Any:
-    """Return an input with the values of a occurrence put in.
+    """Return an input with the values of an occurrence put in.
 
     >>> input_of({"day": "for {time}", "n": [1, "{time}"]}, {"time": "today"})
     {'day': 'for today', 'n': [1, 'today']}
@@ -328,7 +328,7 @@ class TriggeredRuns:
         return self.trigger.occurrences(since, now)
 
     async def _start(self, occurrence: Occurrence) -> None:
-        """Start the run of a occurrence, unless the journal has it."""
+        """Start the run of an occurrence, unless the journal has it."""
         if not await off_loop(self.journal, self.journal.infos, [occurrence.run_id]):
             given = input_of(self.input, occurrence.values)
             try:
@@ -347,9 +347,9 @@ class TriggeredRuns:
 
 __all__ = [
     "Cron",
-    "Occurrence",
     "Folder",
     "Interval",
+    "Occurrence",
     "Schedule",
     "Times",
     "Trigger",
