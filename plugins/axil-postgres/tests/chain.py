@@ -15,8 +15,9 @@ from axil import RootGraph
 from axil.driver import LocalEngine
 from axil_postgres import PostgresJournal
 
+LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 LOG_FILE = os.open(os.environ.get("CHAIN_LOG", os.devnull), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-STEPS = int(os.environ.get("CHAIN_STEPS", "4"))
+STEPS = int(os.environ.get("CHAIN_STEPS", "10" if LONG else "4"))
 
 
 def chain() -> RootGraph:

@@ -26,7 +26,8 @@ from axil_postgres import PostgresJournal
 from . import chain
 
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
-WORKERS, RUNS, KILLS = (4, 300, 30) if LONG else (2, 12, 1)
+WORKERS, RUNS, KILLS, RESTARTS = (4, 1000, 100, 2) if LONG else (2, 12, 1, 0)
+SECONDS = 2400 if LONG else 120
 Journals = Callable[..., PostgresJournal]
 
 
@@ -74,27 +75,36 @@ def done(log: Path) -> list[tuple[str, str, int]]:
     return [(run, step, int(pid)) for run, step, pid in map(str.split, lines)]
 
 
+def recorded_steps(journal: PostgresJournal) -> list[tuple[str, str]]:
+    """Return the steps that the journal has as done."""
+    sql = "select runs.run, who from entries join runs on runs.id = entries.run where kind = 'done'"
+    return [(run, json.loads(who)[1][1:]) for run, who in journal.writer.database.rows(sql)]
+
+
 def test_a_killed_worker_loses_no_run_and_no_completed_step_is_repeated(
-    server: Any, tmp_path: Path
+    server: Any, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     log, chance = tmp_path / "log", random.Random(5)
+    recorded: dict[tuple[str, str], int] = {}  # steps, and how many were done when that was known
     workers = Workers(server.url, "chaos", log)
     workers.begin(WORKERS)
 
     async def go() -> list[Any]:
         journal, graph = chain.journal(server.url, "chaos"), chain.chain()
-        async with asyncio.timeout(500), LocalEngine(journal, [graph], loaded=0) as engine:
+        async with asyncio.timeout(SECONDS), LocalEngine(journal, [graph], loaded=0) as engine:
             given = ({"run": f"r{n}", "n": 0} for n in range(RUNS))
             ids = [await engine.start(graph, each, run_id=each["run"]) for each in given]
             results = [asyncio.ensure_future(engine.result(run_id)) for run_id in ids]
             for kill in range(1, KILLS + 1):
                 enough = kill * RUNS * chain.STEPS / (KILLS + 3)
                 while len(done(log)) < enough:  # noqa: ASYNC110  # other processes write it
-                    await asyncio.sleep(0.005)
+                    await asyncio.sleep(0.05 if LONG else 0.005)
+                found = await asyncio.to_thread(recorded_steps, journal)
+                recorded.update({each: len(done(log)) for each in found if each not in recorded})
                 workers.kill(chance.choice(done(log))[2])
                 if LONG:
                     await asyncio.to_thread(workers.begin, 1)
-                if LONG and kill == KILLS // 2:
+                if RESTARTS and kill % (KILLS // (RESTARTS + 1)) == 0 and kill < KILLS - RESTARTS:
                     await asyncio.to_thread(server.end)
                     await asyncio.to_thread(server.begin)
             ended = await asyncio.gather(*results)
@@ -112,9 +122,12 @@ def test_a_killed_worker_loses_no_run_and_no_completed_step_is_repeated(
     for run, step, pid in done(log):
         by_step[run, step].append(pid)
     assert len(by_step) == RUNS * chain.STEPS
+    record_property("done again", sum(len(pids) - 1 for pids in by_step.values()))
+    for number, (run, step, _) in enumerate(done(log)):
+        assert number < recorded.get((run, step), sys.maxsize), f"{run} {step} was recorded"
     # a step that was done twice was at work when its process was killed, before it was recorded
     for pids in by_step.values():
-        if not LONG:  # else the server was restarted, which may break off a run as well
+        if not RESTARTS:  # a restart may break off a run as well
             assert set(pids[:-1]) <= workers.killed
     assert workers.killed & {pid for *_, pid in done(log)}
 
