@@ -48,8 +48,9 @@ def letters() -> RootGraph:
         async def body(inputs: dict[str, Any]) -> dict[str, Any]:
             await asyncio.sleep(0.005)
             if LOG in os.environ:
-                line = f"{inputs['name']} {name} {os.getpid()}\n"
-                os.write(log_file(), line.encode())  # one write: lines of processes do not mix
+                line = f"{inputs['name']} {name} {os.getpid()}".ljust(63) + "\n"
+                # one write, so that lines do not mix; in one page, so that none is cut by a kill
+                os.write(log_file(), line.encode())
             return inputs
 
         return body

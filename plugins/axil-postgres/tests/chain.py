@@ -26,8 +26,9 @@ def chain() -> RootGraph:
     def step(number: int) -> Any:
         async def body(inputs: dict[str, Any]) -> dict[str, Any]:
             await asyncio.sleep(0.02)
-            line = f"{inputs['run']} {number} {os.getpid()}\n"
-            os.write(LOG_FILE, line.encode())  # one write: lines of processes do not mix
+            line = f"{inputs['run']} {number} {os.getpid()}".ljust(63) + "\n"
+            # one write, so that lines of processes do not mix; in one page, so that none is cut
+            os.write(LOG_FILE, line.encode())
             return {"run": inputs["run"], "n": inputs["n"] + 1}
 
         return body
