@@ -105,6 +105,12 @@ async def started(engine: LocalEngine, graph: RootGraph, count: int, name: str) 
     return names
 
 
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so that other processes bring about."""
+    while not await asyncio.to_thread(is_so):  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+
+
 def show(what: str, values: Sequence[float], unit: str = "ms") -> None:
     """Print the median, the 99th percentile and the largest of times in seconds."""
     ordered, scale = sorted(values), 1000 if unit == "ms" else 1
@@ -154,15 +160,13 @@ async def takeover(url: str) -> None:
     async with LocalEngine(journal, [graph], loaded=0) as client:
         for number in range(5):
             (name,) = await started(client, graph, 1, f"k{number}-")
-            while len(journal.entries(name)) < 3:
-                await asyncio.sleep(0.02)
+            await until(lambda name=name: len(journal.entries(name)) >= 3)
             heir = await asyncio.to_thread(Workers, url, "takeover", 1)
             known = len(journal.entries(name))
             workers.close()
             begun = time.monotonic()
             known = max(known, len(journal.entries(name)))
-            while len(journal.entries(name)) <= known:
-                await asyncio.sleep(0.02)
+            await until(lambda name=name, known=known: len(journal.entries(name)) > known)
             seconds.append(time.monotonic() - begun)
             await client.result(name)
             workers = heir
@@ -180,13 +184,11 @@ async def letters(url: str) -> None:
     async with LocalEngine(journal, [graph], loaded=0) as client:
         names = await started(client, graph, 20, "a")
         for number, name in enumerate(names):
-            while not client.get(name).questions:
-                await asyncio.sleep(0.01)
+            await until(lambda name=name: bool(client.get(name).questions))
             begun = time.monotonic()
             await client.answer(name, {"ask?q": "wait" if number % 2 else "go"})
             if number % 2:
-                while client.get(name).info.status != "running":
-                    await asyncio.sleep(0.005)
+                await until(lambda name=name: client.get(name).info.status == "running")
                 begun = time.monotonic()
                 await client.cancel(name)
                 cancelled.append(time.monotonic() - begun)
@@ -203,7 +205,7 @@ async def distance(url: str) -> None:
     """Measure how late the loop is while 200 runs are executed with a database 5 ms away."""
     port = int(url.rpartition(":")[2].partition("/")[0])
     words = [sys.executable, str(HERE), "--delay", str(port), "0.005"]
-    proxy = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    proxy = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)  # noqa: ASYNC220
     assert proxy.stdout is not None
     far = url.replace(f":{port}/", f":{proxy.stdout.readline().strip()}/")
     graph, late = chain(), list[float]()
@@ -260,14 +262,16 @@ def size(url: str, ended: int = 100_000, waiting: int = 1_000_000) -> None:
         print(f"  next_due: {1000 * (time.perf_counter() - begun):.2f} ms")
 
     look("no runs")
-    journal.writer.database.transact(
-        lambda c: c.execute(insert.format(due="null"), ("e", "done", ended))
+    rows(
+        f"with made as ({insert.format(due='null')}) select count(*) from made",
+        ("e", "done", ended),
     )
     look(f"{ended:,} ended")
     # half of them wait for a person, half for a time
-    due = "case when n % 2 = 0 then 4e9 + n end"
-    journal.writer.database.transact(
-        lambda c: c.execute(insert.format(due=due), ("w", "paused", waiting))
+    due = "case when mod(n, 2) = 0 then 4e9 + n end"
+    rows(
+        f"with made as ({insert.format(due=due)}) select count(*) from made",
+        ("w", "paused", waiting),
     )
     look(f"{ended:,} ended, {waiting:,} waiting")
     (found,) = rows("select pg_total_relation_size('runs') / (select count(*) from runs)")

@@ -92,8 +92,9 @@ def test_a_killed_worker_loses_no_run_and_no_completed_step_is_repeated(
     async def go() -> list[Any]:
         journal, graph = chain.journal(server.url, "chaos"), chain.chain()
         async with asyncio.timeout(SECONDS), LocalEngine(journal, [graph], loaded=0) as engine:
-            given = ({"run": f"r{n}", "n": 0} for n in range(RUNS))
-            ids = [await engine.start(graph, each, run_id=each["run"]) for each in given]
+            ids = [f"r{number}" for number in range(RUNS)]
+            given = ({"run": run_id, "n": 0} for run_id in ids)
+            await asyncio.gather(*(engine.start(graph, one, run_id=one["run"]) for one in given))
             results = [asyncio.ensure_future(engine.result(run_id)) for run_id in ids]
             for kill in range(1, KILLS + 1):
                 enough = kill * RUNS * chain.STEPS / (KILLS + 3)
