@@ -30,6 +30,7 @@ _SUBJECTS = {
             Compactor claimed_error due_of_end question_due
         """,
         "axil_journals.threads": "admit_run left_behind_error overtaken_error",
+        "axil_journals.writers": "GroupCommit RunPart RunWriter",
     },
     "Records as plain data": {
         "axil_journals.rows": """
@@ -238,6 +239,11 @@ if TYPE_CHECKING:
         decode_value as decode_value,
         encode_delta as encode_delta,
         encode_value as encode_value,
+    )
+    from axil_journals.writers import (
+        GroupCommit as GroupCommit,
+        RunPart as RunPart,
+        RunWriter as RunWriter,
     )
     from axil_process.config import ExecutorConfig, ProcessConfig as ProcessConfig
     from axil_process.conversation import (
