@@ -7,6 +7,7 @@ import json
 import random
 import textwrap
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 
@@ -97,31 +98,27 @@ def test_a_dataset_that_cannot_be_read_says_where_and_why(tmp_path, name, text, 
     assert said in str(caught.value)
 
 
-def test_a_dataset_of_pydantic_evals_is_read(tmp_path):
-    (tmp_path / "p.yaml").write_text(
-        textwrap.dedent("""\
-        # yaml-language-server: $schema=./p_schema.json
-        name: capitals
-        cases:
-        - name: france
-          inputs: What is the capital of France?
-          metadata: {difficulty: easy}
-          expected_output: Paris
-          evaluators:
-          - Contains: {value: par, case_sensitive: false}
-        evaluators:
-        - EqualsExpected
-        - IsInstance: str
-        - MaxDuration: {seconds: 2.0}
-        - LLMJudge: {rubric: It is short., include_input: true}
-        - HasMatchingSpan: {query: {name_contains: x}}
-        """)
-    )
-    found = read_dataset(tmp_path / "p.yaml")
-    assert found.cases[0].expected == "Paris"
-    assert [scorer["type"] for scorer in found.scorers] == ["exact", "schema", "time", "judge"]
-    assert found.cases[0].scorers == ({"type": "contains", "text": "par", "ignore_case": True},)
-    assert found.left_out == ("HasMatchingSpan",)
+def test_a_dataset_of_pydantic_evals_is_read_and_scored():
+    """The file is written by pydantic-evals 2.62, ``Dataset.to_file``."""
+    found = read_dataset(Path(__file__).with_name("capitals.yaml"))
+    assert found.left_out == ("MaxToolCalls", "Contains")
+    assert found.cases[0].metadata == {"difficulty": "easy"}
+    known = {"France": "Paris", "nowhere": "none", "Peru": "Quito"}
+    graph = RootGraph("capitals")
+    node = graph.create_node(lambda inputs: {"text": known[inputs["text"]].upper()}, name="n")
+    graph.edge_from_entry(node, ["text"])
+    graph.edge_to_exit(node, ["text"])
+    report = evaluated(found, WorkflowTarget(graph), Plan(model=Scripted(["PASS"])))
+    scores = {
+        case: {name: score.value for name, score in trials[0].scores.items()}
+        for case, trials in report.trials.items()
+    }
+    general = {"schema": 1.0, "exact": 1.0, "time": 1.0}
+    assert scores == {
+        "france": {**general, "contains": 1.0, "contains 2": 1.0},
+        "case 2": {**general, "none": 1.0, "schema 2": 1.0},
+        "lists": {**general, "exact": 0.0, "trajectory": 1.0, "short": 1.0},
+    }
 
 
 # ------------------------------------------------------------------ scorers

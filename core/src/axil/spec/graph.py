@@ -277,7 +277,9 @@ class Limits:
         >>> Limits(cost=2.0).within(cost=0.5).cost, Limits(cost=0.1).within(cost=0.5).cost
         (0.5, 0.1)
         """
-        least = {name: max(0.0, min(most, self.uses.get(name, most))) for name, most in uses.items()}
+        least = {
+            name: max(0.0, min(most, self.uses.get(name, most))) for name, most in uses.items()
+        }
         return Limits(
             firings=self.firings,
             seconds=self.seconds,
