@@ -271,22 +271,10 @@ class Limits:
             raise AttributeError(name)
         return self.uses.get(name)
 
-    def within(self, **uses: float) -> Limits:
-        """Return these limits, where amounts of the meter are at most so much.
-
-        >>> Limits(cost=2.0).within(cost=0.5).cost, Limits(cost=0.1).within(cost=0.5).cost
-        (0.5, 0.1)
-        """
-        least = {
-            name: max(0.0, min(most, self.uses.get(name, most))) for name, most in uses.items()
-        }
-        return Limits(
-            firings=self.firings,
-            seconds=self.seconds,
-            concurrency=self.concurrency,
-            lanes=self.lanes,
-            uses={**self.uses, **least},
-        )
+    def within(self, **most: float) -> Limits:
+        """Return these limits, where amounts of the meter are at most so much."""
+        uses = {name: max(0.0, min(each, self.uses.get(name, each))) for name, each in most.items()}
+        return replace(self, uses={**self.uses, **uses})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

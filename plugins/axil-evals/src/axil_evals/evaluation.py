@@ -285,8 +285,10 @@ class _Evaluation:
         """The limits of the run: the budget, with the prices of the target, and no others."""
         if self.plan.budget is None:
             return None
-        own = None if self._workflow is None else self._workflow.plan.graph.spec.limits
-        return Limits(cost=self.plan.budget, pricing=None if own is None else own.pricing)
+        if self._workflow is None:
+            return Limits(cost=self.plan.budget)
+        own: Limits = self._workflow.plan.graph.spec.limits
+        return Limits(cost=self.plan.budget, pricing=own.pricing, estimate=own.estimate)
 
     async def body(self, inputs: Any, ctx: Context) -> dict[str, Any]:
         """Make all trials and score them. Raises: OutOfBudget: not all were made."""
