@@ -101,6 +101,8 @@ class _Run(_Timed):
     models: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, "tuple[str, str]"])
     firings: dict[Activation, _Firing] = field(default_factory=dict[Activation, _Firing])
     used: dict[str, int] = field(default_factory=dict[str, int])
+    is_traced: bool = True
+    """True if there is a trace, recorded or not, that requests carry; without an SDK, none is."""
     is_recording: bool = True
     """True if its span is kept: without an SDK, and where it is not sampled, none is."""
 
@@ -229,6 +231,7 @@ class Tracing:
             labels,
             ended=Ended[SpanContext](structure.sources),
             models=structure.models,
+            is_traced=span.get_span_context().is_valid,
             is_recording=span.is_recording(),
         )
         self._store.put(run_id, span.get_span_context())
@@ -254,7 +257,9 @@ class Tracing:
     def enter(self, run_id: str, activation: Activation) -> Token[Context] | None:
         """Make the span of a firing the current one; give what comes back to ``leave``."""
         run = self._runs.get(run_id)
-        firing = None if run is None else run.firings.get(activation)
+        if run is None or not run.is_traced:
+            return None
+        firing = run.firings.get(activation)
         return None if firing is None else contexts.attach(firing.context)
 
     @staticmethod
@@ -286,7 +291,8 @@ class Tracing:
             attributes["axil.rounds"] = rounds
         links: list[Link] | None = None
         if sources:
-            attributes["axil.node.sources"] = [*sources]
+            if len(sources) > 1:  # a list costs several times as much as a text
+                attributes["axil.node.sources"] = [*sources]
             attributes["graph.node.parent_id"] = path[: -len(node)] + next(iter(sources))
             links = [Link(span, {"axil.link": name}) for name, span in sources.items()]
         labels = _NONE
