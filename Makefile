@@ -39,7 +39,7 @@ help:
 	@echo "             the conformance kit on everything that members register, the laws at length, servers of others, the page in a browser"
 	@echo "make bench   measure beside others; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages"
-	@echo "make manifests   write what is made of the code: manifests, and the reference of plugins"
+	@echo "make manifests   write what is made of the code: manifests, the reference of plugins, the pages of the examples"
 	@echo "make clean   remove .venv and whatever was built"
 
 # What the demo needs: the usual set, nothing else.
@@ -97,6 +97,7 @@ thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-chroma/tests/test_server.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto tests/differential
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/fuzz
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/integration/test_teams.py -k service
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-sandbox
 
 # MCP servers that others wrote, where npm is at hand; they are kept outside the checkout.
@@ -139,6 +140,7 @@ docs: $(STAMP)
 # What the house tests find out of date when a component of a member changes.
 manifests: $(STAMP)
 	$(BIN)/python tests/house/manifests.py
+	$(BIN)/python -m tests.integration.team_pages
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -58,6 +58,7 @@ _SUBJECTS = {
         "axil_journals.migrations": "adapt_entries graph_of_frame recorded_graph",
         "axil_journals.records": "record_graph version_changes",
         "axil_inspection.breakpoints": "Breakpoints",
+        "axil_inspection.checks": "CheckResult check_workflow want_lines want_rows",
         "axil_inspection.drawing": "draw_plan=draw join_name=join_of",
         "axil_inspection.forks": "Edit fork",
         "axil_inspection.snapshots": "Snapshot snapshot",
@@ -157,6 +158,12 @@ if TYPE_CHECKING:
     from axil_engine.managed import ManagedRun as ManagedRun
     from axil_engine.protocol import Engine as Engine, RunStatus as RunStatus
     from axil_inspection.breakpoints import Breakpoints as Breakpoints
+    from axil_inspection.checks import (
+        CheckResult as CheckResult,
+        check_workflow as check_workflow,
+        want_lines as want_lines,
+        want_rows as want_rows,
+    )
     from axil_inspection.drawing import draw, join_of
     from axil_inspection.forks import Edit as Edit, fork as fork
     from axil_inspection.outlines import (

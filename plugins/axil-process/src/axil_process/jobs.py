@@ -29,7 +29,7 @@ from axil import (
     State,
     Token,
 )
-from axil.driver import ResolvedGraph, decode_delta, decode_value, encode_delta, encode_value
+from axil.driver import decode_delta, decode_value, encode_delta, encode_value
 from axil.plugin import ENTRY, EXIT, CompileOptions, FunctionNode, Grants, Plan, Task, compile_spec
 
 Job = Mapping[str, Any]
@@ -215,14 +215,15 @@ def encode_task(task: Task, schema: Schema) -> dict[str, Any]:
     }
 
 
-def decode_task(plain: Mapping[str, Any], graph: ResolvedGraph) -> Task:
+def decode_task(plain: Mapping[str, Any], plan: Plan) -> Task:
     """Return the firing that ``sent`` was given."""
-    state: State = graph.schema.start(decode_delta(plain["state"], graph.schema))
+    schema = plan.graph.schema
+    state: State = schema.start(decode_delta(plain["state"], schema))
     tokens = tuple(
         Token(edge, decode_value(payload), state, tuple(ordinal))
         for edge, payload, ordinal in plain["payloads"]
     )
-    return Task(tuple(plain["frame"]), 0, tuple(plain["ordinal"]), tokens, state)
+    return Task(tuple(plain["frame"]), plan.nodes[0], tuple(plain["ordinal"]), tokens, state)
 
 
 def encode_outcome(out: Out, schema: Schema) -> dict[str, Any]:
