@@ -46,7 +46,7 @@ def _carried(given: Any, seen: EdgeInput) -> Any:
     data = cast("Mapping[str, Any]", given)
     if data.get("drop"):
         return None
-    before: Mapping[str, Any] = seen.payload if isinstance(seen.payload, Mapping) else {}
+    before = dict[str, Any](seen.fields) if isinstance(seen.payload, Mapping) else dict[str, Any]()
     metadata: Mapping[str, Any] = data.get("metadata") or {}
     return {**before, **metadata, "content": data.get("content", seen.text)}
 
