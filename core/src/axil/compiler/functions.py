@@ -42,7 +42,7 @@ def edge_function(component: Any) -> Any:
 def _carried(given: Any, seen: EdgeInput) -> Any:
     """Return what a plain function gave, as edges carry it."""
     if not isinstance(given, Mapping) or _PARTS.isdisjoint(cast("Mapping[str, Any]", given)):
-        return given
+        return cast("Any", given)
     data = cast("Mapping[str, Any]", given)
     if data.get("drop"):
         return None
