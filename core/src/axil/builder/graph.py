@@ -178,9 +178,11 @@ class Graph:
         join: str | ComponentRef | Join | Mapping[str, Any] | None = ...,
         merge: Any = ...,
         lane: str | None = ...,
+        resources: Mapping[str, float] | None = ...,
         effects: Effects | None = ...,
         inline: bool = ...,
         wrappers: Sequence[Any] = ...,
+        collect: str | Sequence[str] = ...,
         **settings: Any,
     ) -> N: ...
     @overload
@@ -195,9 +197,11 @@ class Graph:
         join: str | ComponentRef | Join | Mapping[str, Any] | None = ...,
         merge: Any = ...,
         lane: str | None = ...,
+        resources: Mapping[str, float] | None = ...,
         effects: Effects | None = ...,
         inline: bool = ...,
         wrappers: Sequence[Any] = ...,
+        collect: str | Sequence[str] = ...,
         **settings: Any,
     ) -> str: ...
     @overload
@@ -215,7 +219,10 @@ class Graph:
             pull_keys, push_keys: attributes that it sees, and output fields that it writes back;
                 see ``NodeSpec``.
             merge: how states that meet at it are merged: a callable, or one per edge group.
+            resources: what its body needs of a machine, as ``{"gpus": 1}``; see
+                ``NodeSpec.resources``.
             wrappers: around its body, outermost first: objects, names, or ``{type: …, …}``.
+            collect: fields that are lists however many edges bring them; ``"list"``: all.
         Raises: SpecError: the name is taken, reserved or malformed; the kind cannot be inside a
         graph.
         """
@@ -233,9 +240,11 @@ class Graph:
         join: str | ComponentRef | Join | Mapping[str, Any] | None = None,
         merge: Any = None,
         lane: str | None = None,
+        resources: Mapping[str, float] | None = None,
         effects: Effects | None = None,
         inline: bool = False,
         wrappers: Sequence[Any] = (),
+        collect: str | Sequence[str] = (),
         **settings: Any,
     ) -> Any:
         self.check_open()
@@ -285,11 +294,13 @@ class Graph:
             lane=lane,
             effects=effects,
             wrappers=with_usual_wrappers(
-                [ComponentRef.of(wrapper) for wrapper in wrappers], self._usual_of(component, use)
+                [*map(ComponentRef.of, wrappers), *_collecting(collect)],
+                self._usual_of(component, use),
             ),
             pull=contract and contract.pull if pull_keys is _UNSET else pull_keys,
             push=contract and contract.push if push_keys is _UNSET else push_keys,
             attributes=attributes,
+            extras={"resources": dict(resources)} if resources else {},
         )
         return component if component is not None else name
 
@@ -772,6 +783,13 @@ class RootGraph(Graph, Workflow[S]):
 
 def _title(kind: Any) -> str:
     return kind.__name__ if isinstance(kind, type) else type(kind).__name__
+
+
+def _collecting(fields: str | Sequence[str]) -> list[ComponentRef]:
+    """Return the wrapper that makes fields lists; ``list``: all fields; none: no wrapper."""
+    named = [fields] if isinstance(fields, str) else list(fields)
+    config = {} if named == ["list"] else {"fields": named}
+    return [ComponentRef(type="collect", config=config)] if named else []
 
 
 def _checked_name(name: str) -> str:

@@ -7,6 +7,7 @@ under way at once.
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext
@@ -125,9 +126,13 @@ class Workflow(Generic[S]):
         """Return a run of a class of its own, as ``start`` returns a ``Run``; for engines
         (``axil.driver.ManagedRun``).
         """
-        plan = self.plan
+        plan, chosen = self.plan, self._options(options)
+        if hasattr(chosen.executor, "check"):
+            chosen.executor.check(plan)
         inputs, values = self.given(input, attributes)
-        return kind(plan, inputs, self._options(options), values)
+        if "IPython" in sys.modules and (watch := self._live("watch")) is not None:
+            chosen = replace(chosen, observers=(*chosen.observers, watch))
+        return kind(plan, inputs, chosen, values)
 
     def given(
         self, input: Any, attributes: Mapping[str, Any] | None = None
@@ -244,6 +249,22 @@ class Workflow(Generic[S]):
         except NotInstalled as error:
             return {"text/plain": f"{self!r}\n{error}"}
         return picture(self)
+
+    def _ipython_display_(self) -> None:
+        """Show the picture of the graph in a notebook, live: runs change it.
+
+        Raises: NotImplementedError: the notebook shows what ``_repr_mimebundle_`` returns.
+        """
+        self._live("show")
+
+    def _live(self, act: str) -> Any:
+        """Do it with the live picture, where axil-inspection is installed."""
+        try:
+            return provided("axil_inspection.live", act, wanted="a picture")(self)
+        except NotInstalled:
+            if act == "show":
+                raise NotImplementedError from None
+            return None
 
     async def resume(
         self,

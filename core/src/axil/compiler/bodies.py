@@ -143,11 +143,11 @@ class Plain:
 
 def _called_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
     """Return the common case, a callable that asks for one thing, in as few calls as possible."""
-    view = supply.view if isinstance(supply, _View) else None
 
     def body(task: Task, ctx: Any) -> Any:
-        if view is None:
-            return read(call(supply(task, ctx)), task, ctx, None)
+        return read(call(supply(task, ctx)), task, ctx, None)
+
+    def body_with_view(task: Task, ctx: Any) -> Any:
         state = view(task.state)
         result = call(state)
         if type(state) is StateView and not state.written:
@@ -155,7 +155,10 @@ def _called_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> 
         writes = writes_of(state)
         return read(result, task, ctx, _assigned(writes) if writes else None)
 
-    return body
+    if not isinstance(supply, _View):
+        return body
+    view = supply.view
+    return body_with_view
 
 
 def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:

@@ -53,6 +53,8 @@ from axil.registry.grants import (
 )
 from axil.spec.check import check
 from axil.spec.graph import (
+    READ,
+    SURROUNDINGS,
     ComponentRef,
     EdgeSpec,
     GraphSpec,
@@ -209,6 +211,10 @@ class NodeInfo:
                 end=spec.end,
             )
         )
+
+
+_CONFINED = SURROUNDINGS - READ - {"warnings"}
+"""Keys of ``extras`` that a graph has from the file around it."""
 
 
 def is_conversation(schema: Schema) -> bool:
@@ -387,12 +393,18 @@ class _Draft:
                     Problem("AX165", where, message, f'Put "{key}" on the nodes inside.')
                 )
         try:
-            return scope(node.id, replace(self.setting, place=node.place))
+            nested: SubgraphSpec = scope(node.id, replace(self.setting, place=node.place))
         except SpecError as error:
             raise SpecError(
                 replace(p, where=where) if p.where == f'node "{node.id}"' else p
                 for p in error.problems
             ) from error
+        around, own = self.spec.extras, nested.spec.extras
+        if "grants" not in around or "grants" in own:
+            return nested
+        # made by a component that a file names: confined as the file is
+        given = {key: around[key] for key in _CONFINED if key in around}
+        return replace(nested, spec=replace(nested.spec, extras={**given, **own}))
 
     def _out_edges(self, node: str) -> list[OutEdge]:
         if self._leading is None:
