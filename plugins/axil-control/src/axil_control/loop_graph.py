@@ -92,6 +92,16 @@ class Loop(Graph):
     is given the state in place of the fields, and it is first asked after the first round.
     """
 
+    examples = (
+        {
+            "max_iterations": 2,
+            "nodes": [{"id": "same", "type": "passthrough"}],
+            "edges": [
+                {"from": "controller", "to": "same"},
+                {"from": "same", "to": "controller"},
+            ],
+        },
+    )
     reserved_names = ("entry", "exit", "controller", "terminate")
     counts_rounds = True
 
