@@ -14,9 +14,13 @@ from starlette.testclient import TestClient
 from axil import Context, MemoryJournal, RootGraph, Workflow
 from axil_agent import Agent, Scripted
 from axil_serve import Access, Caller, RunService, app_of
+from axil_serve.a2a import A2a
 from axil_serve.access import token_digest
+from axil_serve.agui import AgUi
 from axil_serve.chat import ChatCompletions
 from axil_serve.feed import Feed
+from axil_serve.responses import Responses
+from axil_serve.webhooks import Webhooks
 
 ADA, BEN, EVE, ALL = "ada-" * 8, "ben-" * 8, "eve-" * 8, "all-" * 8
 
@@ -38,6 +42,15 @@ class Score(BaseModel):
 
     score: int
     why: str
+
+
+PROTOCOLS = {
+    "a2a": A2a(),
+    "ag-ui": AgUi(),
+    "openai": ChatCompletions(),
+    "responses": Responses(),
+    "webhooks": Webhooks(),
+}
 
 
 def greeting() -> Workflow:
@@ -133,7 +146,7 @@ def served(journal: Any, **options: Any) -> Iterator[TestClient]:
     workflows = {"greeting": greeting(), "refund": refund(), "triage": triage(followed)}
     service = RunService(journal, workflows, poll_seconds=0.01)
     followed.feed = service.feed
-    app = app_of(service, access(), protocols={"openai": ChatCompletions()}, **options)
+    app = app_of(service, access(), protocols=PROTOCOLS, **options)
     headers = {"authorization": f"Bearer {ADA}"}
     with TestClient(app, base_url="http://127.0.0.1", headers=headers) as client:
         yield client

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from axil._door import provided
-from axil.compiler.planner import CompileOptions, compile_spec
+from axil.compiler.planner import CompileOptions, compile_spec, is_conversation
 from axil.contract.loops import LoopLocal
 from axil.contract.observers import Trusted
 from axil.errors import NotInstalled, Problem, SpecError
@@ -45,9 +45,9 @@ R = TypeVar("R", bound="Run")
 
 _PLANNED = Lock()
 
-RunInput = Mapping[str, Any] | str | None
-"""The inputs of a run: fields, or the text of a message; of a typed graph: values of its state, or
-an instance of its model.
+RunInput = Mapping[str, Any] | Sequence[Any] | str | None
+"""The inputs of a run: fields, or the text of a message; of a typed graph: values of its state, an
+instance of its model, or the messages of its conversation.
 """
 
 
@@ -126,12 +126,13 @@ class Workflow(Generic[S]):
         """Return a run of a class of its own, as ``start`` returns a ``Run``; for engines
         (``axil.driver.ManagedRun``).
         """
-        plan = self.plan
+        plan, chosen = self.plan, self._options(options)
+        if hasattr(chosen.executor, "check"):
+            chosen.executor.check(plan)
         inputs, values = self.given(input, attributes)
-        ready = self._options(options)
         if "IPython" in sys.modules and (watch := self._live("watch")) is not None:
-            ready = replace(ready, observers=(*ready.observers, watch))
-        return kind(plan, inputs, ready, values)
+            chosen = replace(chosen, observers=(*chosen.observers, watch))
+        return kind(plan, inputs, chosen, values)
 
     def given(
         self, input: Any, attributes: Mapping[str, Any] | None = None
@@ -140,13 +141,15 @@ class Workflow(Generic[S]):
 
         Raises: SpecError (AX120): it does not fit the graph.
         """
-        payload = self.plan.graph.spec.payload
+        graph = self.plan.graph
+        payload = graph.spec.payload
         if payload == "state":
-            given = (
-                cast("Mapping[str, Any]", input)
-                if isinstance(input, Mapping)
-                else _fields_of_model(input)
-            )
+            if isinstance(input, Mapping):
+                given = cast("Mapping[str, Any]", input)
+            elif isinstance(input, (str, list, tuple)) and is_conversation(graph.schema):
+                given = {"messages": cast("Any", input)}
+            else:
+                given = _fields_of_model(input)
             return {}, {**given, **(attributes or {})}
         if payload == "messages":
             from axil.contract.messages import as_messages
@@ -198,7 +201,7 @@ class Workflow(Generic[S]):
 
         Args:
             input: what ``@entry`` edges carry: fields, or the text of a message; of a typed graph:
-                values of its state.
+                values of its state, or the messages of its conversation: a text is a user's.
             attributes: over the graph's own.
         Returns: the result; ``status`` tells ``done`` from ``paused``, ``limited`` and
         ``cancelled``. Raises: NodeFailed: a node failed; ``error.result`` holds the partial result.

@@ -366,7 +366,7 @@ def _version(spec: GraphSpec, place: Place) -> Iterator[Problem]:
     if version is not None and str(version).split(".")[0] not in ("0", "1"):
         message = f"version {version!r} of the format is not known; it is read as version 1."
         hint = "Write version: 1, or install an axil that reads this version."
-        yield Problem("AX174", str(place), message, hint, "warning")
+        yield Problem("AX175", str(place), message, hint, "warning")
 
 
 def _numbers(version: str) -> tuple[int, ...]:
