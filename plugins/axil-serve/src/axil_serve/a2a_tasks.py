@@ -371,7 +371,9 @@ class _Tasks(RequestHandler):
                     is_begun = True
         run = await self._run(call, run_id)
         if run["status"] == "done":
-            rest = _output(words.rest(said(run)), run["output"])
+            whole = said(run)
+            is_begun = is_begun and not words.is_superseded(whole)  # else this replaces it
+            rest = _output(words.rest(whole) if is_begun else whole, run["output"])
             yield made(rest, is_begun, last=True)
             for each in await self._artifacts(call, run_id):
                 yield made(each, append=False, last=True)

@@ -87,6 +87,7 @@ class _Agent:
         self._service, self._caller, self._run_id = service, caller, run_id
         self._words = Words(last_nodes(service, name))
         self._open: dict[str, None] = {}  # steps that have started
+        self._acted: list[dict[str, Any]] = []  # messages of the calls of tools
         self._is_saying = False
 
     async def frames(self, after: str, body: Mapping[str, Any]) -> AsyncGenerator[bytes]:
@@ -107,10 +108,17 @@ class _Agent:
         if run["status"] in OVER - {"done"}:
             yield _event("RUN_ERROR", message=run["error"] or run["status"], code="AX968")
             return
-        for each in self._said("" if run["questions"] else self._words.rest(said(run))):
-            yield each
+        output = "" if run["questions"] else said(run)
+        is_superseded = bool(output) and self._words.is_superseded(output)
+        if output and not is_superseded:
+            for each in self._said(self._words.rest(output)):
+                yield each
         if self._is_saying:
             yield _event("TEXT_MESSAGE_END", messageId=self._run_id)
+        if is_superseded:  # what was said does not count: this stands for all messages
+            message = {"id": self._run_id, "role": "assistant", "content": output}
+            given = cast("list[Any]", body.get("messages") or [])
+            yield _event("MESSAGES_SNAPSHOT", messages=[*given, *self._acted, message])
         interrupts = [
             {
                 "id": f"{self._run_id}:{question['id']}",
@@ -136,22 +144,29 @@ class _Agent:
             yield _event("STEP_FINISHED", stepName=data["activation"])
         elif event.kind == "chunk":
             yield from self._tool(data["chunk"])
-        yield from self._said(self._words.hear(event))
+        known, words = self._words.fields, self._words.hear(event)
+        if self._words.fields not in (None, known):
+            yield _event("CUSTOM", name="output", value={"fields": self._words.fields})
+        yield from self._said(words)
 
     def _tool(self, chunk: Mapping[str, Any]) -> Iterable[bytes]:
         id = str(chunk.get("id", ""))
         if chunk.get("kind") == "tool_call":
             arguments = chunk.get("arguments")
             text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            call = {"name": str(chunk.get("name", "")), "arguments": text}
+            calls = [{"id": id, "type": "function", "function": call}]
+            self._acted.append({"id": f"{id}:call", "role": "assistant", "toolCalls": calls})
             yield _event("TOOL_CALL_START", toolCallId=id, toolCallName=str(chunk.get("name", "")))
             yield _event("TOOL_CALL_ARGS", toolCallId=id, delta=text)
             yield _event("TOOL_CALL_END", toolCallId=id)
         elif chunk.get("kind") == "tool_result":
             content = chunk.get("content", "")
             text = content if isinstance(content, str) else json.dumps(content)
-            yield _event(
-                "TOOL_CALL_RESULT", messageId=f"{self._run_id}:{id}", toolCallId=id, content=text
-            )
+            result = {"toolCallId": id, "content": text}
+            message_id = f"{self._run_id}:{id}"
+            self._acted.append({"id": message_id, "role": "tool", **result})
+            yield _event("TOOL_CALL_RESULT", messageId=message_id, **result)
 
     def _said(self, text: str) -> Iterable[bytes]:
         if not text:

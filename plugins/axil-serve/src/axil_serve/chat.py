@@ -138,8 +138,11 @@ class _Chat:
             async for event in events:
                 if not event.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
                     yield SILENCE
-                if text := words.hear(event):
+                known, text = words.fields, words.hear(event)
+                if text:
                     yield part({"content": text})
+                if words.fields not in (None, known):
+                    yield part({}, axil={"run_id": run_id, "fields": words.fields})
         run = await self._service.result(caller, run_id)
         if run["status"] in OVER - {"done"}:
             error = {"message": run["error"] or run["status"], "type": "server_error"}

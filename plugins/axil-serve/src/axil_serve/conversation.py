@@ -126,13 +126,16 @@ class Words:
     """The words of a run's last node, as far as they are known to be its output.
 
     A node in a loop, and one whose first words were missed, is not streamed: its output comes
-    whole, at the end.
+    whole, at the end. So does a structured reply, which may be repaired: meanwhile its ``fields``
+    that are there and fit are known.
     """
 
     def __init__(self, nodes: frozenset[str]) -> None:
         """``nodes``: those whose output is the run's."""
         self._nodes, self._speaker, self._said = nodes, "", ""
         self._is_broken = False
+        self.fields: Mapping[str, Any] | None = None
+        """The fields of a structured reply; None: the reply is a text, or does not count."""
 
     def hear(self, event: StreamEvent) -> str:
         """Return the text that an event adds."""
@@ -147,23 +150,28 @@ class Words:
             self._speaker = self._speaker or str(data["activation"])
             return ""
         chunk: Mapping[str, Any] = data["chunk"]
-        if chunk.get("kind", "text") in ("reset", "retry", "tool_call"):
-            self._is_broken = self._is_broken or bool(self._said)
-        if (
-            chunk.get("kind", "text") != "text"
-            or self._is_broken
-            or data["activation"] != self._speaker
-        ):
+        kind = chunk.get("kind", "text")
+        if data["activation"] != self._speaker:
+            return ""
+        if kind in ("reset", "retry", "tool_call"):
+            self._is_broken, self.fields = self._is_broken or bool(self._said), None
+        elif kind == "output":
+            self.fields = cast("Mapping[str, Any]", chunk.get("fields") or {})
+        if kind != "text" or self._is_broken or self.fields is not None:
             return ""
         text = str(chunk.get("text", ""))
         self._said += text
         return text
 
+    def is_superseded(self, output: str) -> bool:
+        """Return whether words were sent that the output does not begin with."""
+        return not output.startswith(self._said)
+
     def rest(self, output: str) -> str:
         """Return what is left to send of the output."""
-        if output.startswith(self._said):
-            return output[len(self._said) :]
-        return f"\n\n{output}"  # what was sent cannot be taken back
+        if self.is_superseded(output):
+            return f"\n\n{output}"  # what was sent cannot be taken back
+        return output[len(self._said) :]
 
 
 def messages_in(body: Mapping[str, Any]) -> list[dict[str, Any]]:
