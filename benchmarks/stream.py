@@ -69,7 +69,7 @@ async def serve() -> None:
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """What one reader received."""
+    """Counts of one reader."""
 
     is_slow: bool
     chunks: int = 0
@@ -80,7 +80,7 @@ class Reader:
 
 
 async def follow(port: int, run_id: str, reader: Reader, stop: asyncio.Event) -> None:
-    """Read the stream of a run; a slow reader stops when told."""
+    """Read the stream of a run; a slow reader stops when the others have ended."""
     connection, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 16)
     writer.write(_request("GET", f"/v1/runs/{run_id}/events"))
     pattern = re.compile(rb'"text": "(\d+) ", "at": ([\d.]+)')
