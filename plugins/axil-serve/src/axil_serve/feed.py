@@ -18,7 +18,7 @@ from axil import hookimpl
 from axil.driver import Entry, JournalWriter, SharedJournal
 from axil_serve.data import plain
 
-MOST: Final = 5000
+MOST: Final = 10_000
 """Events that wait for one follower."""
 
 
