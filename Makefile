@@ -155,6 +155,7 @@ bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py --bench "$(BENCH)" --peers "$(PEERS)" $(if $(QUICK),--quick) $(if $(WRITE),--write $(WRITE)) $(BENCH_ARGS)
 	@$(BIN)/python benchmarks/retrieval.py
 	@$(if $(FLOORS),$(BIN)/python benchmarks/floors.py)
+	@$(if $(STREAM),$(BIN)/python benchmarks/stream.py)
 
 # The pages are plain Markdown: nothing to build, but links, ids and examples can be wrong.
 docs: $(STAMP)

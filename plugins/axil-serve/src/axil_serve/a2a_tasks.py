@@ -374,10 +374,10 @@ class _Tasks(RequestHandler):
                     yield made(_output("", words.fields), append=False, last=False)
         run = await self._run(call, run_id)
         if run["status"] == "done":
-            output = said(run)
-            is_new = words.is_superseded(output)
-            rest = _output(output if is_new else words.rest(output), run["output"])
-            yield made(rest, is_begun and not is_new, last=True)
+            whole = said(run)
+            is_begun = is_begun and not words.is_superseded(whole)  # else this replaces it
+            rest = _output(words.rest(whole) if is_begun else whole, run["output"])
+            yield made(rest, is_begun, last=True)
             for each in await self._artifacts(call, run_id):
                 yield made(each, append=False, last=True)
         yield TaskStatusUpdateEvent(task_id=run_id, context_id=context_id, status=_status(run))
