@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -19,13 +20,24 @@ from axil_serve.access import Access, Caller
 from axil_serve.errors import BadRequest, NotAllowed, NotFound, Unserved
 from axil_serve.guard import BodyTooLarge, Guard, Limits
 from axil_serve.openapi import document
+from axil_serve.search import search
 from axil_serve.service import RunService, StreamEvent
 
 PAGE: Final = {
     "index.html": "text/html; charset=utf-8",
-    "app.js": "text/javascript; charset=utf-8",
-    "graph.js": "text/javascript; charset=utf-8",
-    "run.js": "text/javascript; charset=utf-8",
+    **dict.fromkeys(
+        (
+            "app.js",
+            "compare.js",
+            "dom.js",
+            "editor.js",
+            "graph.js",
+            "look.js",
+            "run.js",
+            "server.js",
+        ),
+        "text/javascript; charset=utf-8",
+    ),
     "style.css": "text/css; charset=utf-8",
 }
 """The files of the page, with their media types."""
@@ -120,6 +132,7 @@ class _Api:
         routes: list[tuple[str, str, Handler]] = [
             ("GET", "/v1/me", self.me),
             ("GET", "/v1/workflows", self.workflows),
+            ("GET", "/v1/search", self.search),
             ("GET", "/v1/runs", self.list),
             ("POST", "/v1/runs", self.start),
             ("GET", run, self.look),
@@ -152,6 +165,13 @@ class _Api:
             for name, workflow in self.service.workflows.items()
         ]
         return JSONResponse({"workflows": found})
+
+    async def search(self, request: Request) -> Response:
+        text = request.query_params.get("q", "")
+        if not text.strip():
+            raise BadRequest("AX966", "the search has no text.", "Send ?q=TEXT.")
+        found = await asyncio.to_thread(search, self.service, caller_of(request), text)
+        return JSONResponse(found)
 
     async def list(self, request: Request) -> Response:
         query = request.query_params

@@ -18,6 +18,16 @@ _ROUTES: Final[
     ("/v1/me", "get", "The caller: its name and rights.", "", {}, (), 200, _FIELDS),
     ("/v1/workflows", "get", "The workflows.", "look", {}, (), 200, _FIELDS),
     (
+        "/v1/search",
+        "get",
+        "The steps of runs in which the text `q` occurs.",
+        "look",
+        {},
+        (),
+        200,
+        _FIELDS,
+    ),
+    (
         "/v1/runs",
         "get",
         "The runs that the caller may see, the last changed first.",
@@ -95,6 +105,7 @@ _ROUTES: Final[
     ),
 )
 _QUERIES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("/v1/search", "get"): ("q",),
     ("/v1/runs", "get"): ("status", "session", "workflow", "limit", "offset"),
     (f"{_RUN}/state", "get"): ("at",),
     (f"{_RUN}/events", "get"): ("after", "live"),
