@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 from axil import MISSING, AxilError, ConfigError, SpecError, StateError
 from axil.plugin import EngineError, JournalError
 from axil_serve.access import Access, Caller
-from axil_serve.errors import BadRequest, NotAllowed, NotFound, Unserved
+from axil_serve.errors import BadRequest, Conflict, NotAllowed, NotFound, Unserved
 from axil_serve.guard import BodyTooLarge, Guard, Limits
 from axil_serve.openapi import document
 from axil_serve.search import search
@@ -66,12 +66,14 @@ def app_of(
     hosts: Iterable[str] = (),
     origins: Iterable[str] = (),
     protocols: Mapping[str, ServeProtocol] | None = None,
+    editor: ServeProtocol | None = None,
 ) -> Guard:
     """Return the ASGI application of a server; its lifespan runs the service.
 
     Args:
         hosts, origins: as of ``Guard``.
         protocols: further routes, by the names of their protocols.
+        editor: the routes by which callers with the right ``edit`` edit workflow files.
     Raises: Unserved (AX967): two protocols have a route of one path.
     """
 
@@ -81,7 +83,9 @@ def app_of(
             yield
 
     limits = limits or Limits()
-    routes: list[BaseRoute] = [*_Api(service, limits).routes(), *_page_routes()]
+    api = _Api(service, limits, has_files=editor is not None)
+    routes: list[BaseRoute] = [*api.routes(), *_page_routes()]
+    routes += editor.routes(service) if editor is not None else ()
     taken = {getattr(route, "path", ""): "axil-serve" for route in routes}
     for name, protocol in (protocols or {}).items():
         for route in protocol.routes(service):
@@ -124,8 +128,9 @@ def _page_routes() -> Iterable[BaseRoute]:
 class _Api:
     """The routes below ``/v1``."""
 
-    def __init__(self, service: RunService, limits: Limits) -> None:
+    def __init__(self, service: RunService, limits: Limits, *, has_files: bool = False) -> None:
         self.service, self._limits, self._streams = service, limits, 0
+        self._has_files = has_files
 
     def routes(self) -> Iterable[BaseRoute]:
         run = "/v1/runs/{run_id}"
@@ -152,7 +157,8 @@ class _Api:
         caller = caller_of(request)
         rights = set[str](caller.rights) - ({"run", "answer"} if self.service.watch_only else set())
         look = "all" if caller.sees_all else "own"
-        return JSONResponse({"name": caller.name, "rights": sorted(rights), "look": look})
+        own = {"name": caller.name, "rights": sorted(rights), "look": look}
+        return JSONResponse({**own, "files": self._has_files and "edit" in rights})
 
     async def workflows(self, request: Request) -> Response:
         caller_of(request).check("look")
@@ -344,6 +350,8 @@ def status_of(error: AxilError) -> int:
         return 403
     if isinstance(error, BadRequest):
         return 400
+    if isinstance(error, Conflict):
+        return 409
     if isinstance(error, EngineError) and error.id == "AX540":
         return 503
     if isinstance(error, (JournalError, EngineError)):

@@ -5,7 +5,8 @@ AxilError
     ├── Unserved     the server cannot be opened as its settings say     (ValueError)
     ├── NotAllowed   the token does not have the right                   (PermissionError)
     ├── NotFound     there is no such run, or the token does not see it  (LookupError)
-    └── BadRequest   the request is not what the route takes             (ValueError)
+    ├── BadRequest   the request is not what the route takes             (ValueError)
+    └── Conflict     a file is not what the request says that it is      (ValueError)
 """
 
 from __future__ import annotations
@@ -33,4 +34,8 @@ class BadRequest(ServeFault, ValueError):
     """The request is not what the route takes."""
 
 
-__all__ = ["BadRequest", "NotAllowed", "NotFound", "ServeFault", "Unserved"]
+class Conflict(ServeFault, ValueError):
+    """A file is not what the request says that it is."""
+
+
+__all__ = ["BadRequest", "Conflict", "NotAllowed", "NotFound", "ServeFault", "Unserved"]

@@ -98,7 +98,7 @@ class RunService:
         self.workflows = {
             name: self._heard(workflow) for name, workflow in (workflows or {}).items()
         }
-        self._origins, self._reopen = origins or {}, reopen
+        self._origins, self._reopen = dict(origins or {}), reopen
         self._found: dict[str, Workflow] = {}
         self._owners: dict[str, dict[str, Any]] = {}  # the part of serve in the origin, by run
         self.engine = LocalEngine(self.journal, self.workflows.values(), find=self._find, **options)
@@ -116,6 +116,11 @@ class RunService:
         own = workflow.setting.hooks
         plugins = [*(own.get_plugins() if own is not None else ()), self.feed]
         return Workflow(workflow.spec, replace(workflow.setting, hooks=hook_manager(plugins)))
+
+    def add(self, name: str, workflow: Workflow, origin: Mapping[str, Any]) -> None:
+        """Serve another workflow, or another version of one; its older runs keep theirs."""
+        self.workflows[name] = self._heard(workflow)
+        self._origins[name] = origin
 
     def _find(self, header: Mapping[str, Any]) -> Workflow:
         origin = header.get("origin", {})
