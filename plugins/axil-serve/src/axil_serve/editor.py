@@ -97,11 +97,13 @@ class Editor:
         return path
 
     def read(self, name: str) -> dict[str, Any]:
-        """Return a file: its text, and a digest by which a change is seen."""
+        """Return a file: its text, and a digest by which a change is seen; empty: it is new."""
         path = self.path(name)
         try:
             content = path.read_bytes()
             text = content.decode("utf-8")
+        except FileNotFoundError:
+            return {"name": name, "text": "", "digest": ""}
         except (OSError, UnicodeDecodeError) as error:
             message = f'the file "{name}" cannot be read as text.'
             raise NotFound("AX965", message, "Look at it on the disk.") from error

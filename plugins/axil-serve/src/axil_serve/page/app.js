@@ -38,8 +38,7 @@ async function listRuns() {
     return [make("span", {}, mark), make("span", {}, make("a", { href: `#run=${encodeURIComponent(run.run_id)}` }, run.run_id)),
       make("span", {}, run.workflow), make("span", { class: `status is-${run.status}` }, run.status), make("span", {}, ago(run.touched)),
       make("span", { class: "number" }, run.steps), make("span", {}, run.session || ""), make("span", {}, run.forked_from ? `fork of ${run.forked_from}` : "")]
-  }, (at) => (location.hash = `run=${encodeURIComponent(found[at].run_id)}`), 34)
-  list.place.setAttribute("role", "list")
+  }, (at) => (location.hash = `run=${encodeURIComponent(found[at].run_id)}`), { height: 34, isPlain: true })
   list.place.classList.add("runs")
   const draw = () => {
     const wanted = search.value.toLowerCase()

@@ -4,6 +4,7 @@ import { page, show, stateTable } from "./look.js"
 import { costs, folded } from "./run.js"
 
 const MOST = 6
+const MOST_NODES = 200
 
 async function read(runId) {
   const path = `/runs/${encodeURIComponent(runId)}`
@@ -35,7 +36,8 @@ export async function compare(ids) {
     ["output", (each) => block(each.run.output)], ["error", (each) => each.run.error || "–"],
   ]
   const head = all.map((each) => `${each.info.workflow} ${each.runId}`)
-  const names = [...new Set(all.flatMap((each) => [...each.used.keys()]))]
+  const weight = (name) => Math.max(...all.map(({ used }) => (used.has(name) ? used.get(name).cost || used.get(name).tokens : 0)))
+  const names = [...new Set(all.flatMap((each) => [...each.used.keys()]))].sort((a, b) => weight(b) - weight(a)).slice(0, MOST_NODES)
   const largest = Math.max(1e-12, ...all.flatMap((each) => [...each.used.values()].map((used) => used.cost || used.tokens)))
   const cell = (used) => (used
     ? [[`${used.times}×`, used.tokens ? `${used.tokens} tok` : "", money(used.cost), used.time ? seconds(used.time) : ""].filter(Boolean).join(" · "), " ",
@@ -45,12 +47,14 @@ export async function compare(ids) {
   show(
     make("nav", {}, make("a", { href: "#" }, "← all runs")),
     make("h1", {}, "Runs side by side"),
-    make("div", { class: "scroll" }, table(["", ...head], facts.map(([name, of]) => row(name, all.map(of))))),
+    wide("runs", table(["what", ...head], facts.map(([name, of]) => row(name, all.map(of))))),
     make("h2", {}, "Costs of each node"),
-    make("div", { class: "scroll" }, table(["node", ...head], names.map((name) => row(name, all.map((each) => cell(each.used.get(name))))))),
+    wide("costs", table(["node", ...head], names.map((name) => row(name, all.map((each) => cell(each.used.get(name))))))),
     all.length === 2 ? between(...all) : null,
   )
 }
+
+const wide = (label, inside) => make("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": label }, inside)
 
 function between(first, second) {
   const part = parting(first, second)

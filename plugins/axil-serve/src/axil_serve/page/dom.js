@@ -79,10 +79,11 @@ export function difference(first, second) {
 // A list of which only the rows in sight are in the page. All rows have one height.
 export class LongList {
   // `row(at)` returns the cells of a row; `chosen(at)` is called when one is chosen.
-  constructor(label, row, chosen, height = 30) {
-    Object.assign(this, { row, chosen, height, count: 0, current: -1 })
+  // Rows that hold links and inputs are those of a plain list, others the options of a list box.
+  constructor(label, row, chosen, { height = 30, isPlain = false } = {}) {
+    Object.assign(this, { row, chosen, height, isPlain, count: 0, current: -1 })
     this.rows = make("div", { class: "rows" })
-    this.place = make("div", { class: "long", role: "listbox", tabindex: 0, "aria-label": label }, this.rows)
+    this.place = make("div", { class: "long", role: isPlain ? "list" : "listbox", tabindex: 0, "aria-label": label }, this.rows)
     this.place.addEventListener("scroll", () => this.later())
     this.place.addEventListener("keydown", (event) => this.pressed(event))
     this.rows.addEventListener("click", (event) => {
@@ -113,13 +114,15 @@ export class LongList {
     this.place.style.maxHeight = `${this.count * this.height + 4}px`
     const rows = []
     for (let at = first; at < last; at += 1) {
-      const made = make("div", { class: "row", role: "option", id: `row-${at}`, "data-at": at, "aria-setsize": this.count,
-        "aria-posinset": at + 1, "aria-selected": String(at === this.current) }, this.row(at))
+      const own = this.isPlain ? { role: "listitem" } : { role: "option", "aria-selected": String(at === this.current) }
+      const made = make("div", { class: at === this.current ? "row is-current" : "row", id: `row-${at}`, "data-at": at, "aria-setsize": this.count,
+        "aria-posinset": at + 1, ...own }, this.row(at))
       made.style.top = `${at * this.height}px`
       made.style.height = `${this.height}px`
       rows.push(made)
     }
     this.rows.replaceChildren(...rows)
+    if (this.isPlain) return
     const isSeen = this.current >= first && this.current < last
     if (isSeen) this.place.setAttribute("aria-activedescendant", `row-${this.current}`)
     else this.place.removeAttribute("aria-activedescendant")
@@ -140,6 +143,7 @@ export class LongList {
   }
 
   pressed(event) {
+    if (this.isPlain) return // what is in its rows has the focus
     const page = Math.max(1, Math.floor(this.place.clientHeight / this.height) - 1)
     const by = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.count, End: this.count }[event.key]
     if (by === undefined) return

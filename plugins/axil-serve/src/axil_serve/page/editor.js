@@ -147,13 +147,10 @@ class EditorPage {
 
   async open() {
     const [schema, file] = await Promise.all([page.server.get("/edit/schema"),
-      page.server.get(`/edit/file?name=${encodeURIComponent(this.name)}`).catch((error) => {
-        if (error.status !== 404) throw error
-        return { text: EMPTY, digest: "" }
-      })])
+      page.server.get(`/edit/file?name=${encodeURIComponent(this.name)}`)])
     this.schema = schema
     this.digest = file.digest
-    this.saved = file.digest ? file.text : ""
+    this.saved = file.text
     const draft = drafts.get(this.name)
     if (draft) this.digest = draft.digest
     const input = make("textarea", { rows: 2, id: "run-input" })
@@ -178,7 +175,7 @@ class EditorPage {
     page.app.onkeydown = (event) => this.pressed(event)
     this.unload = (event) => this.isChanged && event.preventDefault()
     window.addEventListener("beforeunload", this.unload)
-    this.view.text = draft ? draft.text : file.text
+    this.view.text = draft ? draft.text : file.digest ? file.text : EMPTY
     this.last = this.view.text
     await this.check()
   }
@@ -416,6 +413,7 @@ class EditorPage {
     let name = "group"
     for (let at = 2; known.has(name); at += 1) name = `group${at}`
     this.marked.clear()
+    this.graph.open.add(keyOf([...around, name]))
     if (await this.change({ do: "group", graph: scope.path, nodes: names, name })) this.chooseNode([...around, name])
   }
 
@@ -470,9 +468,10 @@ class EditorPage {
       })
     })
     this.place.addEventListener("pointerdown", (event) => {
-      if (!this.graph || event.button || event.target === this.place) return
+      const { place } = this, isGround = event.target === place
+      if (!this.graph || event.button || event.pointerType === "touch") return
+      if (isGround && (event.offsetX >= place.clientWidth || event.offsetY >= place.clientHeight)) return // a scroll bar
       const from = at(event)
-      if (!this.graph.picture.contains(event.target)) return
       const isNode = from.end || (from.path && !this.graph.named.get(keyOf(from.path)).inner)
       const point = (now) => {
         const frame = this.graph.picture.getBoundingClientRect()
@@ -559,7 +558,8 @@ class EditorPage {
       this.labelled("id", make("input", { type: "text", id: "f-id", value: node.name, onchange: (event) => this.rename(path, scope, event.target.value) })),
       this.labelled("type", make("select", { id: "f-type", onchange: (event) => this.change({ do: "set", path: [...node.path, "type"], value: event.target.value }) },
         [...new Set([node.type, ...this.schema.$defs.nodes.properties.type.examples])].map((type) => make("option", { value: type, selected: type === node.type }, type)))),
-      ...first.map(field), ...set.map(ofNode),
+      // an inner graph is edited in the drawing
+      ...first.filter((name) => !(node.inside && holdsNodes(config[name]))).map(field), ...set.map(ofNode),
       isInLoop ? this.field("rounds of its loop", { type: "integer", description: "How often the loop that is entered here may turn." }, limit,
         [...scope.path, "cycle_limits", node.name, "rounds"]) : null,
       rest.length ? details("more settings", rest.map(field)) : null,
@@ -642,6 +642,8 @@ function wordsOf(path) {
   const shown = path.length > 1 && path[0] === "graph" ? path.slice(1) : path
   return shown.reduce((text, key) => (typeof key === "number" ? `${text}[${key}]` : text ? `${text}.${key}` : key), "")
 }
+
+const holdsNodes = (value) => Boolean(value && typeof value === "object" && Array.isArray(value.nodes))
 
 // Whether a node can be reached from itself.
 function reaches(scope, name) {

@@ -400,7 +400,7 @@ export class GraphView {
       if (made.dataset.state === found.state && note.textContent === found.note) continue
       made.dataset.state = found.state
       note.textContent = found.note
-      made.setAttribute("aria-label", `${box.node.name}: ${found.state} ${found.note}`)
+      made.setAttribute("aria-description", `${box.node.name}: ${found.state}`)
     }
     for (const [key, { drawn }] of this.edges) {
       const times = this.carried.get(key) || 0

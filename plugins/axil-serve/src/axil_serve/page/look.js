@@ -7,6 +7,8 @@ export const page = { server: null, me: null, app: null, status: null, open: nul
 
 export const OVER = ["done", "failed", "cancelled", "limited"]
 const SHOWN_FIRINGS = 30
+const SHOWN_COSTS = 200
+const WAIT = 200
 const may = (right) => !page.server.isExported && page.me.rights.includes(right)
 
 const amounts = (node) => [
@@ -34,12 +36,15 @@ export function costTable(found, choose) {
   const by = most("cost") ? "cost" : most("tokens") ? "tokens" : "time"
   const largest = most(by) || 1
   const number = (text) => make("td", { class: "number" }, text)
-  const rows = [...found].sort((a, b) => b[by] - a[by]).map((each) => [
+  const sorted = [...found].sort((a, b) => b[by] - a[by])
+  const rows = sorted.slice(0, SHOWN_COSTS).map((each) => [
     make("td", {}, choose ? button(each.name, () => choose(each), { class: "link" }) : each.name),
     number(each.times || ""), number(each.tokens || ""), number(money(each.cost)), number(each.time ? seconds(each.time) : ""),
     make("td", {}, make("meter", { value: each[by], max: largest, "aria-label": `${by} of ${each.name}` })),
   ])
-  return table(["node", "times", "tokens", "money", "time", by], rows)
+  const more = sorted.length - rows.length
+  return make("div", {}, table(["node", "times", "tokens", "money", "time", `part of the ${by}`], rows),
+    more > 0 ? make("p", { class: "soft" }, `${more} more nodes, which used less, are not shown.`) : null)
 }
 
 // The fields of two states: those that differ as differences, the others alone.
@@ -96,7 +101,10 @@ export class RunPage {
   }
 
   stepsView() {
-    const filter = make("input", { type: "search", placeholder: "find in steps", "aria-label": "find in steps", oninput: () => this.filter(filter.value) })
+    const filter = make("input", { type: "search", placeholder: "find in steps", "aria-label": "find in steps", oninput: () => {
+      clearTimeout(this.timer)
+      this.timer = setTimeout(() => this.filter(filter.value), WAIT)
+    } })
     this.found = null
     this.stepList = new LongList("steps", (at) => {
       const step = this.steps[this.found ? this.found[at] : at]

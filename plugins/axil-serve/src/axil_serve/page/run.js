@@ -136,11 +136,24 @@ export function costs(run, plan) {
   return found
 }
 
+const entering = new WeakMap() // by scope, the edges by their targets
+
+function leadingTo(scope, name) {
+  if (!entering.has(scope)) {
+    const found = new Map()
+    for (const edge of scope.edges) {
+      if (!found.has(edge.target)) found.set(edge.target, [])
+      found.get(edge.target).push(edge)
+    }
+    entering.set(scope, found)
+  }
+  return entering.get(scope).get(name) || []
+}
+
 // What came in before a firing: of each edge that leads to its node, the last payload of its round.
 export function inputsOf(run, path, scope, before) {
   const found = []
-  for (const edge of scope ? scope.edges : []) {
-    if (edge.target !== path[path.length - 1]) continue
+  for (const edge of scope ? leadingTo(scope, path[path.length - 1]) : []) {
     const carried = run.edges.get(JSON.stringify([...path.slice(0, -1), edge.name])) || []
     let low = 0, high = carried.length // the steps are in order
     while (low < high) {
