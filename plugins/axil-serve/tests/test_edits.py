@@ -134,7 +134,9 @@ def changed(text: str, **edit: Any) -> tuple[list[str], list[str]]:
             [],
         ),
     ],
-    ids=lambda each: "-".join(map(str, [each["do"], *each.get("path", [])])) if "do" in each else "",
+    ids=lambda each: (
+        "-".join(map(str, [each["do"], *each.get("path", [])])) if "do" in each else ""
+    ),
 )
 def test_an_edit_changes_its_place_alone(edit, less, more):
     assert changed(FILE, **edit) == (less, more)

@@ -159,9 +159,7 @@ class View:
             service = _viewing(journal, session, frozenset[str](options.allow))
             hosts = [*options.allow_host, *_names(options.host)]
             editor = _editor(options, session, {"allow": frozenset[str](options.allow)})
-            app = app_of(
-                service, access, hosts=hosts, origins=options.allow_origin, editor=editor
-            )
+            app = app_of(service, access, hosts=hosts, origins=options.allow_origin, editor=editor)
             _serve(app, options, lambda url: _tell(session, url, token, options.run))
         finally:
             journal.close()
@@ -282,9 +280,7 @@ def _editor(options: argparse.Namespace, session: Any, reading: Mapping[str, Any
     def check(path: str, *, texts: dict[str, str]) -> Any:
         return session.check(path, texts=texts, **reading)
 
-    return Editor(
-        options.edit, Tools(registry=session.registry, check=check, workflow=workflow)
-    )
+    return Editor(options.edit, Tools(registry=session.registry, check=check, workflow=workflow))
 
 
 def _protocols(wanted: list[str] | None, session: Any) -> Mapping[str, Any]:

@@ -38,10 +38,10 @@ class _Text(str):
 class _Dumper(yaml.SafeDumper):
     """Writes as workflow files are written: items indented, long texts folded."""
 
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)  # pyright: ignore[reportUnknownMemberType]
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+    def ignore_aliases(self, data: Any) -> bool:
         return True
 
 

@@ -6,7 +6,7 @@ import { Exported, Server } from "./server.js"
 
 page.app = document.getElementById("app")
 page.status = make("div", { class: "quiet", role: "status", "aria-live": "polite" })
-let leave = () => {}
+let leave = () => {}, turns = 0
 
 function askForToken() {
   const field = make("input", { type: "password", id: "token", autocomplete: "off", size: 50 })
@@ -21,7 +21,7 @@ function askForToken() {
 
 // ----------------------------------------------------------------------------- list of runs
 
-async function listRuns() {
+async function listRuns(isCurrent) {
   const search = make("input", { type: "search", id: "search", placeholder: "search" })
   const count = make("span", { class: "soft", role: "status" })
   const marked = new Set()
@@ -68,16 +68,18 @@ async function listRuns() {
     }
   }
   search.addEventListener("change", within)
+  const start = await startForm()
+  if (!isCurrent()) return
   show(
     make("header", {}, make("h1", {}, "Runs"), count,
       page.me.files ? make("a", { href: "#edit=" }, "edit workflow files") : null),
-    await startForm(),
+    start,
     make("div", { class: "bar" }, make("label", { for: "search" }, "Search "), search, button("Search in what runs said", within), side),
     list.place, inside,
   )
-  await load()
   const timer = setInterval(() => document.hidden || load(), 3000)
   leave = () => clearInterval(timer)
+  await load()
 }
 
 async function startForm() {
@@ -109,6 +111,7 @@ async function openRun(runId, at = 0) {
   show(make("p", { class: "soft" }, "Loading …"))
   const path = `/runs/${encodeURIComponent(runId)}`
   const [info, { plan }] = await Promise.all([page.server.get(path), page.server.get(`${path}/plan`)])
+  if (stop.signal.aborted) return // another page was opened meanwhile
   const view = new RunPage(runId, info, plan)
   document.title = `axil: ${info.workflow} ${runId}`
   await page.server.follow(runId, (kind, data) => {
@@ -121,6 +124,7 @@ page.open = openRun
 async function route() {
   leave()
   leave = () => {}
+  const own = (turns += 1), isCurrent = () => own === turns
   const wanted = new URLSearchParams(location.hash.slice(1))
   if (wanted.has("token")) { // not in the address bar, nor in the history
     sessionStorage.setItem("token", wanted.get("token"))
@@ -131,9 +135,9 @@ async function route() {
   try {
     document.title = "axil"
     if (wanted.get("run")) await openRun(wanted.get("run"), Number(wanted.get("at")))
-    else if (wanted.get("compare")) await compare(wanted.get("compare").split(","))
-    else if (wanted.has("edit")) leave = await (await import("/page/editor.js")).edit(wanted.get("edit"))
-    else await listRuns()
+    else if (wanted.get("compare")) await compare(wanted.get("compare").split(","), isCurrent)
+    else if (wanted.has("edit")) await (await import("/page/editor.js")).edit(wanted.get("edit"), isCurrent, (stop) => (leave = stop))
+    else await listRuns(isCurrent)
   } catch (error) {
     if (error.status === 401) return askForToken()
     if (!page.app.querySelector("main")) show()

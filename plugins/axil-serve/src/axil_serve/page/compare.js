@@ -28,8 +28,9 @@ function parting(first, second) {
   return other ? { step: null, other } : null
 }
 
-export async function compare(ids) {
+export async function compare(ids, isCurrent) {
   const all = await Promise.all(ids.slice(0, MOST).map(read))
+  if (!isCurrent()) return
   const facts = [
     ["status", (each) => each.run.status], ["time", (each) => seconds(each.run.at)], ["steps", (each) => each.steps.length],
     ["tokens", (each) => each.run.tokens], ["money", (each) => money(each.run.cost) || "–"],

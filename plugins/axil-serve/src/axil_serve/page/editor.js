@@ -12,15 +12,19 @@ const TEXTS = ["instructions", "code", "template", "prompt_template", "content",
 const drafts = new Map() // what was not saved, by the names of files
 const EMPTY = "version: 1\ngraph:\n  start: []\n  nodes: []\n  edges: []\n"
 
-export async function edit(name) {
-  const opened = name ? new EditorPage(name) : null
-  if (!opened) return listFiles()
-  await opened.open()
-  return () => opened.close()
+// `leaving(stop)` is called with what has to be done when another page is opened.
+export async function edit(name, isCurrent, leaving) {
+  if (!name) return listFiles(isCurrent)
+  const opened = new EditorPage(name)
+  await opened.open(() => {
+    if (isCurrent()) leaving(() => opened.close())
+    return isCurrent()
+  })
 }
 
-async function listFiles() {
+async function listFiles(isCurrent) {
   const { files } = await page.server.get("/edit/files")
+  if (!isCurrent()) return
   const name = make("input", { type: "text", id: "name", placeholder: "flow.yaml" })
   const form = make("form", { class: "bar", onsubmit: (event) => {
     event.preventDefault()
@@ -28,7 +32,6 @@ async function listFiles() {
   } }, make("label", { for: "name" }, "New file "), name, make("button", {}, "Begin"))
   show(make("nav", {}, make("a", { href: "#" }, "← all runs")), make("h1", {}, "Workflow files"),
     make("ul", {}, files.map((each) => make("li", {}, make("a", { href: `#edit=${encodeURIComponent(each)}` }, each)))), form)
-  return () => {}
 }
 
 // ---------------------------------------------------------------------------------- schemas
@@ -135,7 +138,7 @@ class TextView {
 
 class EditorPage {
   constructor(name) {
-    Object.assign(this, { name, digest: "", saved: "", problems: [], plan: null, chosen: null, marked: new Set(), done: [], undone: [], asked: 0 })
+    Object.assign(this, { name, digest: "", saved: "", problems: [], plan: null, chosen: null, marked: new Set(), done: [], undone: [], asked: 0, pending: Promise.resolve() })
     this.view = new TextView(() => this.typed())
     this.form = make("aside", { "aria-label": "form", class: "form" })
     this.list = make("section", { "aria-label": "findings", class: "findings" })
@@ -145,9 +148,10 @@ class EditorPage {
     this.grouping = button("Group the marked", () => this.group(), { disabled: true })
   }
 
-  async open() {
+  async open(isCurrent) {
     const [schema, file] = await Promise.all([page.server.get("/edit/schema"),
       page.server.get(`/edit/file?name=${encodeURIComponent(this.name)}`)])
+    if (!isCurrent()) return
     this.schema = schema
     this.digest = file.digest
     this.saved = file.text
@@ -228,7 +232,13 @@ class EditorPage {
   }
 
   // Make an edit of the drawing or a form in the text; the server finds the place.
-  async change(...edits) {
+  change(...edits) {
+    const changed = this.pending.then(() => this.changed(edits)) // one after the other
+    this.pending = changed
+    return changed
+  }
+
+  async changed(edits) {
     try {
       let text = this.view.text
       for (const each of edits) text = (await page.server.post("/edit/change", { text, edit: each })).text
@@ -534,10 +544,13 @@ class EditorPage {
     const key = JSON.stringify([path, now.given, now.path, this.of(now.path).map((each) => each.message)])
     if (key === this.formOf) return
     this.formOf = key
-    const focused = document.activeElement && this.form.contains(document.activeElement) ? document.activeElement.id : ""
+    const typed = this.form.contains(document.activeElement) ? document.activeElement : null
     this.form.replaceChildren(...(path ? this.nodeForm(path, now, scope) : this.edgeForm(now, scope)).filter(Boolean))
-    const again = focused ? document.getElementById(focused) : null
-    if (again) again.focus()
+    const again = typed && typed.id ? document.getElementById(typed.id) : null
+    for (const each of this.form.querySelectorAll("input, textarea")) each.dataset.given = each.value
+    if (!again) return
+    if ("defaultValue" in typed && typed.value !== typed.dataset.given) again.value = typed.value // it is being typed
+    again.focus()
   }
 
   nodeForm(path, node, scope) {

@@ -397,9 +397,9 @@ export class GraphView {
     for (const [key, { made, note, box }] of this.nodes) {
       const found = this.states.get(key) || { state: "pending", note: "" }
       made.classList.toggle("is-chosen", key === this.current)
-      if (made.dataset.state === found.state && note.textContent === found.note) continue
-      made.dataset.state = found.state
-      note.textContent = found.note
+      if (made.dataset.state === found.state && made.dataset.note === found.note) continue
+      Object.assign(made.dataset, found)
+      note.textContent = short(found.note, Math.floor((box.width - 20) / (box.inner ? 12 : 6)))
       made.setAttribute("aria-description", `${box.node.name}: ${found.state}`)
     }
     for (const [key, { drawn }] of this.edges) {
