@@ -187,8 +187,8 @@ def test_an_edit_that_cannot_be_made_without_loss_is_refused(text, edit):
         edited(text, edit)
 
 
-def test_two_thousand_nodes_are_edited():
-    nodes = "".join(f"    - {{id: n{at}, type: passthrough}} # {at}\n" for at in range(2000))
+def test_a_long_file_is_edited():
+    nodes = "".join(f"    - {{id: n{at}, type: passthrough}} # {at}\n" for at in range(500))
     text = f"graph:\n  start: [n0]\n  nodes:\n{nodes}"
-    made = edited(text, {"do": "set", "path": ["graph", "nodes", 1999, "id"], "value": "last"})
-    assert made == text.replace("n1999", "last")
+    made = edited(text, {"do": "set", "path": ["graph", "nodes", 499, "id"], "value": "last"})
+    assert made == text.replace("n499", "last")
