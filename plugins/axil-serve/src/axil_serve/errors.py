@@ -5,6 +5,8 @@ AxilError
     ├── Unserved     the server cannot be opened as its settings say     (ValueError)
     ├── NotAllowed   the token does not have the right                   (PermissionError)
     ├── NotFound     there is no such run, or the token does not see it  (LookupError)
+    ├── TooLarge     a file is larger than the server takes              (ValueError)
+    ├── Busy         too many streams are open                           (RuntimeError)
     ├── BadRequest   the request is not what the route takes             (ValueError)
     └── Conflict     a file is not what the request says that it is      (ValueError)
 """
@@ -30,6 +32,14 @@ class NotFound(ServeFault, LookupError):
     """There is no such run or workflow, or the token does not see it."""
 
 
+class TooLarge(ServeFault, ValueError):
+    """A file is larger than the server takes."""
+
+
+class Busy(ServeFault, RuntimeError):
+    """Too many streams are open."""
+
+
 class BadRequest(ServeFault, ValueError):
     """The request is not what the route takes."""
 
@@ -38,4 +48,13 @@ class Conflict(ServeFault, ValueError):
     """A file is not what the request says that it is."""
 
 
-__all__ = ["BadRequest", "Conflict", "NotAllowed", "NotFound", "ServeFault", "Unserved"]
+__all__ = [
+    "BadRequest",
+    "Busy",
+    "Conflict",
+    "NotAllowed",
+    "NotFound",
+    "ServeFault",
+    "TooLarge",
+    "Unserved",
+]

@@ -1,7 +1,7 @@
 // One run: its graph, steps, costs, state and questions.
 import { block, button, details, difference, LongList, make, money, parsed, seconds, table } from "./dom.js"
 import { GraphView, keyOf } from "./graph.js"
-import { costs, folded, inputsOf, Live, scopeOf } from "./run.js"
+import { costs, folded, inputsOf, Live, saidBy, scopeOf } from "./run.js"
 
 export const page = { server: null, me: null, app: null, status: null, open: null }
 
@@ -287,7 +287,7 @@ export class RunPage {
     const firings = what.path ? this.run.nodes.get(keyOf(what.path)) : null
     const live = [...this.live.firings.values()].filter((each) => what.path && keyOf(each.path) === keyOf(what.path))
     const key = JSON.stringify([what.edge ? this.run.count : 0, firings && this.run.firings(firings).map((each) => each.parts.length),
-      live.map((each) => [each.text.length, each.notes.length, each.state])])
+      live.map((each) => [each.chunks.length, each.chunks[each.chunks.length - 1], each.state])])
     if (key === this.detailOf) return
     this.detailOf = key
     this.detail.replaceChildren(...(what.edge ? this.edgeDetail(what) : this.nodeDetail(what)).filter(Boolean))
@@ -320,9 +320,10 @@ export class RunPage {
     if (Object.keys(config).length) inside.push(details("settings", block(config)))
     for (const firing of this.isAtEnd ? this.live.firings.values() : []) {
       if (keyOf(firing.path) !== keyOf(path)) continue
-      inside.push(make("h3", {}, firing.state), firing.text ? block(firing.text) : null,
+      const { text, fields, notes } = saidBy(firing.chunks)
+      inside.push(make("h3", {}, firing.state), text ? block(text) : null, fields ? block(fields) : null,
         firing.error ? make("p", { class: "is-failed" }, firing.error) : null)
-      for (const note of firing.notes.slice(-20)) inside.push(block(note))
+      for (const note of notes.slice(-20)) inside.push(block(note))
     }
     const firings = found ? this.run.firings(found) : []
     for (const firing of firings.slice(-SHOWN_FIRINGS).reverse()) inside.push(...this.firingDetail(path, scope, firing))
