@@ -34,7 +34,6 @@ from axil.plugin import Grants, Registry, format_names, use_registry
 
 if TYPE_CHECKING:
     from axil import Workflow
-    from axil_cli.check import Finding
     from axil_cli.launch import Given, Launch
 
 
@@ -77,12 +76,6 @@ class Session:
         from axil_cli.source import workflow_of
 
         return workflow_of(target, self, **reading)
-
-    def check(self, target: str, **reading: Any) -> Finding:
-        """Return what ``axil check`` finds in a workflow; ``reading`` as of ``workflow``."""
-        from axil_cli.check import finding
-
-        return finding(target, self, **reading)
 
     def variables(self, given: Iterable[str]) -> dict[str, Any]:
         """Return ``NAME=VALUE`` options as variables of workflow files. Raises: ConfigError."""

@@ -300,7 +300,11 @@ def _editor(options: argparse.Namespace, session: Any, reading: Mapping[str, Any
         return found, session.origin(path, found, reading)
 
     def check(path: str, *, texts: dict[str, str]) -> Any:
-        return session.check(path, texts=texts, **reading)
+        from axil.driver import check_workflow
+
+        return check_workflow(
+            lambda: session.workflow(path, texts=texts, **reading), session.registry
+        )
 
     return Editor(options.edit, Tools(registry=session.registry, check=check, workflow=workflow))
 

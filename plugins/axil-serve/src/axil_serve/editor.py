@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -199,9 +199,9 @@ class Editor:
             edit: Any = body.get("edit")
             if not isinstance(edit, dict):
                 raise BadRequest("AX966", "the request has no edit.", 'Send {"edit": {"do": …}}.')
-            return JSONResponse(
-                {"text": await asyncio.to_thread(edited, text_in(body, "text"), edit)}
-            )
+            given = cast("dict[str, Any]", edit)
+            text = await asyncio.to_thread(edited, text_in(body, "text"), given)
+            return JSONResponse({"text": text})
 
         async def run(request: Request) -> Response:
             caller = caller_of(request)

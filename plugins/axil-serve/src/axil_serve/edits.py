@@ -21,10 +21,12 @@ import yaml
 from axil_serve.errors import BadRequest
 
 Keys = Sequence[str | int]
+_yaml: Any = yaml  # its stubs leave most types open
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BASE_LOADER: Final = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _WIDTH: Final = 100
 _LONG: Final = 80
+_DEEPEST: Final = 8
 _NUMBER: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _INNER_GRAPHS: Final = (("config",), ("config", "config"), ("config", "body"), ("config", "graph"))
 
@@ -98,10 +100,10 @@ class _Tree:
     """The nodes of a text, with their positions."""
 
     def __init__(self, text: str) -> None:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_LOADER)):
+        if any(isinstance(event, yaml.AliasEvent) for event in _yaml.parse(text, Loader=_LOADER)):
             raise _in_text("the file uses aliases")
         self.text = text
-        self.root: Any = yaml.compose(text, Loader=_LOADER)
+        self.root: Any = _yaml.compose(text, Loader=_LOADER)
         self.is_json = text.lstrip()[:1] == "{"
 
     def at(self, path: Keys) -> Any:
@@ -193,7 +195,8 @@ def _opened(node: Any, depth: int) -> int:
     """Write a node, and what is large in it, on lines of their own; return its length."""
     if isinstance(node, yaml.ScalarNode):
         return len(cast("str", node.value)) + 2
-    parts = [part for each in node.value for part in (each if isinstance(each, tuple) else (each,))]
+    is_mapping = isinstance(node, yaml.MappingNode)
+    parts: list[Any] = [part for pair in node.value for part in pair] if is_mapping else node.value
     length = sum(_opened(part, depth - 1) for part in parts)
     if node.value and (depth > 0 or length > _LONG):
         node.flow_style = False
@@ -287,16 +290,11 @@ def set_value(text: str, path: Keys, value: Any) -> str:
     if not path:
         raise _not_an_edit("its path is empty")
     tree, expected = _Tree(text), _data(text)
-    above: Any = expected
-    for key in path[:-1]:
-        above = above[key] if isinstance(key, int) else (above or {}).get(key)
-        if above is None or above == "":
-            break
     if tree.at(path[:-1]) is None or (
         isinstance(path[-1], str) and not isinstance(tree.at(path[:-1]), yaml.MappingNode)
     ):
         return set_value(text, path[:-1], {str(path[-1]): value})
-    above[path[-1]] = _base(value)
+    _data_at(expected, path[:-1])[path[-1]] = _base(value)
     old = tree.at(path)
     texts = _replaced(tree, path, value) if old is not None else _added(tree, path, value)
     return _first_good(texts, expected)
@@ -469,7 +467,7 @@ def _graph_of(text: str, edit: Mapping[str, Any]) -> tuple[list[str | int], dict
 def _rename(text: str, edit: Mapping[str, Any]) -> str:
     path, graph = _graph_of(text, edit)
     old, new = str(edit["node"]), str(edit["name"])
-    names = [each.get("id") for each in graph.get("nodes") or []]
+    names = [each.get("id") for each in _items(graph, "nodes")]
     if not new or new in names:
         raise _not_an_edit(f'the name "{new:.50}" is taken or empty')
     for place in _mentions(graph, old):
@@ -481,10 +479,10 @@ def _rename(text: str, edit: Mapping[str, Any]) -> str:
 
 def _mentions(graph: Mapping[str, Any], name: str) -> Iterator[list[str | int]]:
     """Yield the places whose value is the name of a node."""
-    for at, node in enumerate(graph.get("nodes") or []):
+    for at, node in enumerate(_items(graph, "nodes")):
         if node.get("id") == name:
             yield ["nodes", at, "id"]
-    for at, edge in enumerate(graph.get("edges") or []):
+    for at, edge in enumerate(_items(graph, "edges")):
         yield from (["edges", at, end] for end in ("from", "to") if edge.get(end) == name)
     for key in ("start", "end", "loop"):
         found = graph.get(key)
@@ -499,8 +497,8 @@ def _named_keys(graph: Mapping[str, Any], name: str) -> Iterator[list[str | int]
     """Yield the places whose key is the name of a node: limits of cycles, routes of a switch."""
     if name in (graph.get("cycle_limits") or {}):
         yield ["cycle_limits", name]
-    sources = {edge.get("from") for edge in graph.get("edges") or [] if edge.get("to") == name}
-    for at, node in enumerate(graph.get("nodes") or []):
+    sources = {edge.get("from") for edge in _items(graph, "edges") if edge.get("to") == name}
+    for at, node in enumerate(_items(graph, "nodes")):
         config = node.get("config")
         routes: Any = (
             cast("dict[str, Any]", config).get("routes") if isinstance(config, dict) else None
@@ -527,7 +525,7 @@ def _renamed_key(text: str, path: Keys, new: str) -> str:
 def _drop(text: str, edit: Mapping[str, Any]) -> str:
     path, graph = _graph_of(text, edit)
     name = str(edit["node"])
-    edges = graph.get("edges") or []
+    edges = _items(graph, "edges")
     for at in reversed(range(len(edges))):
         if name in (edges[at].get("from"), edges[at].get("to")):
             text = remove_value(text, [*path, "edges", at])
@@ -535,7 +533,7 @@ def _drop(text: str, edit: Mapping[str, Any]) -> str:
         text = remove_value(text, [*path, *place])
     if name in (graph.get("cycle_limits") or {}):
         text = remove_value(text, [*path, "cycle_limits", name])
-    for at, node in enumerate(graph.get("nodes") or []):
+    for at, node in enumerate(_items(graph, "nodes")):
         if node.get("id") == name:
             return remove_value(text, [*path, "nodes", at])
     raise KeyError(name)
@@ -545,7 +543,7 @@ def _group(text: str, edit: Mapping[str, Any]) -> str:
     """Return the text with nodes moved, as they are written, into a subgraph of their own."""
     path, graph = _graph_of(text, edit)
     names, name = {str(each) for each in edit["nodes"]}, str(edit["name"])
-    nodes, edges = graph.get("nodes") or [], graph.get("edges") or []
+    nodes, edges = _items(graph, "nodes"), _items(graph, "edges")
     inner = [at for at, node in enumerate(nodes) if node.get("id") in names]
     known = {node.get("id") for node in nodes}
     if len(inner) != len(names) or not name or name in known - names:
@@ -678,8 +676,8 @@ def _scope_of(
             inner: Any = given
             for key in keys:
                 inner = cast("dict[str, Any]", inner).get(key) if isinstance(inner, dict) else None
-            if isinstance(inner, dict) and isinstance(inner.get("nodes"), list) and depth < 8:
-                inside = cast("dict[str, Any]", inner)
+            inside = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
+            if isinstance(inside.get("nodes"), list) and depth < _DEEPEST:
                 made["inside"] = _scope_of(inside, [*place, *keys], lines, depth + 1)
                 break
         nodes[name] = made
@@ -708,7 +706,7 @@ def _scope_of(
         add(name, "@exit", [*path, "end", at], {})
     for name, level in _levels(nodes, edges).items():
         nodes[name]["level"] = level
-    limits = graph.get("cycle_limits")
+    limits: Any = graph.get("cycle_limits")
     return {
         "kind": "graph",
         "name": str(graph.get("id") or ""),
