@@ -460,12 +460,13 @@ function edgeKeys(scope, path) {
 // A question with what will happen: of a tool its arguments, what it does and what it changes.
 function questionCard(question, send) {
   const data = question.data || {}, isTool = question.kind === "tool_approval" && data.tool
-  const card = make("section", { class: "card", "aria-label": "question" }, make("p", {}, question.text, " ", make("span", { class: "soft" }, question.by)))
+  const card = make("section", { class: "card", "aria-label": "question" }, make("p", { class: "soft" }, question.by),
+    data.description ? make("p", {}, make("strong", {}, String(data.description))) : null, make("p", { class: "lines" }, question.text))
   if (isTool) {
     card.append(make("p", {}, "If you approve, the tool ", make("strong", {}, data.tool), " is called with:"), block(data.arguments || {}))
     for (const name of ["does", "changes"]) if (data[name]) card.append(make("p", {}, `${name}: `, String(data[name])))
   }
-  const rest = Object.fromEntries(Object.entries(data).filter(([name]) => !(isTool && ["tool", "arguments", "does", "changes"].includes(name))))
+  const rest = Object.fromEntries(Object.entries(data).filter(([name]) => name !== "description" && !(isTool && ["tool", "arguments", "does", "changes"].includes(name))))
   if (Object.keys(rest).length) card.append(isTool ? details("more", block(rest)) : block(rest))
   if (question.due) {
     const then = question.default === null || question.default === undefined ? "the node fails" : `the answer is ${JSON.stringify(question.default)}`
