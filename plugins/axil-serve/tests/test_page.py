@@ -344,6 +344,7 @@ def test_in_a_browser_a_file_is_edited_by_drag_forms_and_text(open_page, tmp_pat
         return drawn.locator(f"[data-key='{json.dumps(list(path), separators=(',', ':'))}']")
 
     def drag(source: Any, target: Any) -> None:
+        source.scroll_into_view_if_needed()
         places = [each.bounding_box() for each in (source, target)]
         (x, y), (a, b) = [(p["x"] + p["width"] / 2, p["y"] + p["height"] / 2) for p in places]
         page.mouse.move(x, y)

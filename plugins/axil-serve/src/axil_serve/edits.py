@@ -3,7 +3,7 @@
 YAML (and JSON, which is YAML) is parsed into nodes with positions, an edit replaces text between
 positions, and the result is parsed again: it must hold the data that the edit asked for, and all
 other data as it was. So comments, order, quotes and indentation of the rest stay. A parser that
-writes the whole file again (round trip) was rejected: it changes the lines of what nobody edited.
+writes the whole file again (round trip) was rejected: it changes lines outside the edit.
 
 A place is a list of keys and positions: ``["graph", "nodes", 2, "config", "model"]``.
 """
