@@ -35,7 +35,7 @@ _WHERE: Final = re.compile(r"^(?P<file>.*?):(?P<line>\d+)(?: (?P<path>.*))?$")
 
 
 class Findings(Protocol):
-    """What ``axil check`` finds in a file."""
+    """The findings of ``axil check`` in a file."""
 
     @property
     def problems(self) -> Sequence[Problem]: ...
@@ -43,7 +43,7 @@ class Findings(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """What an editor needs of the command that opened it."""
+    """The parts that an editor needs from the command that opened it."""
 
     registry: Registry
     check: Callable[..., Findings]
