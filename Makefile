@@ -133,7 +133,9 @@ ray: $(STAMP)
 CHROMIUM  ?= $(shell command -v chromium || command -v chromium-browser)
 browser: $(STAMP)
 	if test -n "$(CHROMIUM)"; then $(BIN)/python -m pip install --quiet "playwright>=1.49" \
-		&& AXIL_BROWSER="$(CHROMIUM)" $(BIN)/python -m pytest plugins/axil-serve/tests/test_page.py; \
+		&& if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix $(VENV)/axe "axe-core@4"; fi \
+		&& AXIL_BROWSER="$(CHROMIUM)" AXIL_AXE="$(VENV)/axe/node_modules/axe-core/axe.min.js" \
+			$(BIN)/python -m pytest plugins/axil-serve/tests/test_page.py; \
 	else echo "Chromium is not installed: the page is not tried in a browser"; fi
 
 # Wheels of all members in dist/, then each member's tests against its wheel in an environment that holds nothing else.
