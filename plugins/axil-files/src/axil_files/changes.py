@@ -11,7 +11,17 @@ from typing import Any, Final, cast
 from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
 from axil.plugin import FromEnvironment
 
-_OF_NODES: Final = ("join", "lane", "effects", "wrappers", "pull", "push", "attributes", "merge")
+_OF_NODES: Final = (
+    "join",
+    "lane",
+    "resources",
+    "effects",
+    "wrappers",
+    "pull",
+    "push",
+    "attributes",
+    "merge",
+)
 _OF_GRAPHS: Final = (
     "payload",
     "end",
