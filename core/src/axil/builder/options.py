@@ -63,6 +63,7 @@ class NodeOptions(TypedDict, total=False):
     effects: Effects | None
     inline: bool
     wrappers: Sequence[Any]
+    collect: str | Sequence[str]
 
 
 class EdgeOptions(TypedDict, total=False):

@@ -279,6 +279,11 @@ class Limits:
             raise AttributeError(name)
         return self.uses.get(name)
 
+    def within(self, **most: float) -> Limits:
+        """Return these limits, where amounts of the meter are at most so much."""
+        uses = {name: max(0.0, min(each, self.uses.get(name, each))) for name, each in most.items()}
+        return replace(self, uses={**self.uses, **uses})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphSpec:

@@ -43,6 +43,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapp
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -111,6 +112,7 @@ class LocalEngine:
         loaded: int = 100,
         patience_seconds: float = PATIENCE_SECONDS,
         recheck_seconds: float = RECHECK_SECONDS,
+        folder_of: Callable[[str], Path | None] | None = None,
         **options: Any,
     ) -> None:
         """Store the settings; nothing is read or started before ``async with``.
@@ -123,13 +125,14 @@ class LocalEngine:
             loaded: how many runs may be loaded at the same time; 0: it only submits.
             patience_seconds: how long all bodies of a run have to sleep before it is unloaded.
             recheck_seconds: real time between two looks at a journal that reports no change.
+            folder_of: returns the workspace of a run by its id; None: as of the options.
             options: for all runs, as of ``axil.Options``: ``deps``, ``channel``, ``clock``,
                 ``observers``, ``limits``, ``executor`` (it is closed with the engine) …
         """
         self.journal: SharedJournal = MemoryJournal() if journal is None else journal
         self.max_loaded, self.patience_seconds = loaded, patience_seconds
         self.recheck_seconds = recheck_seconds
-        self._options, self._find = options, find
+        self._options, self._find, self._folder_of = options, find, folder_of
         self._executor = lasting_executor(options)
         self._clock: Clock = options.pop("clock", None) or RealClock()
         self._workflows = {workflow.plan.graph.digest: workflow for workflow in workflows}
@@ -368,6 +371,8 @@ class LocalEngine:
                     await off_loop(self.journal, self.journal.release, run_id)
                     return
                 options = {**self._options, "clock": self._clock}
+                if self._folder_of is not None:
+                    options["workspace"] = self._folder_of(run_id)
                 found = await load(
                     self.journal,
                     run_id,

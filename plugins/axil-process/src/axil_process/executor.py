@@ -90,7 +90,7 @@ class JobExecutor:
 
     async def _execute(self, body: Body, task: Task, ctx: Context) -> Any:
         plan = task.owner.plan
-        vertex: ResolvedNode = plan.nodes[task.node].vertex
+        vertex: ResolvedNode = task.node.vertex
         if body is not vertex.own:
             return await self._local.execute(body, task, ctx)
         job = self._job(plan.graph, vertex)

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from axil import Activation, AxilError, Context, Out, Question
+from axil import AxilError, Context, Out, Question
 from axil.driver import decode_value, encode_value
 from axil.plugin import BodyError, Effects, Plan, StepKind, Task
 from axil_process.errors import ProcessError
@@ -121,8 +121,8 @@ class BodyHost:
     def _done(self, given: Mapping[str, Any], runner: asyncio.Runner) -> dict[str, Any]:
         try:
             plan = self._plan(given, runner)
-            task = decode_task(given["task"], plan.graph)
-            ctx = Elsewhere(Firing(self, self._firing), given["ctx"], task, plan.nodes[0].name)
+            task = decode_task(given["task"], plan)
+            ctx = Elsewhere(Firing(self, self._firing), given["ctx"], task)
             out = plan.graph.vertices[0].body(task, ctx)
             if inspect.isawaitable(out):
                 out = runner.run(_awaited(out))
@@ -202,8 +202,8 @@ class Elsewhere(Context):
 
     __slots__ = ("_firing", "_given")
 
-    def __init__(self, firing: Firing, given: Mapping[str, Any], task: Task, node: str) -> None:
-        super().__init__(cast("Any", None), task, Activation(task.frame, node, task.ordinal))
+    def __init__(self, firing: Firing, given: Mapping[str, Any], task: Task) -> None:
+        super().__init__(cast("Any", None), task, task.activation)
         self._firing, self._given = firing, given
 
     @property

@@ -31,7 +31,6 @@ from axil import (
     Token,
 )
 from axil.driver import (
-    ResolvedGraph,
     decode_delta,
     decode_value,
     encode_delta,
@@ -236,14 +235,15 @@ def encode_task(
     }
 
 
-def decode_task(plain: Mapping[str, Any], graph: ResolvedGraph) -> Task:
+def decode_task(plain: Mapping[str, Any], plan: Plan) -> Task:
     """Return the firing that ``sent`` was given."""
-    state: State = graph.schema.start(decode_delta(plain["state"], graph.schema))
+    schema = plan.graph.schema
+    state: State = schema.start(decode_delta(plain["state"], schema))
     tokens = tuple(
         Token(edge, decode_value(payload), state, tuple(ordinal))
         for edge, payload, ordinal in plain["payloads"]
     )
-    return Task(tuple(plain["frame"]), 0, tuple(plain["ordinal"]), tokens, state)
+    return Task(tuple(plain["frame"]), plan.nodes[0], tuple(plain["ordinal"]), tokens, state)
 
 
 def encode_outcome(out: Out, schema: Schema) -> dict[str, Any]:
