@@ -14,7 +14,6 @@ from axil.plugin import FromEnvironment
 _OF_NODES: Final = (
     "join",
     "lane",
-    "resources",
     "effects",
     "wrappers",
     "pull",
@@ -69,6 +68,8 @@ def _node(before: NodeSpec, now: NodeSpec) -> Iterator[str]:
     for name in _OF_NODES:
         if _shown(getattr(before, name)) != _shown(getattr(now, name)):
             yield f"{name} changed"
+    if before.extras.get("resources") != now.extras.get("resources"):
+        yield "resources changed"
 
 
 def _edges(before: GraphSpec, now: GraphSpec) -> Iterator[str]:

@@ -63,7 +63,7 @@ class Cluster:
         """Refuse a node whose resources no node of the cluster has. Raises: SpecError (AX558)."""
         if self._config.autoscaling:
             return
-        wanted = {**self._config.resources, **spec.resources}
+        wanted = {**self._config.resources, **spec.extras.get("resources", {})}
         alive = [node for node in self.ray.nodes() if node["Alive"]]
         for name, amount in wanted.items():
             most = max((_amount(node, name) for node in alive), default=0.0)
