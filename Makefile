@@ -120,13 +120,15 @@ temporal: $(STAMP)
 		AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-temporal; \
 	else echo "the program temporal cannot be installed: its server is passed over"; fi
 
-# Bodies in a Ray cluster on this machine. Ray takes 255 MB, so it has an environment of its own beside that of the tests.
-RAY       ?= $(VENV)/ray
+# Bodies in a Ray cluster on this machine. Ray takes 255 MB, and its agents start too slowly beside everything that the tests need: it has an
+# environment of its own.
+RAY       := $(VENV)/ray
+NEAR_RAY  := core $(addprefix plugins/axil-,budget config dependencies engine files inspection journals process ray subprocess testing typed)
 ray: $(STAMP)
 	$(PYTHON) -m venv $(RAY)
-	if $(RAY)/bin/python -m pip install --quiet "ray>=2.40"; then \
-		PYTHONPATH="$$($(RAY)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
-			$(BIN)/python -m pytest plugins/axil-ray; \
+	if $(RAY)/bin/python -m pip install --quiet "ray>=2.40" "hatchling>=1.27" "editables>=0.5" "pytest>=9.0"; then \
+		$(RAY)/bin/python -m pip install --quiet --no-build-isolation $(addprefix --editable ./,$(NEAR_RAY)) \
+			&& $(RAY)/bin/python -m pytest plugins/axil-ray; \
 	else echo "Ray cannot be installed: its cluster is passed over"; fi
 
 # The page of axil-serve in Chromium, where one is installed.

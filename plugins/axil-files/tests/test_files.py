@@ -1208,7 +1208,9 @@ def test_a_graph_of_python_can_be_written_and_read_back():
         id="py",
         nodes=(
             NodeSpec(
-                id="a", use=ComponentRef(type="literal", config={"content": "x", "items": (1, 2)})
+                id="a",
+                use=ComponentRef(type="literal", config={"content": "x", "items": (1, 2)}),
+                extras={"resources": {"gpus": 1.0}},
             ),
         ),
         edges=(
@@ -1220,6 +1222,7 @@ def test_a_graph_of_python_can_be_written_and_read_back():
     )
     again = spec_from(Document(data=dump(spec)), LoadOptions(environment={}))
     assert [edge.keys for edge in again.edges] == [{"message": ""}, None]
+    assert again.nodes[0].extras["resources"] == {"gpus": 1.0}
     assert (again.payload, again.cycles, arrows(again)) == (
         "fields",
         "forbid",
