@@ -42,14 +42,14 @@ class Workers:
 
     def begin(self, count: int) -> None:
         """Start so many, and wait until they are ready."""
-        made = [
-            subprocess.Popen(self._words, env=self._env, stdout=subprocess.PIPE)
-            for _ in range(count)
-        ]
-        for each in made:
+        for each in [self.add() for _ in range(count)]:
             assert each.stdout is not None
             assert each.stdout.readline() == b"ready\n"
-        self.alive += made
+
+    def add(self) -> subprocess.Popen[bytes]:
+        """Start another one."""
+        self.alive.append(subprocess.Popen(self._words, env=self._env, stdout=subprocess.PIPE))
+        return self.alive[-1]
 
     def kill(self, pid: int) -> None:
         """Kill a process that has worked, or another one if it is gone."""
@@ -102,9 +102,9 @@ def test_a_killed_worker_loses_no_run_and_no_completed_step_is_repeated(
                     await asyncio.sleep(0.05 if LONG else 0.005)
                 found = await asyncio.to_thread(recorded_steps, journal)
                 recorded.update({each: len(done(log)) for each in found if each not in recorded})
-                workers.kill(chance.choice(done(log))[2])
-                if LONG:
-                    await asyncio.to_thread(workers.begin, 1)
+                workers.kill(chance.choice(done(log)[-40:])[2])
+                if LONG:  # while it starts, the others go on; without others, no kill comes
+                    workers.add()
                 if RESTARTS and kill % (KILLS // (RESTARTS + 1)) == 0 and kill < KILLS - RESTARTS:
                     await asyncio.to_thread(server.end)
                     await asyncio.to_thread(server.begin)
