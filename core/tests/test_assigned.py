@@ -7,11 +7,11 @@ from typing import Any, TypedDict
 
 import pytest
 
-from axil import NodeFailed, RootGraph
+from axil import NodeFailed, Out, RootGraph
 
 
-def after(body: Callable[..., Any], **options: Any) -> dict[str, Any]:
-    g = RootGraph("g", attributes={"k": 0})
+def after(body: Callable[..., Any], typed: Any = None, **options: Any) -> dict[str, Any]:
+    g: Any = RootGraph("g", attributes={"k": 0}, state=typed)
     n = g.create_node(body, name="n", **options)
     g.edge_from_entry(n, {})
     g.edge_to_exit(n, {})
@@ -48,9 +48,87 @@ def test_assigning_a_field_that_the_node_does_not_write_fails_it(options: Any):
         after(body, **options)
 
 
-def test_assigning_to_the_state_of_a_context_fails():
+def setting(way: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return a body that changes its view of the state."""
+
+    def body(state: Any) -> Any:
+        way(state)
+        return {}
+
+    return body
+
+
+def of_attributes(way: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return a body that changes its view of the attributes."""
+
+    def body(attributes: Any) -> Any:
+        way(attributes)
+        return {}
+
+    return body
+
+
+WRITES: list[Callable[[Any], Any]] = [
+    lambda view: view.__setitem__("k", 5),
+    lambda view: view.update({"k": 5}),
+    lambda view: view.update(k=5),
+    lambda view: view.__ior__({"k": 5}),
+]
+DELETES: list[Callable[[Any], Any]] = [
+    lambda view: view.__delitem__("k"),
+    lambda view: view.pop("k"),
+    lambda view: view.popitem(),
+    lambda view: view.clear(),
+]
+
+
+class Counted(TypedDict):
+    k: int
+
+
+@pytest.mark.parametrize("body", [setting, of_attributes])
+@pytest.mark.parametrize("state", [None, Counted])
+def test_each_way_to_write_to_a_view_counts(body: Any, state: Any):
+    for way in WRITES:
+        assert after(body(way), typed=state) == {"k": 5}
+
+
+@pytest.mark.parametrize("body", [setting, of_attributes])
+@pytest.mark.parametrize("state", [None, Counted])
+def test_each_way_to_delete_from_a_view_fails_its_node(body: Any, state: Any):
+    for way in DELETES:
+        with pytest.raises(NodeFailed, match=r'deleted "k".*Assign another value'):
+            after(body(way), typed=state)
+
+
+@pytest.mark.parametrize("body", [setting, of_attributes])
+@pytest.mark.parametrize("state", [None, Counted])
+def test_a_new_field_that_nothing_takes_fails_the_node_that_sets_it(body: Any, state: Any):
+    for way in (lambda view: view.setdefault("z", 1), lambda view: view.update(z=1)):
+        with pytest.raises(NodeFailed, match='"z"'):
+            after(body(way), typed=state)
+
+
+def test_what_was_deleted_and_assigned_again_is_written():
+    def swap(view: Any) -> None:
+        before = view.pop("k")
+        view["k"] = before + 5
+
+    assert after(setting(swap)) == {"k": 5}
+
+
+def test_attributes_count_beside_an_out():
+    def body(attributes: Any) -> Any:
+        attributes["k"] = 5
+        return Out({})
+
+    assert after(body) == {"k": 5}
+
+
+@pytest.mark.parametrize("way", [lambda state: state.update(k=1), lambda state: state.pop("k")])
+def test_assigning_to_the_state_of_a_context_fails(way: Any):
     def body(ctx: Any) -> Any:
-        ctx.state["k"] = 1
+        way(ctx.state)
         return {}
 
     with pytest.raises(NodeFailed, match=r"ctx\.state"):

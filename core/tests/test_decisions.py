@@ -66,7 +66,7 @@ def run(flow: Any, plugin: Any, given: Any = None, **options: Any) -> Any:
 
 def fan(log: list[tuple[str, float]], seconds: float = 1.0, names: str = "abc") -> Any:
     async def body(task: Any, ctx: Any) -> Out:
-        log.append((task.owner.plan.nodes[task.node].name, ctx.now()))
+        log.append((task.node.name, ctx.now()))
         await ctx.sleep(seconds)
         return Out({"by": 1})
 

@@ -492,10 +492,11 @@ def test_what_a_node_pulls(pull, seen):
 def test_what_a_node_sets_in_its_attributes_is_pushed_by_the_same_rules():
     def setting(attributes):
         attributes["a"] = 5
-        attributes["unknown"] = 6
         return {}
 
     assert chain(setting, attributes={"a": 1}).build().invoke({})[1] == {"a": 5}
+    with pytest.raises(NodeFailed, match='assigned "a" to the attributes'):
+        chain(setting).build().invoke({})
 
 
 def test_an_attribute_of_a_nodes_own_lasts_between_its_firings_and_not_between_runs():

@@ -35,7 +35,7 @@ class AtLeast:
 
 def slow(seconds: float, log: list[str] | None = None) -> Any:
     async def body(task: Any, ctx: Any) -> Out:
-        name = task.owner.plan.nodes[task.node].name
+        name = task.node.name
         try:
             await ctx.sleep(seconds)
         except asyncio.CancelledError:

@@ -303,7 +303,7 @@ def body(nodes, edges, entry: str) -> tuple[Plan, Machine]:
 def turn(plan: Plan, machine: Machine, name: str, out: Out | None = None) -> None:
     task = machine.take()
     assert task is not None
-    assert plan.nodes[task.node].name == name
+    assert task.node.name == name
     machine.commit(task, machine.prepare(task, out or Out({"by": name})))
 
 

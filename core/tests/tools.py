@@ -39,7 +39,7 @@ class Hand:
         """Take all that is due; gives the names, with ordinals where there are any."""
         taken: list[str] = []
         while (task := self.machine.take()) is not None:
-            name = str(Activation((), self.plan.nodes[task.node].name, task.ordinal))
+            name = str(Activation((), task.node.name, task.ordinal))
             self.at_work[name] = task
             taken.append(name)
         self.order += taken
@@ -50,9 +50,7 @@ class Hand:
         task = self.at_work.pop(name)
         self.machine.commit(
             task,
-            self.machine.prepare(
-                task, self.plan.nodes[task.node].vertex.body(task, None) if out is None else out
-            ),
+            self.machine.prepare(task, task.node.vertex.body(task, None) if out is None else out),
         )
         return task
 

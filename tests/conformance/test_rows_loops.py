@@ -62,12 +62,26 @@ def test_an_async_stop_function_is_asked_by_the_same_rule():
     assert judged(stop) == [1, 1]
 
 
-def test_a_loop_that_nothing_leads_back_in_is_an_error_at_build():
+@pytest.mark.parametrize(
+    ("edges", "found"),
+    [
+        ([], "has no nodes"),
+        ([("controller", "a")], "leads back"),
+        ([("controller", "a"), ("a", "b")], "leads back"),
+        ([("controller", "a"), ("b", "controller")], "leads back"),
+        ([("controller", "a"), ("a", "controller", False)], "leads back"),
+        ([("a", "controller")], "into its body"),
+        ([("controller", "a", False), ("a", "controller")], "into its body"),
+    ],
+)
+def test_a_loop_that_cannot_turn_is_an_error_at_build(edges: list[Any], found: str):
     g = RootGraph("g")
     loop = g.create_node(Loop, name="l", max_iterations=3)
-    body = loop.create_node(CustomNode, name="b")
-    loop.edge_from_controller(body, ["x"])
+    for name in {name for edge in edges for name in edge[:2]} - {"controller"}:
+        loop.create_node(CustomNode, name=name)
+    for one, two, *trigger in edges:
+        loop.create_edge(one, two, ["x"], trigger=not trigger)
     g.edge_from_entry(loop, ["x"])
     g.edge_to_exit(loop, ["x"])
-    with pytest.raises(SpecError, match="AX129"):
+    with pytest.raises(SpecError, match=f"AX129.*{found}"):
         g.build()

@@ -31,6 +31,7 @@ IMPORTED_BY = {
         "axil_mcp",
         "axil_teams",
         "axil_testing",
+        "axil_tune",
     },
     "axil_models": {
         "axil_agent",
@@ -52,7 +53,7 @@ IMPORTED_BY = {
         "axil_wordllama",
         "fern_glossary",
     },
-    "axil_evals": {"axil_testing"},
+    "axil_evals": {"axil_testing", "axil_tune"},
     "axil_memory": {"axil_chroma"},
     "axil_retrieval": {"axil_chroma", "axil_memory"},
     "axil_subprocess": {

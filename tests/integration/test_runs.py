@@ -495,3 +495,35 @@ def test_a_run_continues_with_the_options_of_plugins_that_a_run_takes(axil, here
     assert (done.code, done.out.strip()) == (0, "Dear Ada")
     assert "--model-script" in axil("runs", "resume", "--help").out
     assert axil("runs", "list", "--model-script", "script.json").code == 2
+
+
+JUDGED = """\
+version: 1
+graph:
+  id: triage
+  start: [judge]
+  nodes:
+    - id: judge
+      type: agent
+      config:
+        output: {score: {type: integer}, why: Why.}
+        model:
+          type: scripted
+          config: {rules: [{replies: ['Well: {"score": "high"}', '{"score": 3, "why": "so"}']}]}
+"""
+
+
+def test_a_repaired_reply_is_shown_once_and_its_fields_are_events(axil, here, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    (here / "judged.yaml").write_text(JUDGED)
+    code, _, shown = axil("run", "judged.yaml", "--input", "x", "--progress", "--journal", "off")
+    lines = [line for line in shown.splitlines() if "──" not in line]
+    assert (code, lines[:3]) == (0, ["input  x", "judge  score: 3", "       why: so"])
+    assert "high" not in shown
+    code, out, _ = axil("run", "judged.yaml", "--input", "x", "--format", "events")
+    chunks = [event["chunk"] for event in map(json.loads, out.splitlines()) if "chunk" in event]
+    kinds = [chunk["kind"] for chunk in chunks]
+    assert kinds.count("reset") == 1
+    assert chunks[kinds.index("reset")]["chunks"] == kinds.index("reset")
+    fields = [chunk["fields"] for chunk in chunks[kinds.index("reset") :] if "fields" in chunk]
+    assert fields == [{}, {"score": 3}, {"score": 3, "why": "so"}]

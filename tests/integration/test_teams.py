@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration.team_pages import EXAMPLES, PAGES, filled, parts_of, support
 
 import axil
 from axil_agent import Scripted, models_through
 from axil_cli.main import main
+from axil_testing.stub import Stub
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/how-to/teams.md").read_text("utf-8")
@@ -56,7 +59,6 @@ def test_the_drawing_of_a_team_is_that_of_its_file_which_runs(
 
 # ------------------------------------------------------------------------------- the applications
 
-EXAMPLES = ROOT / "examples/teams"
 ANSWERS = {
     "company": "primes.py prints the primes below 30. Ship it.",
     "debate": "Con was better: nobody answered the customers who visit. The office stays.",
@@ -72,22 +74,35 @@ def test_every_example_is_tried_and_short():
     assert [n for n, file in files.items() if len(file.read_text("utf-8").splitlines()) > 150] == []
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_an_example_gives_what_it_says(capsys: Any, tmp_path: Path, monkeypatch: Any, name: str):
-    monkeypatch.chdir(tmp_path)  # where a run's files go
-    arguments = ["--model-script", str(EXAMPLES / f"replies/{name}.yaml"), "--input", "The task."]
-    more = {
-        "company": ["--allow", "code"],
-        "research": ["--set", f"FOLDER={EXAMPLES / 'sources'}"],
-    }
-    code = main(["run", str(EXAMPLES / f"{name}.yaml"), *arguments, *more.get(name, [])])
-    printed = capsys.readouterr()
-    assert (code, printed.out.strip()) == (0, ANSWERS[name]), printed.err
+@pytest.mark.parametrize("name", [*ANSWERS, "support"])
+def test_the_page_of_an_example_shows_its_drawing_its_cost_and_its_run(name: str, tmp_path: Path):
+    page = (PAGES / f"{name}.md").read_text("utf-8")
+    parts, answers = parts_of(name, tmp_path)
+    assert filled(page, parts) == page, "make manifests writes it anew"
+    assert answers[0] == ANSWERS.get(name, "The money is on its way.")
+    assert answers[0] in page
+    assert all(part.strip() in page for part in parts.values())
+
+
+@pytest.mark.skipif(
+    os.environ.get("AXIL_HYPOTHESIS") != "thorough",
+    reason="part of make thorough: it opens a server",
+)
+def test_an_example_runs_with_the_model_of_a_service(capsys: Any, monkeypatch: Any):
+    with Stub("chat") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", server.key)
+        server.say(*"abcde")
+        model = json.dumps({"type": "openai", "name": "small"})
+        file = str(EXAMPLES / "debate.yaml")
+        code = main(["run", file, "--set", f"MODEL={model}", "--input", "Buy?", "--journal", "off"])
+    assert (code, capsys.readouterr().out) == (0, "e\n")
+    assert "pro: a" in server.requests[1].text
 
 
 def test_researchers_are_sent_what_is_in_the_folder():
     model = Scripted.from_file(EXAMPLES / "replies/research.yaml")
-    workflow = axil.load(EXAMPLES / "research.yaml", vars={"FOLDER": str(EXAMPLES / "sources")})
+    workflow = axil.load(EXAMPLES / "research.yaml")
     with models_through(lambda *given: model):
         workflow.invoke("Why?")
     sent = ["\n".join(str(m["content"]) for m in r.messages) for r in model.requests]
@@ -95,17 +110,14 @@ def test_researchers_are_sent_what_is_in_the_folder():
     assert [text for text in sent if "# Pruning" in text and "Gardeners pinch out" in text]
 
 
-def test_the_desk_refunds_what_a_person_allowed_and_remembers_it():
-    done = subprocess.run(
-        [sys.executable, "-W", "error", EXAMPLES / "support.py"],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={"PATH": ""},
-    )
-    assert done.returncode == 0, done.stderr
-    assert "a person is asked" in done.stdout
-    assert done.stdout.splitlines()[-2:] == [
+def test_the_desk_refunds_what_a_person_allowed_and_remembers_it(
+    capsys: Any, monkeypatch: Any, tmp_path: Path
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    asyncio.run(support().day(tmp_path / "customers.jsonl"))
+    said = capsys.readouterr().out
+    assert "a person is asked" in said
+    assert said.splitlines()[-2:] == [
         "desk: The money is on its way. (refunded: 17)",
         "desk: Your order 17 was paid back.",
     ]

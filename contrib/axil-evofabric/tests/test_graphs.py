@@ -183,10 +183,15 @@ def test_schemas_are_made_of_triples_and_read_either_way():
     made = GraphBuilder(
         state_schema=generate_state_schema([("n", "int", "overwrite"), ("log", "list", "append")])
     )
-    made.add_node("a", lambda state: {"n": safe_get_attr(state, "n") + 1, "log": ["a"]})
+    made.add_node("a", lambda state: {"n": state.n + 1, "log": ["a"]})
     made.set_entry_point("a")
     state = run(made, {"n": 1})
-    assert (safe_get_attr(state, "n"), safe_get_attr(state, "log")) == (2, ["a"])
+    assert (state.n, safe_get_attr(state, "log"), state["messages"]) == (2, ["a"], [])
+    other = GraphBuilder(state_schema=generate_state_schema())
+    other.add_node("a", lambda state: {"nope": 1})
+    other.set_entry_point("a")
+    with pytest.raises(NodeFailed, match="nope"):
+        run(other, {})
 
     class Pair(TypedDict):
         left: Annotated[str, "overwrite"]

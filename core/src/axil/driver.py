@@ -50,7 +50,7 @@ _SUBJECTS = {
         "kernel.plan": "ResolvedGraph=Graph",
         "kernel.scopes": "CycleRun Round",
         "kernel.state": "NO_RESET",
-        "spec.graph": "KEPT",
+        "spec.graph": "KEPT kept_field local_field",
     },
     "Inspection of runs": {
         "axil_journals.deadlines": "format_time open_questions",
@@ -59,6 +59,7 @@ _SUBJECTS = {
         "axil_journals.migrations": "adapt_entries graph_of_frame recorded_graph",
         "axil_journals.records": "record_graph version_changes",
         "axil_inspection.breakpoints": "Breakpoints",
+        "axil_inspection.checks": "CheckResult check_workflow want_lines want_rows",
         "axil_inspection.drawing": "draw_plan=draw join_name=join_of",
         "axil_inspection.forks": "Edit fork",
         "axil_inspection.snapshots": "Snapshot snapshot",
@@ -72,14 +73,14 @@ _SUBJECTS = {
         "axil_engine.protocol": "Engine RunStatus",
         "builder.workflow": "RunInput",
         "axil_engine.managed": "ManagedRun",
-        "axil_engine.loading": "Stand go_on",
+        "axil_engine.loading": "LastingExecutor Stand go_on lasting_executor",
         "axil_journals.deadlines": "accept_answers wall_time",
         "axil_engine.engine": "LocalEngine",
     },
     "Executors": {
         "contract.context": "Executor",
         "runtime.pool": "LocalExecutor",
-        "axil_process.executor": "ProcessExecutor",
+        "axil_process.executor": "JobExecutor ProcessExecutor",
         "axil_process.wrapper": "ProcessWrapper=Process",
         "axil_process.config": "ProcessConfig ProcessExecutorConfig=ExecutorConfig",
     },
@@ -88,6 +89,9 @@ _SUBJECTS = {
             Job decode_outcome decode_task encode_outcome
             encode_task job_of plan_of_job
         """,
+        "axil_process.conversation": "Conversation Link firing_of outcome_of",
+        "axil_process.host": "BodyHost",
+        "axil_process.errors": "BodyRaised ProcessError WorkerDied",
     },
     "Time and pauses": {
         "contract.context": "Clock",
@@ -152,12 +156,27 @@ if TYPE_CHECKING:
         StepDone as StepDone,
     )
     from axil.runtime.services import Pause as Pause, Progress as Progress, RealClock as RealClock
-    from axil.spec.graph import KEPT as KEPT
+    from axil.spec.graph import (
+        KEPT as KEPT,
+        kept_field as kept_field,
+        local_field as local_field,
+    )
     from axil_engine.engine import LocalEngine as LocalEngine
-    from axil_engine.loading import Stand as Stand, go_on as go_on
+    from axil_engine.loading import (
+        LastingExecutor as LastingExecutor,
+        Stand as Stand,
+        go_on as go_on,
+        lasting_executor as lasting_executor,
+    )
     from axil_engine.managed import ManagedRun as ManagedRun
     from axil_engine.protocol import Engine as Engine, RunStatus as RunStatus
     from axil_inspection.breakpoints import Breakpoints as Breakpoints
+    from axil_inspection.checks import (
+        CheckResult as CheckResult,
+        check_workflow as check_workflow,
+        want_lines as want_lines,
+        want_rows as want_rows,
+    )
     from axil_inspection.drawing import draw, join_of
     from axil_inspection.forks import Edit as Edit, fork as fork
     from axil_inspection.outlines import (
@@ -227,7 +246,22 @@ if TYPE_CHECKING:
         RunWriter as RunWriter,
     )
     from axil_process.config import ExecutorConfig, ProcessConfig as ProcessConfig
-    from axil_process.executor import ProcessExecutor as ProcessExecutor
+    from axil_process.conversation import (
+        Conversation as Conversation,
+        Link as Link,
+        firing_of as firing_of,
+        outcome_of as outcome_of,
+    )
+    from axil_process.errors import (
+        BodyRaised as BodyRaised,
+        ProcessError as ProcessError,
+        WorkerDied as WorkerDied,
+    )
+    from axil_process.executor import (
+        JobExecutor as JobExecutor,
+        ProcessExecutor as ProcessExecutor,
+    )
+    from axil_process.host import BodyHost as BodyHost
     from axil_process.jobs import (
         Job as Job,
         decode_outcome as decode_outcome,

@@ -18,8 +18,8 @@ from axil._door import lazy
 _SUBJECTS = {
     "Nodes and bodies": {
         "compiler.bodies": """
-            STAR Attributes BodyRules arranged as_body bind body_of inputs_of is_async parameters_of
-            pushed_fields result_reader
+            Attributes BodyRules arranged as_body bind body_of inputs_of is_async
+            parameters_of pushed_fields result_reader
         """,
         "contract.context": "StepKind SubRunResult",
         "contract.node": "NodeContract",
@@ -157,7 +157,6 @@ if TYPE_CHECKING:
         RunOptions as RunOptions,
     )
     from axil.compiler.bodies import (
-        STAR as STAR,
         Attributes as Attributes,
         BodyRules as BodyRules,
         arranged as arranged,

@@ -26,7 +26,7 @@ EVENTS = ("begin", "finish", "fail", "wait", "put_back", "recorded", "refuse", "
 
 
 def name_of(task: Task) -> str:
-    return str(Activation(task.frame, task.owner.plan.nodes[task.node].name, task.ordinal))
+    return str(Activation(task.frame, task.node.name, task.ordinal))
 
 
 def described(command: Command | None) -> Any:

@@ -43,12 +43,10 @@ def by_hand(plan: Plan, choose: random.Random) -> tuple[dict[str, Any], FrameRes
             task = machine.take()
             if task is not None:
                 at_work.append(task)
-                seen[str(Activation((), plan.nodes[task.node].name, task.ordinal))] = seen_by(task)
+                seen[str(Activation((), task.node.name, task.ordinal))] = seen_by(task)
         else:
             task = at_work.pop(choose.randrange(len(at_work)))
-            machine.commit(
-                task, machine.prepare(task, plan.nodes[task.node].vertex.body(task, None))
-            )
+            machine.commit(task, machine.prepare(task, task.node.vertex.body(task, None)))
     return seen, machine.end(), {plan.nodes[index].name for index in machine.skips}
 
 

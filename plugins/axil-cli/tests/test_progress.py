@@ -146,7 +146,7 @@ def test_a_service_that_is_asked_again_is_seen_and_its_reply_begins_anew():
         ends(A),
     )
     assert lines == [
-        "ann    An axil is",
+        "ann    An axil is  (taken back)",
         "       ↻ 2 of 5: the reply broke off.",
         "       An angle.",
     ]
@@ -158,6 +158,36 @@ def test_a_reply_that_is_data_is_shown_as_fields_when_it_is_whole():
     ) == [
         "ann    score: 3",
         "       why: so",
+    ]
+
+
+def fields(**known: Any) -> Callable[[Progress], None]:
+    return lambda progress: progress.chunk(A, {"kind": "output", "fields": known})
+
+
+def test_fields_are_written_when_they_are_whole_and_those_of_a_repaired_reply_once():
+    first = [fields(), says(A, "x {"), fields(n=1), says(A, ","), fields(n=1, to=["a"])]
+    again = [fields(), says(A, "{"), fields(n=2), fields(n=2, to=["a"]), fields(n=2, to=["a", "b"])]
+    lines = shown(
+        *first,
+        lambda p: p.chunk(A, {"kind": "reset", "chunks": 5}),
+        *again,
+        ends(A, '{"n": 2, "to": ["a", "b"]}'),
+    )
+    assert lines == ["ann    n: 1  (taken back)", "       n: 2", '       to: ["a", "b"]']
+
+
+def test_a_text_inside_of_what_is_tried_again_is_taken_back():
+    inner = Activation(("ann",), "cy")
+    lines = shown(
+        says(inner, "Half a"),
+        lambda p: p.chunk(A, {"kind": "reset", "chunks": 1, "inside": True}),
+        says(B, "I go on."),
+        ends(B),
+    )
+    assert [line for line in lines if "──" not in line] == [
+        "cy     Half a  (taken back)",
+        "bob    I go on.",
     ]
 
 

@@ -335,7 +335,7 @@ def test_options_that_cannot_be_used_are_exit_code_2(axil, flow, tmp_path):
     assert axil("run", file, "--input", "a", "--input-file", "b").code == Exit.MISUSE
 
 
-def test_a_typed_graph_wants_fields(axil, flow):
+def test_a_typed_graph_takes_fields_or_the_text_of_a_conversation(axil, flow):
     state = {"n": {"type": "int", "default": 1}}
     file = flow(
         ["a echo"],
@@ -343,7 +343,8 @@ def test_a_typed_graph_wants_fields(axil, flow):
         payload="state",
         state=state,
     )
-    assert "AX700 --input" in axil("run", file, "--input", "text").err
+    done = axil("run", file, "--input", "text", "--format", "json")
+    assert done.data["attributes"]["messages"] == [{"role": "user", "content": "text"}]
     done = axil("run", file, "--input", json.dumps({"n": 5}), "--format", "json")
     assert done.data["attributes"]["n"] == 5
 

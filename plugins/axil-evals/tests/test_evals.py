@@ -7,11 +7,14 @@ import json
 import random
 import textwrap
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 
-from axil import MISSING, MemoryJournal, RootGraph
+from axil import MISSING, Limits, MemoryJournal, RootGraph
+from axil.plugin import Registry
 from axil_agent import Agent, Reply, Scripted, tool_of
+from axil_budget import Price, Pricing
 from axil_evals import (
     Case,
     Dataset,
@@ -34,8 +37,8 @@ from axil_evals.rendering import as_html, as_junit, as_text, comparison_text
 from axil_evals.statistics import chance
 
 
-def shout(mark: str = "!") -> RootGraph:
-    graph = RootGraph("shout")
+def shout(mark: str = "!", **setting) -> RootGraph:
+    graph = RootGraph("shout", **setting)
     upper = graph.create_node(lambda inputs: {"word": inputs["text"].upper()}, name="upper")
     loud = graph.create_node(lambda inputs: {"text": inputs["word"] + mark}, name="loud")
     graph.edge_from_entry(upper, ["text"])
@@ -95,31 +98,27 @@ def test_a_dataset_that_cannot_be_read_says_where_and_why(tmp_path, name, text, 
     assert said in str(caught.value)
 
 
-def test_a_dataset_of_pydantic_evals_is_read(tmp_path):
-    (tmp_path / "p.yaml").write_text(
-        textwrap.dedent("""\
-        # yaml-language-server: $schema=./p_schema.json
-        name: capitals
-        cases:
-        - name: france
-          inputs: What is the capital of France?
-          metadata: {difficulty: easy}
-          expected_output: Paris
-          evaluators:
-          - Contains: {value: par, case_sensitive: false}
-        evaluators:
-        - EqualsExpected
-        - IsInstance: str
-        - MaxDuration: {seconds: 2.0}
-        - LLMJudge: {rubric: It is short., include_input: true}
-        - HasMatchingSpan: {query: {name_contains: x}}
-        """)
-    )
-    found = read_dataset(tmp_path / "p.yaml")
-    assert found.cases[0].expected == "Paris"
-    assert [scorer["type"] for scorer in found.scorers] == ["exact", "schema", "time", "judge"]
-    assert found.cases[0].scorers == ({"type": "contains", "text": "par", "ignore_case": True},)
-    assert found.left_out == ("HasMatchingSpan",)
+def test_a_dataset_of_pydantic_evals_is_read_and_scored():
+    """The file is written by pydantic-evals 2.62, ``Dataset.to_file``."""
+    found = read_dataset(Path(__file__).with_name("capitals.yaml"))
+    assert found.left_out == ("MaxToolCalls", "Contains")
+    assert found.cases[0].metadata == {"difficulty": "easy"}
+    known = {"France": "Paris", "nowhere": "none", "Peru": "Quito"}
+    graph = RootGraph("capitals")
+    node = graph.create_node(lambda inputs: {"text": known[inputs["text"]].upper()}, name="n")
+    graph.edge_from_entry(node, ["text"])
+    graph.edge_to_exit(node, ["text"])
+    report = evaluated(found, WorkflowTarget(graph), Plan(model=Scripted(["PASS"])))
+    scores = {
+        case: {name: score.value for name, score in trials[0].scores.items()}
+        for case, trials in report.trials.items()
+    }
+    general = {"schema": 1.0, "exact": 1.0, "time": 1.0}
+    assert scores == {
+        "france": {**general, "contains": 1.0, "contains 2": 1.0},
+        "case 2": {**general, "none": 1.0, "schema 2": 1.0},
+        "lists": {**general, "exact": 0.0, "trajectory": 1.0, "short": 1.0},
+    }
 
 
 # ------------------------------------------------------------------ scorers
@@ -278,6 +277,56 @@ def test_no_trial_begins_when_the_budget_is_spent():
     assert report.skipped == 1
     assert "budget" in as_text(report)
     assert "not run" in as_text(report)
+
+
+def priced() -> RootGraph:
+    """Return a workflow whose model calls cost a known amount each, and no estimate more."""
+    pricing = Pricing(models={"m": Price(input=0.0, output=1e6)})  # 1 a token of the reply
+    graph = RootGraph("priced", limits=Limits(pricing=pricing))
+
+    async def body(inputs, ctx):
+        with await ctx.reserve(model="m", input_tokens=0, output_tokens=2) as reserved:
+            await asyncio.sleep(0)
+            reserved.settle(output_tokens=1)
+        return {"text": inputs["text"].upper() + "!"}
+
+    node = graph.create_node(body, name="n")
+    graph.edge_from_entry(node, ["text"])
+    graph.edge_to_exit(node, ["text"])
+    return graph
+
+
+def test_a_budget_holds_for_trials_at_the_same_time_and_a_larger_one_goes_on():
+    class Dear:
+        async def score(self, case, trial, ctx):
+            async def ask():
+                ctx.spend(cost=0.5)
+                return True
+
+            return await ctx.step("ask", ask)
+
+    journal, target = MemoryJournal(), WorkflowTarget(priced())
+    data = dataset(n=4)
+    tight = Plan(budget=4.0, concurrency=4)  # a share of 1 each, and a call may cost 2
+    assert evaluated(data, target, tight, scorers=[Dear()]).spent == 0
+    few = Plan(budget=4.0, concurrency=2)
+    report = evaluated(data, target, few, scorers=[Dear()], journal=journal, run_id="b")
+    assert 0 < report.spent <= 4.0
+    assert report.skipped == 4 - len(report.values("Dear")) > 0
+    more = Plan(budget=9.0, concurrency=2)
+    report = evaluated(data, target, more, scorers=[Dear()], journal=journal, run_id="b")
+    assert (report.skipped, report.spent, report.cost) == (0, 6.0, 4.0)
+
+
+def test_scorers_are_those_of_the_workflows_registry():
+    class Fine:
+        def score(self, case, trial, ctx):
+            return True
+
+    registry = Registry()
+    registry.register("scorers", "fine", Fine)
+    target = WorkflowTarget(shout(registry=registry))
+    assert evaluated(dataset("fine"), target).mean("fine").mean == 1.0
 
 
 def test_repeats_make_one_mean_for_each_case():

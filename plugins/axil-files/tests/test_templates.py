@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from axil import SpecError
+from axil.plugin import default_registry
 from axil_files.documents import parse_json
-from axil_files.loading import spec_from
+from axil_files.loading import include, load, spec_from
 
 pytestmark = pytest.mark.usefixtures("every_component")
 
@@ -98,7 +99,7 @@ def test_a_member_in_settings_uses_a_template():
     ("templates", "node", "found"),
     [
         (TEMPLATES, {"use": "critik"}, 'no template "critik". Did you mean "critic"?'),
-        ({}, {"use": "critic"}, 'no template "critic". Write templates at the top of the file.'),
+        ({}, {"use": "critic"}, 'no template "critic". Write templates at the top of this file;'),
         (TEMPLATES, {"use": "critic", "type": "agent"}, "type and use are both given"),
         (
             {"a": {"use": "b"}, "b": {"use": "a"}},
@@ -151,3 +152,21 @@ def test_templates_inside_each_other_are_bounded():
     assert problem.startswith(("AX110", "AX144"))
     (problem,) = refused({"id": "n", "use": "t13"}, templates=doubled)
     assert problem.startswith("AX144 flow.json")
+
+
+def test_an_included_file_has_its_own_templates_and_not_those_of_the_file_around(tmp_path):
+    def write(name: str, template: str, node: dict[str, Any]) -> None:
+        said = {"type": "literal", "config": {"content": "Hello."}}
+        graph = {"nodes": [node], "start": node["id"]}
+        text = json.dumps({"templates": {template: said}, "graph": graph}, indent=1)
+        (tmp_path / name).write_text(text, "utf-8")
+
+    default_registry().register("loaders", "json", parse_json)
+    write("flow.json", "outer", {"id": "a", "use": "outer"})
+    around = load(tmp_path / "flow.json").extras
+    write("inner.json", "own", {"id": "x", "use": "own"})
+    assert config(include("inner.json", around), "x") == {"content": "Hello."}
+    around["texts"].clear()
+    write("inner.json", "own", {"id": "x", "use": "outer"})
+    with pytest.raises(SpecError, match=r'inner.json:\d+ .*no template "outer". Available: own.'):
+        include("inner.json", around)

@@ -2,20 +2,55 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 from starlette.testclient import TestClient
 
 from axil import Context, MemoryJournal, RootGraph, Workflow
+from axil_agent import Agent, Scripted
 from axil_serve import Access, Caller, RunService, app_of
+from axil_serve.a2a import A2a
 from axil_serve.access import token_digest
+from axil_serve.agui import AgUi
 from axil_serve.chat import ChatCompletions
+from axil_serve.feed import Feed
+from axil_serve.responses import Responses
 from axil_serve.webhooks import Webhooks
 
 ADA, BEN, EVE, ALL = "ada-" * 8, "ben-" * 8, "eve-" * 8, "all-" * 8
+
+
+class Followed:
+    """A node that waits until a caller follows the runs of the server; it passes its input on."""
+
+    feed: Feed
+
+    async def __call__(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        async with asyncio.timeout(30):
+            while not self.feed._followers:  # noqa: ASYNC110  # there is no event for it
+                await asyncio.sleep(0.001)
+        return inputs
+
+
+class Score(BaseModel):
+    """A typed output."""
+
+    score: int
+    why: str
+
+
+PROTOCOLS = {
+    "a2a": A2a(),
+    "ag-ui": AgUi(),
+    "openai": ChatCompletions(),
+    "responses": Responses(),
+    "webhooks": Webhooks(),
+}
 
 
 def greeting() -> Workflow:
@@ -52,6 +87,46 @@ def refund() -> Workflow:
     return graph.build()
 
 
+def triage(followed: Followed) -> Workflow:
+    """Return an agent with a typed output, whose first reply does not fit."""
+    graph = RootGraph("triage")
+    graph.create_node(followed, name="followed")
+    replies = ['Well: {"score": "high"}', '{"score": 3, "why": "so"}']
+    graph.create_node(
+        Agent,
+        name="judge",
+        model=Scripted(replies),
+        output_type=Score,
+        prompt_template="Judge {text}",
+    )
+    graph.edge_from_entry("followed", {"text": ""})
+    graph.create_edge("followed", "judge", {"text": ""})
+    graph.edge_to_exit("judge", {"score": "", "why": ""})
+    return graph.build()
+
+
+FITTING = [{}, {"score": 3}, {"score": 3, "why": "so"}]
+"""The fields that front ends are shown of the reply of ``triage`` that fits."""
+
+
+def broken_off(followed: Followed) -> Workflow:
+    """Return a text whose first words do not count."""
+    graph = RootGraph("broken")
+    graph.create_node(followed, name="followed")
+
+    def talk(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        ctx.emit({"kind": "text", "text": "An axil is"})
+        ctx.emit({"kind": "reset", "chunks": 1})
+        ctx.emit({"kind": "text", "text": "An angle."})
+        return {"text": "An angle."}
+
+    graph.create_node(talk, name="talk")
+    graph.edge_from_entry("followed", {"name": ""})
+    graph.create_edge("followed", "talk", {"name": ""})
+    graph.edge_to_exit("talk", {"text": ""})
+    return graph.build()
+
+
 def access() -> Access:
     """Two callers with all rights, one that may only look, and one that sees all."""
     return Access(
@@ -67,9 +142,11 @@ def access() -> Access:
 @contextmanager
 def served(journal: Any, **options: Any) -> Iterator[TestClient]:
     """Serve the workflows; the client has the token of Ada."""
-    service = RunService(journal, {"greeting": greeting(), "refund": refund()}, poll_seconds=0.01)
-    protocols = {"openai": ChatCompletions(), "webhooks": Webhooks()}
-    app = app_of(service, access(), protocols=protocols, **options)
+    followed = Followed()
+    workflows = {"greeting": greeting(), "refund": refund(), "triage": triage(followed)}
+    service = RunService(journal, workflows, poll_seconds=0.01)
+    followed.feed = service.feed
+    app = app_of(service, access(), protocols=PROTOCOLS, **options)
     headers = {"authorization": f"Bearer {ADA}"}
     with TestClient(app, base_url="http://127.0.0.1", headers=headers) as client:
         yield client

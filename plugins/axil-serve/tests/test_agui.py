@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from ag_ui.core import Event, RunAgentInput
@@ -12,7 +13,18 @@ from axil import MemoryJournal
 from axil_serve import RunService, app_of
 from axil_serve.agui import AgUi
 
-from .conftest import BEN, access, as_caller, events_of, greeting, refund
+from .conftest import (
+    BEN,
+    FITTING,
+    Followed,
+    access,
+    as_caller,
+    broken_off,
+    events_of,
+    greeting,
+    refund,
+    triage,
+)
 
 EVENTS: TypeAdapter[Any] = TypeAdapter(Event)
 
@@ -29,9 +41,11 @@ def asked_of(client: TestClient, workflow: str, **given: Any) -> list[Any]:
 
 
 def served() -> TestClient:
-    service = RunService(
-        MemoryJournal(), {"greeting": greeting(), "refund": refund()}, poll_seconds=0.01
-    )
+    followed = Followed()
+    all_of_them = (greeting(), refund(), triage(followed), broken_off(followed))
+    workflows = {each.spec.id: each for each in all_of_them}
+    service = RunService(MemoryJournal(), workflows, poll_seconds=0.01)
+    followed.feed = service.feed
     app = app_of(service, access(), protocols={"ag-ui": AgUi()})
     return TestClient(app, base_url="http://127.0.0.1", headers=as_caller(BEN))
 
@@ -55,3 +69,24 @@ def test_a_question_is_an_interrupt_and_its_resumption_the_answer():
         resume = [{"interruptId": interrupt.id, "status": "resolved", "payload": "yes"}]
         last = asked_of(client, "refund", resume=resume)
     assert last[-1].result == {"decision": "2: yes"}
+
+
+def test_a_structured_reply_is_one_message_and_its_fields_come_before():
+    with served() as client:
+        events = asked_of(client, "triage", forwardedProps={"input": {"text": "x"}})
+    said = "".join(event.delta for event in events if event.type.value == "TEXT_MESSAGE_CONTENT")
+    assert json.loads(said) == {"score": 3, "why": "so"}
+    shown = [event.value["fields"] for event in events if event.type.value == "CUSTOM"]
+    assert shown[-len(FITTING) :] == FITTING
+
+
+def test_words_that_do_not_count_are_replaced():
+    with served() as client:
+        events = asked_of(client, "broken", forwardedProps={"input": {"name": "x"}})
+    kinds = [event.type.value for event in events]
+    [snapshot] = [event for event in events if event.type.value == "MESSAGES_SNAPSHOT"]
+    assert [message.content for message in snapshot.messages] == ["x", "An angle."]
+    said = [event for event in events if event.type.value == "TEXT_MESSAGE_CONTENT"]
+    assert [event.delta for event in said] == ["An axil is"]
+    assert snapshot.messages[-1].id == said[0].message_id
+    assert kinds.index("TEXT_MESSAGE_END") < kinds.index("MESSAGES_SNAPSHOT")

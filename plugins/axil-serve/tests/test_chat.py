@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import openai
 import pytest
 
-from .conftest import ADA, BEN
+from .conftest import ADA, BEN, FITTING
 
 
 def client_of(client: Any, token: str = ADA) -> openai.OpenAI:
@@ -21,7 +22,11 @@ def says(text: str) -> list[Any]:
 
 
 def test_models_are_workflows(client):
-    assert [model.id for model in client_of(client).models.list()] == ["greeting", "refund"]
+    assert [model.id for model in client_of(client).models.list()] == [
+        "greeting",
+        "refund",
+        "triage",
+    ]
 
 
 def test_a_completion_is_a_run(client):
@@ -45,6 +50,18 @@ def test_words_are_streamed_and_the_whole_is_the_output(client):
     assert "".join(said) == "Hello Ada"
     assert chunks[-2].choices[0].finish_reason == "stop"
     assert chunks[-1].usage is not None
+
+
+def test_a_structured_reply_is_sent_once_when_it_fits_and_its_fields_before(client):
+    chunks = list(
+        client_of(client).chat.completions.create(
+            model="triage", messages=says("x"), extra_body={"input": {"text": "x"}}, stream=True
+        )
+    )
+    said = "".join(c.choices[0].delta.content or "" for c in chunks)
+    assert json.loads(said) == {"score": 3, "why": "so"}
+    shown = [c.axil["fields"] for c in chunks if "fields" in (getattr(c, "axil", None) or {})]
+    assert shown[-len(FITTING) :] == FITTING
 
 
 def test_a_question_is_the_completion_and_the_next_message_its_answer(client):

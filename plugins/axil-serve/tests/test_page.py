@@ -8,6 +8,8 @@ import asyncio
 import html.parser
 import json
 import os
+import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,6 +84,40 @@ def test_the_page_reads_nothing_as_markup_and_asks_no_other_host():
         for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
             assert word not in text, (name, word)
         assert "://" not in text.replace("http://www.w3.org/2000/svg", ""), name
+
+
+def test_the_page_shows_the_chunks_that_count(tmp_path):
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("Node.js is not installed; a browser shows the same in make check")
+    at = {"activation": "a", "frame": [], "node": "a"}
+    inner = {"activation": "b", "frame": ["a", "#inside"], "node": "b"}
+    heard = [
+        ("started", at),
+        ("started", inner),
+        ("chunk", {**at, "chunk": {"kind": "tool_call", "name": "find"}}),
+        ("chunk", {**at, "chunk": {"kind": "output", "fields": {}}}),
+        ("chunk", {**at, "chunk": {"kind": "text", "text": '{"n": "no"}'}}),
+        ("chunk", {**at, "chunk": {"kind": "reset", "chunks": 2}}),
+        ("chunk", {**at, "chunk": {"kind": "output", "fields": {}}}),
+        ("chunk", {**at, "chunk": {"kind": "text", "text": '{"n": 2}'}}),
+        ("chunk", {**at, "chunk": {"kind": "output", "fields": {"n": 2}}}),
+        ("chunk", {**inner, "chunk": {"kind": "text", "text": "Half"}}),
+        ("chunk", {**at, "chunk": {"kind": "reset", "chunks": 0, "inside": True}}),
+    ]
+    (tmp_path / "run.mjs").write_bytes((files("axil_serve") / "page" / "run.js").read_bytes())
+    script = tmp_path / "heard.mjs"
+    script.write_text(
+        'import { Live, saidBy } from "./run.mjs"\n'
+        f"const live = new Live()\nfor (const [kind, data] of {json.dumps(heard)}) "
+        "live.hear(kind, data)\n"
+        "console.log(JSON.stringify([...live.firings.values()].map((f) => saidBy(f.chunks))))\n"
+    )
+    done = subprocess.run([node, script], capture_output=True, timeout=60, check=True)
+    assert json.loads(done.stdout) == [
+        {"text": "", "fields": {"n": 2}, "notes": [{"kind": "tool_call", "name": "find"}]},
+        {"text": "", "fields": None, "notes": []},
+    ]
 
 
 # --------------------------------------------------------------------------------- a browser

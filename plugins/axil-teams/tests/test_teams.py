@@ -274,3 +274,46 @@ def test_a_team_is_bounded_by_its_turns_and_one_round_to_end(kind, settings, rou
     (cycle,) = [scope for scope in scopes if scope.kind == "cycle"]
     assert isinstance(cycle, PlanScope)
     assert [limit.rounds for limit in cycle.limits.values()] == [rounds]
+
+
+CONFINED = """
+version: 1
+graph:
+  start: [outer]
+  nodes:
+    - id: outer
+      type: horizontal
+      config:
+        members:
+          inner:
+            type: vertical
+            config:
+              members:
+                a:
+                  type: agent
+                  config: {model: scripted, retrievers: [{type: keyword, config: {paths: [/etc]}}]}
+                b: {type: agent, config: {model: scripted, WORDS: Speak.}}
+"""
+
+
+def test_members_of_teams_in_files_have_the_grants_of_the_file(tmp_path):
+    file = tmp_path / "team.yaml"
+    file.write_text(CONFINED.replace("WORDS", "instructions"), "utf-8")
+    with pytest.raises(axil.SpecError) as caught:
+        axil.load(file).plan  # noqa: B018
+    [problem] = caught.value.problems
+    assert problem.id == "AX137"
+    assert problem.where == (
+        f"{file}:16 nodes[0].config.members.inner.config.members.a"
+        ".config.retrievers[0].config.paths[0]"
+    )
+    assert axil.load(file, allow=["read:/etc"]).plan is not None
+
+
+def test_what_is_wrong_with_a_member_is_said_where_it_was_written(tmp_path):
+    file = tmp_path / "team.yaml"
+    file.write_text(CONFINED.replace("WORDS", "words").replace("/etc", "."), "utf-8")
+    with pytest.raises(axil.SpecError) as caught:
+        axil.load(file).plan  # noqa: B018
+    place = "nodes[0].config.members.inner.config.members.b.config.words"
+    assert [problem.where for problem in caught.value.problems] == [f"{file}:17 {place}"]

@@ -265,6 +265,13 @@ class TakesWhatIsAtWork(LocalEngine):
         super().__init__(journal if isinstance(journal, Shared) else Shared(), *values, **more)
 
 
+class TakesAnyVersion(LocalEngine):
+    """Continues a run with the version that it has."""
+
+    def __init__(self, journal: Any, workflows: Sequence[Workflow], **more: Any) -> None:
+        super().__init__(journal, workflows, find=lambda header: workflows[0], migrate=True, **more)
+
+
 def kit_of(engine: type[LocalEngine]) -> type[EngineKit]:
     class Given(TestLocal):
         patience_seconds = 0.2
@@ -306,6 +313,7 @@ BROKEN = [
     (TakesUpNothing, "what one engine breaks off another continues with"),
     (LeavesThemWaiting, "what one engine breaks off another continues with"),
     (NeverCloses, "what one engine breaks off another continues with"),
+    (TakesAnyVersion, "a run continues in an engine that has its version"),
     (ReadsNoMail, "another engine answers and cancels a run at work"),
     (TakesWhatIsAtWork, "a run is at work in one engine at a time"),
 ]

@@ -55,6 +55,30 @@ def test_a_typed_graph_refuses_other_fields_and_other_types():
         typed(a=lambda state: {"topik": 1}).build().invoke({})
 
 
+def test_what_a_body_does_to_its_view_of_a_model_counts_or_fails():
+    def assigned(state: Any) -> Any:
+        state.topic += "!"
+        state.model_dump()
+        state.cost = 2.0
+        return {"notes": ["n"]}
+
+    def assigned_alone(state: Any) -> None:
+        state.topic = "t!"
+
+    def deleted(state: Any) -> None:
+        del state.topic
+
+    for body, found in ((assigned, ("t!", ["n"], 2.0)), (assigned_alone, ("t!", [], 0.0))):
+        graph = RootGraph("g", state=Brief)
+        graph.edge_from_entry(graph.create_node(body, name="a"))
+        state: Any = graph.build().invoke({"topic": "t"}).state
+        assert (state.topic, state.notes, state.cost) == found
+    graph = RootGraph("g", state=Brief)
+    graph.edge_from_entry(graph.create_node(deleted, name="a"))
+    with pytest.raises(NodeFailed, match='deleted "topic"'):
+        graph.build().invoke({})
+
+
 def test_branches_meet_in_the_fields_of_a_model():
     graph = RootGraph("g", state=Brief)
     graph.create_node(lambda state: None, name="a")

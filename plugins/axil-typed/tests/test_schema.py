@@ -250,7 +250,37 @@ def test_growing_fields_start_as_logs_whatever_their_default():
 
     start = schema_of(S).start()
     assert (type(start["a"]), type(start["b"]), start["c"]) == (Log, Log, None)
-    assert dict(written(S, b=[2], c=[{"id": 1}])) == {"a": [], "b": [1, 2], "c": [{"id": 1}]}
+    said = {"id": 1, "role": "user", "content": "hi"}
+    assert dict(written(S, b=[2], c=[said])) == {"a": [], "b": [1, 2], "c": [said]}
+
+
+@pytest.mark.parametrize(
+    ("given", "role"),
+    [
+        ("hi", "user"),
+        (["hi"], "user"),
+        ([("system", "hi")], "system"),
+        (("human", "hi"), "user"),
+        ([["ai", "hi"]], "assistant"),
+        ({"content": "hi"}, "user"),
+        ([{"role": "human", "content": "hi"}], "user"),
+        ([{"role": "critic", "content": "hi"}], "critic"),
+    ],
+)
+def test_messages_are_taken_in_the_forms_in_which_people_write_them(given: Any, role: str):
+    class S(BaseModel):
+        messages: Annotated[list[Any], "append_messages"] = []
+
+    assert list(written(S, messages=given)["messages"]) == [{"role": role, "content": "hi"}]
+
+
+@pytest.mark.parametrize("wrong", [[5], [None], [{"role": "user"}], [("hi", "you")], [["a"]]])
+def test_what_is_no_message_is_refused_with_its_position(wrong: Any):
+    class S(BaseModel):
+        messages: Annotated[list[Any], "append_messages"] = []
+
+    with pytest.raises(InvalidValue, match=r"message 1 .*expected \{role, content\}"):
+        written(S, messages=["fine", *wrong])
 
 
 def test_an_accumulating_field_starts_with_its_default_once():

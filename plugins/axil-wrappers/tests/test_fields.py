@@ -71,6 +71,19 @@ def test_a_collected_field_is_a_list_however_many_edges_bring_it():
     assert critics(2, "collect") == {"task": ["t"], "remark": ["r0", "r1"]}
 
 
+def test_a_node_collects_by_an_option_as_by_the_wrapper():
+    def seen(collect):
+        graph = RootGraph("g")
+        graph.create_node(lambda inputs: {"seen": inputs}, name="solve", collect=collect)
+        graph.edge_from_entry("solve", ["task"])
+        graph.edge_to_exit("solve", ["seen"])
+        return graph.build().invoke({"task": "t"}).output["seen"]
+
+    assert seen("list") == {"task": ["t"]}
+    assert seen(["task"]) == seen("task") == {"task": ["t"]}
+    assert seen(()) == {"task": "t"}
+
+
 def test_a_collected_field_that_no_live_edge_brought_is_an_empty_list():
     graph = RootGraph("g")
     graph.create_node(

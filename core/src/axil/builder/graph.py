@@ -18,7 +18,7 @@ from axil._door import provided
 from axil.builder.workflow import S, Workflow
 from axil.compiler.bodies import is_async, parameters_of
 from axil.compiler.nodes import FunctionNode
-from axil.compiler.planner import CompileOptions
+from axil.compiler.planner import CompileOptions, is_conversation
 from axil.contract.messages import text_of
 from axil.contract.node import Edge, NodeContract
 from axil.errors import (
@@ -53,6 +53,9 @@ M = TypeVar("M")
 M_co = TypeVar("M_co", covariant=True)
 Keys = Mapping[str, str] | Sequence[str] | None
 """The fields that an edge carries, with descriptions or without."""
+
+_MESSAGE: Mapping[str, str] = {"message": ""}
+"""The keys of an edge that names none; in a typed graph it carries nothing."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
@@ -112,7 +115,9 @@ class Graph:
 
         Args:
             state: a pydantic model, a TypedDict or a ``Schema``: typed state; ``"messages"``: a
-                conversation, which agents and people read and write.
+                conversation, which agents and people read and write. Without it, a graph inside a
+                typed one has the state of that, unless it has attributes, or an edge of it names
+                fields.
             node_wrappers: around each of its nodes, outside the node's own: a list; or lists by
                 node type (a name, a class, ``"*"`` all).
         """
@@ -173,9 +178,11 @@ class Graph:
         join: str | ComponentRef | Join | Mapping[str, Any] | None = ...,
         merge: Any = ...,
         lane: str | None = ...,
+        resources: Mapping[str, float] | None = ...,
         effects: Effects | None = ...,
         inline: bool = ...,
         wrappers: Sequence[Any] = ...,
+        collect: str | Sequence[str] = ...,
         **settings: Any,
     ) -> N: ...
     @overload
@@ -190,9 +197,11 @@ class Graph:
         join: str | ComponentRef | Join | Mapping[str, Any] | None = ...,
         merge: Any = ...,
         lane: str | None = ...,
+        resources: Mapping[str, float] | None = ...,
         effects: Effects | None = ...,
         inline: bool = ...,
         wrappers: Sequence[Any] = ...,
+        collect: str | Sequence[str] = ...,
         **settings: Any,
     ) -> str: ...
     @overload
@@ -210,7 +219,10 @@ class Graph:
             pull_keys, push_keys: attributes that it sees, and output fields that it writes back;
                 see ``NodeSpec``.
             merge: how states that meet at it are merged: a callable, or one per edge group.
+            resources: what its body needs of a machine, as ``{"gpus": 1}``; see
+                ``NodeSpec.resources``.
             wrappers: around its body, outermost first: objects, names, or ``{type: …, …}``.
+            collect: fields that are lists however many edges bring them; ``"list"``: all.
         Raises: SpecError: the name is taken, reserved or malformed; the kind cannot be inside a
         graph.
         """
@@ -228,9 +240,11 @@ class Graph:
         join: str | ComponentRef | Join | Mapping[str, Any] | None = None,
         merge: Any = None,
         lane: str | None = None,
+        resources: Mapping[str, float] | None = None,
         effects: Effects | None = None,
         inline: bool = False,
         wrappers: Sequence[Any] = (),
+        collect: str | Sequence[str] = (),
         **settings: Any,
     ) -> Any:
         self.check_open()
@@ -280,11 +294,13 @@ class Graph:
             lane=lane,
             effects=effects,
             wrappers=with_usual_wrappers(
-                [ComponentRef.of(wrapper) for wrapper in wrappers], self._usual_of(component, use)
+                [*map(ComponentRef.of, wrappers), *_collecting(collect)],
+                self._usual_of(component, use),
             ),
             pull=contract and contract.pull if pull_keys is _UNSET else pull_keys,
             push=contract and contract.push if push_keys is _UNSET else push_keys,
             attributes=attributes,
+            extras={"resources": dict(resources)} if resources else {},
         )
         return component if component is not None else name
 
@@ -510,19 +526,25 @@ class Graph:
             build(self)
         self._check_usual()
         self._frozen = True
+        schema = self.schema
+        is_typed = schema is not None and schema.closed
         return GraphSpec(
             id=self.name or "graph",
             nodes=tuple(self._specs.values()),
-            edges=tuple(self._edges),
+            edges=tuple(
+                replace(edge, keys={}) if is_typed and edge.keys is _MESSAGE else edge
+                for edge in self._edges
+            ),
             routers=self._routers,
-            schema=self._schema,
+            schema=schema,
             attributes=self._attributes,
-            payload="state" if self._schema is not None and self._schema.closed else "fields",
+            payload="state" if is_typed else "fields",
             cycles=cast("Any", self._cycles),
             cycle_limits=self._cycle_limits,
             state_version=self._version[0],
             migrations=self._version[1],
             limits=self._limits,
+            extras={"warnings": unheard} if (unheard := self._unheard()) else {},
         )
 
     # -- for subclasses
@@ -548,9 +570,46 @@ class Graph:
                 )
             )
 
+    @property
+    def schema(self) -> Schema | None:
+        """The schema of its state: its own, or that of the typed graph around it; None: it has
+        attributes.
+        """
+        around = None if self.owner is None else self.owner.schema
+        if self._schema is not None or around is None or not around.closed or self._apart:
+            return self._schema
+        return around
+
+    @property
+    def _apart(self) -> str:
+        """The reason for attributes of its own inside a typed graph; empty: there is none."""
+        if self._attributes:
+            return "it has attributes"
+        naming = (edge for edge in self._edges if edge.keys and edge.keys is not _MESSAGE)
+        edge = next(naming, None)
+        return "" if edge is None else f"its edge {edge.source}->{edge.target} names fields"
+
+    def _unheard(self) -> tuple[Problem, ...]:
+        """Return a warning (AX174) where agents do not see the conversation around their graph."""
+        around = None if self.owner is None else self.owner.schema
+        says = [name for name, node in self._components.items() if getattr(node, "says", "")]
+        if around is None or not is_conversation(around) or self._schema is not None or not says:
+            return ()
+        if not (reason := self._apart):
+            return ()
+        message = (
+            f"its nodes {format_names(says)} take no part in the conversation of the graph around "
+            f"it: {reason}."
+        )
+        hint = (
+            "Declare these in the state of the graph around it, and let edges name none; or give "
+            "it a state of its own, if it is meant."
+        )
+        return (Problem("AX174", self.place, message, hint, severity="warning"),)
+
     def _keys(self, keys: Any) -> Mapping[str, str] | None:
         if keys is None:
-            return {} if self._schema is not None and self._schema.closed else {"message": ""}
+            return {} if self._schema is not None and self._schema.closed else _MESSAGE
         return (
             dict(cast("Mapping[str, str]", keys))
             if isinstance(keys, Mapping)
@@ -724,6 +783,13 @@ class RootGraph(Graph, Workflow[S]):
 
 def _title(kind: Any) -> str:
     return kind.__name__ if isinstance(kind, type) else type(kind).__name__
+
+
+def _collecting(fields: str | Sequence[str]) -> list[ComponentRef]:
+    """Return the wrapper that makes fields lists; ``list``: all fields; none: no wrapper."""
+    named = [fields] if isinstance(fields, str) else list(fields)
+    config = {} if named == ["list"] else {"fields": named}
+    return [ComponentRef(type="collect", config=config)] if named else []
 
 
 def _checked_name(name: str) -> str:

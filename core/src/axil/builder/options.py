@@ -59,9 +59,11 @@ class NodeOptions(TypedDict, total=False):
     join: str | ComponentRef | Join | Mapping[str, Any] | None
     merge: Any
     lane: str | None
+    resources: Mapping[str, float] | None
     effects: Effects | None
     inline: bool
     wrappers: Sequence[Any]
+    collect: str | Sequence[str]
 
 
 class EdgeOptions(TypedDict, total=False):

@@ -7,6 +7,7 @@ under way at once.
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext
@@ -15,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from axil._door import provided
-from axil.compiler.planner import CompileOptions, compile_spec
+from axil.compiler.planner import CompileOptions, compile_spec, is_conversation
 from axil.contract.loops import LoopLocal
 from axil.contract.observers import Trusted
 from axil.errors import NotInstalled, Problem, SpecError
@@ -44,9 +45,9 @@ R = TypeVar("R", bound="Run")
 
 _PLANNED = Lock()
 
-RunInput = Mapping[str, Any] | str | None
-"""The inputs of a run: fields, or the text of a message; of a typed graph: values of its state, or
-an instance of its model.
+RunInput = Mapping[str, Any] | Sequence[Any] | str | None
+"""The inputs of a run: fields, or the text of a message; of a typed graph: values of its state, an
+instance of its model, or the messages of its conversation.
 """
 
 
@@ -125,9 +126,13 @@ class Workflow(Generic[S]):
         """Return a run of a class of its own, as ``start`` returns a ``Run``; for engines
         (``axil.driver.ManagedRun``).
         """
-        plan = self.plan
+        plan, chosen = self.plan, self._options(options)
+        if hasattr(chosen.executor, "check"):
+            chosen.executor.check(plan)
         inputs, values = self.given(input, attributes)
-        return kind(plan, inputs, self._options(options), values)
+        if "IPython" in sys.modules and (watch := self._live("watch")) is not None:
+            chosen = replace(chosen, observers=(*chosen.observers, watch))
+        return kind(plan, inputs, chosen, values)
 
     def given(
         self, input: Any, attributes: Mapping[str, Any] | None = None
@@ -136,13 +141,15 @@ class Workflow(Generic[S]):
 
         Raises: SpecError (AX120): it does not fit the graph.
         """
-        payload = self.plan.graph.spec.payload
+        graph = self.plan.graph
+        payload = graph.spec.payload
         if payload == "state":
-            given = (
-                cast("Mapping[str, Any]", input)
-                if isinstance(input, Mapping)
-                else _fields_of_model(input)
-            )
+            if isinstance(input, Mapping):
+                given = cast("Mapping[str, Any]", input)
+            elif isinstance(input, (str, list, tuple)) and is_conversation(graph.schema):
+                given = {"messages": cast("Any", input)}
+            else:
+                given = _fields_of_model(input)
             return {}, {**given, **(attributes or {})}
         if payload == "messages":
             from axil.contract.messages import as_messages
@@ -194,7 +201,7 @@ class Workflow(Generic[S]):
 
         Args:
             input: what ``@entry`` edges carry: fields, or the text of a message; of a typed graph:
-                values of its state.
+                values of its state, or the messages of its conversation: a text is a user's.
             attributes: over the graph's own.
         Returns: the result; ``status`` tells ``done`` from ``paused``, ``limited`` and
         ``cancelled``. Raises: NodeFailed: a node failed; ``error.result`` holds the partial result.
@@ -242,6 +249,22 @@ class Workflow(Generic[S]):
         except NotInstalled as error:
             return {"text/plain": f"{self!r}\n{error}"}
         return picture(self)
+
+    def _ipython_display_(self) -> None:
+        """Show the picture of the graph in a notebook, live: runs change it.
+
+        Raises: NotImplementedError: the notebook shows what ``_repr_mimebundle_`` returns.
+        """
+        self._live("show")
+
+    def _live(self, act: str) -> Any:
+        """Do it with the live picture, where axil-inspection is installed."""
+        try:
+            return provided("axil_inspection.live", act, wanted="a picture")(self)
+        except NotInstalled:
+            if act == "show":
+                raise NotImplementedError from None
+            return None
 
     async def resume(
         self,

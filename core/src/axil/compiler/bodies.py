@@ -15,11 +15,18 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from axil.contract.messages import fold_payloads, gather_messages, is_messages
 from axil.contract.node import NodeContract
-from axil.contract.views import StateView, fields_of, values_of, without_views
+from axil.contract.views import (
+    StateView,
+    fields_of,
+    undeletable,
+    values_of,
+    without_views,
+    writes_of,
+)
 from axil.errors import BodyError, Problem, SpecError, StateError, did_you_mean, format_names
 from axil.kernel.plan import Body, Mode
 from axil.kernel.state import State
@@ -114,8 +121,8 @@ class Plain:
         attributes = given.get(self._attributes)
         for name in self._views:
             view = given[name]
-            if type(view) is StateView and view.written:
-                attributes = _assigned(view.writes, attributes)
+            if (type(view) is not StateView or view.written) and (writes := writes_of(view)):
+                attributes = _assigned(writes, attributes)
         return attributes
 
     async def _awaited(self, task: Task, ctx: Any) -> Out:
@@ -136,17 +143,22 @@ class Plain:
 
 def _called_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
     """Return the common case, a callable that asks for one thing, in as few calls as possible."""
-    view = supply.view if isinstance(supply, _View) else None
 
     def body(task: Task, ctx: Any) -> Any:
-        if view is None:
-            return read(call(supply(task, ctx)), task, ctx, None)
+        return read(call(supply(task, ctx)), task, ctx, None)
+
+    def body_with_view(task: Task, ctx: Any) -> Any:
         state = view(task.state)
         result = call(state)
-        given = _assigned(state.writes) if type(state) is StateView and state.written else None
-        return read(result, task, ctx, given)
+        if type(state) is StateView and not state.written:
+            return read(result, task, ctx, None)
+        writes = writes_of(state)
+        return read(result, task, ctx, _assigned(writes) if writes else None)
 
-    return body
+    if not isinstance(supply, _View):
+        return body
+    view = supply.view
+    return body_with_view
 
 
 def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
@@ -158,8 +170,10 @@ def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) ->
             return read(await call(supply(task, ctx)), task, ctx, None)
         state = view(task.state)
         result = await call(state)
-        given = _assigned(state.writes) if type(state) is StateView and state.written else None
-        return read(result, task, ctx, given)
+        if type(state) is StateView and not state.written:
+            return read(result, task, ctx, None)
+        writes = writes_of(state)
+        return read(result, task, ctx, _assigned(writes) if writes else None)
 
     return body
 
@@ -236,13 +250,8 @@ def as_forward(
     """
     known = supplied(rules)
     order = ("state", *places[1:]) if rules.payload == "state" else tuple(places)
-    try:
-        wanted = arranged(call, [name for name in known if name not in without], order)
-    except ValueError as error:
-        id, report, hint = error.args
-        raise SpecError(Problem(id, f'node "{rules.node}"', report, hint)) from None
-    if STAR in wanted:
-        call, wanted = _of_one(call), {"value": wanted[STAR]}
+    where = f'node "{rules.node}"'
+    call, wanted = arranged(call, [name for name in known if name not in without], order, where)
     attributes = next((name for name, value in wanted.items() if value == "attributes"), "")
     return Plain(
         call,
@@ -253,33 +262,42 @@ def as_forward(
     )
 
 
-STAR = "*"
-"""The parameter of a function that takes only ``*args``."""
+class Arranged(NamedTuple):
+    """A user's function, and the values that it is called with."""
+
+    call: Callable[..., Any]
+    """The function, to be called by name."""
+    wanted: Mapping[str, str]
+    """The name of the value that each parameter is given."""
 
 
 def arranged(
     call: Callable[..., Any],
     known: Collection[str],
     places: Sequence[str],
+    where: str,
     also: Mapping[str, str] | None = None,
-) -> dict[str, str]:
-    """Return what each parameter of a user's function is given: parameters to names of values.
+) -> Arranged:
+    """Return how a user's function is called: which values its parameters are given.
 
     By name, where all required parameters have ``known`` names. Else by position: the value in
     ``places``; a parameter with a known name has to stand at its own place then. Parameters with
-    defaults are given what they name, and nothing where they name nothing.
+    defaults are given what they name, and nothing where they name nothing; a function without
+    parameters is given nothing, and one that does not say what it takes the first value.
 
-    >>> arranged(lambda message, attrs, limit=3: 0, {"attributes"}, ("inputs", "attributes"))
+    >>> both = ("inputs", "attributes")
+    >>> arranged(lambda message, attrs, limit=3: 0, {"attributes"}, both, "here").wanted
     {'message': 'inputs', 'attrs': 'attributes'}
 
     Args:
+        where: the place of the function, for messages.
         also: whose place other known names have: ``{"input": "inputs"}``.
-    Raises: ValueError, with an id, a text and a hint: AX162 a known name out of place, or one that
-    only a name can give; AX163 too many parameters.
+    Raises: SpecError: AX162 a known name out of place, or one that only a name can give; AX163 too
+    many parameters.
     """
     wanted = parameters_of(call)
-    if not wanted and any(p.kind is p.VAR_POSITIONAL for p in _described(call)):
-        return {STAR: places[0]}
+    if not wanted and _takes_any(call):
+        return Arranged(_of_one(call), {"value": places[0]})
     required = [name for name, is_required in wanted.items() if is_required]
     named = {name: name for name in wanted if name in known}
     in_place = {
@@ -289,31 +307,58 @@ def arranged(
     }
     strangers = [name for name in required if name not in named]
     if not strangers:
-        return named
+        return Arranged(_by_name(call), named)
     by_name = [name for name in required if name in named and name not in in_place]
     if by_name or not first_of(call):
-        raise ValueError(
-            "AX162",
-            f"the function mixes known names ({format_names(by_name)}) with others "
-            f"({format_names(strangers)}).",
-            did_you_mean(strangers[0], known)
-            or f"Use only names of {format_names(sorted(known), 20)}; or none, and values are "
-            f"given by position: {', '.join(places)}.",
+        mixed = (
+            f"mixes known names ({format_names(by_name)}) with others ({format_names(strangers)})"
+            if by_name
+            else f"asks by name for {format_names(strangers)}, which nothing supplies"
         )
+        hint = did_you_mean(strangers[0], known) or (
+            f"Use only names of {format_names(sorted(known), 20)}; or none, and values are "
+            f"given by position: {', '.join(places)}."
+        )
+        raise SpecError(Problem("AX162", where, f"the function {mixed}.", hint))
     if len(required) > len(places):
-        raise ValueError(
-            "AX163",
+        message = (
             f"the function takes {len(required)} arguments; by position it is given 1 to "
-            f"{len(places)}: {', '.join(places)}.",
-            "",
+            f"{len(places)}: {', '.join(places)}."
         )
-    return {
-        **dict(zip(required, places, strict=False)),
-        **{name: value for name, value in named.items() if name not in required},
-    }
+        raise SpecError(Problem("AX163", where, message))
+    positions = dict(zip(required, places, strict=False))
+    others = {name: value for name, value in named.items() if name not in required}
+    return Arranged(_by_name(call), {**positions, **others})
 
 
 _ALSO = {"input": "inputs"}
+
+
+def _takes_any(call: Callable[..., Any]) -> bool:
+    """Return whether a callable takes ``*args``, or does not say what it takes."""
+    try:
+        described = inspect.signature(call).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return True
+    return any(p.kind is p.VAR_POSITIONAL for p in described)
+
+
+def _by_name(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes by name what ``call`` takes by position alone."""
+    if (code := _code_of(call)) is not None:
+        names: Sequence[str] = code.co_varnames[: code.co_posonlyargcount]
+    else:
+        names = [p.name for p in _described(call) if p.kind is p.POSITIONAL_ONLY]
+    if not names:
+        return call
+
+    async def awaited(**given: Any) -> Any:
+        return await call(*[given.pop(name) for name in names if name in given], **given)
+
+    def called(**given: Any) -> Any:
+        return call(*[given.pop(name) for name in names if name in given], **given)
+
+    return awaited if is_async(call) else called
 
 
 def _of_one(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -447,7 +492,8 @@ class Attributes(dict[str, Any]):
     """A node's view of the attributes, to read and to set; what is set becomes part of the result.
 
     Setting counts, changing a value in place does not: write ``attributes["log"] =
-    [*attributes["log"], line]``.
+    [*attributes["log"], line]``. Deleting one is an error, and so is setting one that the node does
+    not write.
     """
 
     __slots__ = ("assigned", "written")
@@ -476,6 +522,27 @@ class Attributes(dict[str, Any]):
     def __ior__(self, other: Any) -> Attributes:
         self.update(other)
         return self
+
+    def __delitem__(self, name: str) -> None:
+        if name in self:
+            raise undeletable(name)
+        super().__delitem__(name)
+
+    # one signature for dict.pop's overloads
+    def pop(self, name: str, *default: Any) -> Any:  # type: ignore[override]
+        """As of a dict, where there is no such attribute. Raises: StateError: there is one."""
+        if name in self:
+            raise undeletable(name)
+        return super().pop(name, *default)
+
+    def popitem(self) -> tuple[str, Any]:
+        """Raise: an attribute is never removed."""
+        raise undeletable(next(reversed(self))) if self else KeyError("there are no attributes.")
+
+    def clear(self) -> None:
+        """Raise, unless there is none: an attribute is never removed."""
+        if self:
+            raise undeletable(next(iter(self)))
 
 
 def _assigned(values: Mapping[str, Any], attributes: Attributes | None = None) -> Attributes:
@@ -580,8 +647,11 @@ def _reader(rules: BodyRules) -> Read:
 
     def result(value: Any, task: Task, ctx: Any, attributes: Any) -> Out:
         out = value if type(value) is Out else read(rules, value, task, attributes)
-        if isinstance(attributes, Attributes) and attributes.assigned:
-            out = _with_assigned(rules, out, task.state, attributes.assigned)
+        if isinstance(attributes, Attributes):
+            if attributes.written:
+                out = _with_set(rules, out, task.state, attributes)
+            if attributes.assigned:
+                out = _with_assigned(rules, out, task.state, attributes.assigned)
         if rules.chat and rules.payload == "messages":
             out = _with_said(rules, out)
         touched: Mapping[str, Mapping[str, Any]] | None = ctx.touched if ctx is not None else None
@@ -604,16 +674,41 @@ def _with_assigned(rules: BodyRules, out: Out, state: State, assigned: Mapping[s
 
     Raises: StateError (AX203): the node does not write that field.
     """
-    named = rules.pull if rules.push is None else rules.push
     for name in assigned:
-        is_free = rules.payload == "state" or state.schema.closed
-        if not (name in named if named is not None else is_free or name in state):
-            raise StateError(
-                f'the body assigned "{name}" to the state, and the node does not write it.',
-                id="AX203",
-                hint="Name it in push_keys.",
-            )
+        if not _is_written(rules, name, state):
+            raise _unwritten(name, "the state")
     return Out(out.output, {**assigned, **out.delta}, out.to)
+
+
+def _with_set(rules: BodyRules, out: Out, state: State, attributes: Attributes) -> Out:
+    """``out``, and the attributes that the body set.
+
+    Raises: StateError (AX203): the node does not write one of them.
+    """
+    written = without_views(attributes.written)
+    delta = pushed_fields(rules, written, state)
+    for name in written:
+        if name not in delta and name not in (rules.own or ()):
+            if not _is_written(rules, name, state):
+                raise _unwritten(name, "the attributes")
+            delta[name] = written[name]
+    return Out(out.output, {**delta, **out.delta}, out.to)
+
+
+def _is_written(rules: BodyRules, name: str, state: State) -> bool:
+    """Return whether a node writes a field of that name."""
+    named = rules.pull if rules.push is None else rules.push
+    if named is not None:
+        return name in named
+    return rules.payload == "state" or state.schema.closed or name in state
+
+
+def _unwritten(name: str, where: str) -> StateError:
+    return StateError(
+        f'the body assigned "{name}" to {where}, and the node does not write it.',
+        id="AX203",
+        hint="Name it in push_keys.",
+    )
 
 
 def _read_delta(rules: BodyRules, value: Any, task: Task, attributes: Any) -> Out:

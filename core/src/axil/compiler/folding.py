@@ -215,6 +215,7 @@ class _Scope:
                 chain, is_direct = ways(out, ports.ports, ports.waits, reach)
             nodes.append(
                 PlanNode(
+                    index=n,
                     name=vertex.name,
                     vertex=vertex,
                     level=self.level[n],

@@ -8,10 +8,10 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from axil.compiler.bodies import STAR, arranged, first_of, parameters_of
+from axil.compiler.bodies import arranged, first_of, parameters_of
 from axil.compiler.edges import EdgeInput, OfState, filtered
 from axil.contract.views import StateView, values_of, without_views
-from axil.errors import BodyError, Problem, RouteError, SpecError, did_you_mean, format_names
+from axil.errors import BodyError, RouteError, did_you_mean, format_names
 from axil.kernel.plan import Merge, Router
 from axil.kernel.state import Schema, State
 from axil.kernel.tokens import EXIT
@@ -80,31 +80,29 @@ def asked_by_name(
         "fields": lambda seen: seen.fields,
         "seen": lambda seen: seen,
     }
-    try:
-        wanted = arranged(
-            function, ways, ("state", "payload") if typed else ("payload", "state"), _EDGE_NAMES
-        )
-    except ValueError as error:
-        id, report, hint = error.args
-        raise SpecError(Problem(id, where, report, hint)) from None
-    if len(wanted) == 1 and (STAR in wanted or first_of(function) in wanted):
+    places = ("state", "payload") if typed else ("payload", "state")
+    call, wanted = arranged(function, ways, places, where, _EDGE_NAMES)
+    if len(wanted) == 1 and first_of(call) in wanted:
         way = ways[next(iter(wanted.values()))]
-        return way.then(function) if isinstance(way, OfState) else lambda seen: function(way(seen))
-    if not wanted and _is_opaque(function):  # written in C: it gets the payload
-        return lambda seen: function(isolate(seen.payload))
-    return lambda seen: function(**{name: ways[way](seen) for name, way in wanted.items()})
+        return way.then(call) if isinstance(way, OfState) else lambda seen: call(way(seen))
+    return lambda seen: call(**{name: ways[way](seen) for name, way in wanted.items()})
 
 
 _EDGE_NAMES = {"message": "payload", "output": "payload", "attributes": "state"}
 
 
-def _is_opaque(function: Callable[..., Any]) -> bool:
-    """Return whether a callable does not say what it takes."""
-    try:
-        inspect.signature(function)
-    except (TypeError, ValueError):
-        return True
-    return False
+def of_state(
+    function: Callable[..., Any], view: Callable[[State], Any] | None, where: str
+) -> Callable[[State], Any]:
+    """Return a Python callable that is asked about the state alone, such as a router.
+
+    Raises: SpecError (AX162, AX163).
+    """
+    call, wanted = arranged(function, ("state", "attributes"), ("state",), where)
+    shown = view or StateView
+    if len(wanted) == 1 and first_of(call) in wanted:
+        return lambda state: call(shown(state))
+    return lambda state: call(**{name: shown(state) for name in wanted})
 
 
 def router_of(spec: RouterSpec, schema: Schema, exits: Collection[str]) -> Router:
@@ -113,11 +111,12 @@ def router_of(spec: RouterSpec, schema: Schema, exits: Collection[str]) -> Route
 
     Args:
         exits: other names that an answer may have for the graph's exit.
+    Raises: SpecError (AX162, AX163).
     """
+    ask = of_state(spec.ask, schema.view, f'router of "{spec.source}"')
 
     def route(output: Any, state: State) -> Mapping[str, Any]:
-        view = schema.view(state) if schema.view else StateView(state)
-        answer = spec.ask(view)
+        answer = ask(state)
         if answer is None:
             raise RouteError(
                 f'the router of "{spec.source}" gave None; expected one or more of '

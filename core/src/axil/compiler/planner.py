@@ -36,7 +36,7 @@ from axil.errors import (
     SpecError,
 )
 from axil.kernel.joins import GATE, JOINS, Join
-from axil.kernel.plan import Body, Edge, Graph, Plan, ResolvedNode
+from axil.kernel.plan import Body, Edge, Graph, Plan, ResolvedNode, Router
 from axil.kernel.scopes import SubgraphBody
 from axil.kernel.state import Schema
 from axil.kernel.tokens import ENTRY, EXIT
@@ -53,6 +53,8 @@ from axil.registry.grants import (
 )
 from axil.spec.check import check
 from axil.spec.graph import (
+    READ,
+    SURROUNDINGS,
     ComponentRef,
     EdgeSpec,
     GraphSpec,
@@ -92,6 +94,8 @@ class CompileOptions:
     """
     place: Place | None = None
     """The place of the node in a file, for errors in its settings."""
+    state: Schema | None = None
+    """The typed state of the graph that is compiled: a graph in a node may share it."""
     warned: Callable[[Problem], None] | None = None
     """Called with each warning of the check, once the plan is made."""
 
@@ -209,6 +213,16 @@ class NodeInfo:
         )
 
 
+_CONFINED = SURROUNDINGS - READ - {"warnings"}
+"""Keys of ``extras`` that a graph has from the file around it."""
+
+
+def is_conversation(schema: Schema) -> bool:
+    """Return whether states of a schema hold a conversation, in their field ``messages``."""
+    messages = schema.fields.get("messages")
+    return messages is not None and messages.reducer.name == "append_messages"
+
+
 def compile_spec(
     spec: GraphSpec, setting: CompileOptions | None = None
 ) -> Plan:  # the field's word
@@ -296,7 +310,9 @@ class _Draft:
 
     def __init__(self, planner: Compiler, spec: GraphSpec, as_nested: SubgraphSpec | None) -> None:
         self.planner, self.spec, self.as_nested = planner, spec, as_nested
-        self.setting = replace(planner.setting, extras=spec.extras)
+        self.schema = spec.whole_schema()
+        typed = self.schema if spec.payload == "state" and self.schema.closed else None
+        self.setting = replace(planner.setting, extras=spec.extras, state=typed)
         self.bodies: dict[str, Any] = {}
         self.kinds: dict[str, NodeContract] = {}
         self.rules: dict[str, BodyRules] = {}
@@ -307,7 +323,6 @@ class _Draft:
         self._exits = {"exit", "end"} - {node.id for node in spec.nodes}
         for name, router in spec.routers.items():
             self._routers.setdefault(router.source, []).append((name, router))
-        self.schema = spec.whole_schema()
         if spec.migrations:
             self.spec = replace(
                 spec,
@@ -324,8 +339,7 @@ class _Draft:
                 ),
             ]
         planner.problems.extend(found)
-        messages = self.schema.fields.get("messages") if spec.payload == "state" else None
-        is_chat = messages is not None and messages.reducer.name == "append_messages"
+        is_chat = spec.payload == "state" and is_conversation(self.schema)
         self.chat = "messages" if is_chat else ""
         self.start = planner.attempt(
             spec.where,
@@ -379,12 +393,18 @@ class _Draft:
                     Problem("AX165", where, message, f'Put "{key}" on the nodes inside.')
                 )
         try:
-            return scope(node.id, replace(self.setting, place=node.place))
+            nested: SubgraphSpec = scope(node.id, replace(self.setting, place=node.place))
         except SpecError as error:
             raise SpecError(
                 replace(p, where=where) if p.where == f'node "{node.id}"' else p
                 for p in error.problems
             ) from error
+        around, own = self.spec.extras, nested.spec.extras
+        if "grants" not in around or "grants" in own:
+            return nested
+        # made by a component that a file names: confined as the file is
+        given = {key: around[key] for key in _CONFINED if key in around}
+        return replace(nested, spec=replace(nested.spec, extras={**given, **own}))
 
     def _out_edges(self, node: str) -> list[OutEdge]:
         if self._leading is None:
@@ -513,8 +533,9 @@ class _Draft:
             join=self._join(node, kind),
             merge=merge,
             routers=tuple(
-                router_of(router, self.schema, self._exits)
+                made
                 for _, router in self._routers.get(node.id, ())
+                if (made := self._router(router)) is not None
             ),
             lane=node.lane or kind.lane,
             effects=node.effects or kind.effects or "idempotent",
@@ -522,6 +543,10 @@ class _Draft:
             own=self.bodies[node.id],
         )
         return self._wrapped(node, vertex)
+
+    def _router(self, router: RouterSpec) -> Router | None:
+        where = f'router of "{router.source}"'
+        return self.planner.attempt(where, lambda: router_of(router, self.schema, self._exits))
 
     def _join(self, node: NodeSpec, kind: NodeContract) -> Join:
         """Return the join of a node: its own, that of its component, or the usual one."""

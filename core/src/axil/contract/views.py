@@ -1,9 +1,10 @@
 """Views: what bodies see of states and payloads, so that nothing is copied which is not touched.
 
 A value is isolated when it is first read, and from then on the view hands out the same object. What
-a body does to a view stays in the view: a state changes by deltas only. ``StateView`` shows a state
-as a dict, an ``InstanceView`` as an instance of a class, ``Fields`` is a payload that is a real
-``dict``. ``without_views`` and ``values_of`` go the other way.
+a body assigns to a view of the state is part of its result; nothing else that it does to a view
+changes a state. ``StateView`` shows a state as a dict, an ``InstanceView`` as an instance of a
+class, ``Fields`` is a payload that is a real ``dict``. ``without_views`` and ``values_of`` go the
+other way.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class StateView(MutableMapping[str, Any]):
     """A state as a dict of its own: keys without a leading ``@``, values isolated when first read.
 
     Assigning and deleting change the view alone; what a body assigns to the state that it is given
-    is part of its result. Cost: O(1) to make; per key, the containers of
-    what is read.
+    is part of its result, and what it deletes fails it. Cost: O(1) to make; per key, the containers
+    of what is read.
     """
 
     __slots__ = ("_own", "_state", "written")
@@ -45,7 +46,7 @@ class StateView(MutableMapping[str, Any]):
     _own: dict[str, Any]
     """The values that were read or assigned; MISSING: deleted."""
     written: dict[str, Any]
-    """The names that were assigned, in order."""
+    """The names that were assigned, in order, and those of the state that were deleted."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -57,6 +58,10 @@ class StateView(MutableMapping[str, Any]):
         deletions are not among them.
         """
         return {name: self._own[name] for name in self.written if self._own[name] is not MISSING}
+
+    def written_as(self, name: str) -> Any:
+        """Return the value of one of ``written``; MISSING: it was deleted."""
+        return self._own[name]
 
     def __axil_read_only__(self) -> None:
         """Refuse assignments from now on."""
@@ -111,18 +116,22 @@ class StateView(MutableMapping[str, Any]):
             raise StateError(
                 f"a field's name is text without a leading @; found {name!r}.", id="AX203"
             )
+        self._write(name, value)
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self:
+            raise KeyError(_absent(self._state, name))
+        self._write(name, MISSING)
+        if name not in self._state:
+            del self.written[name]
+
+    def _write(self, name: str, value: Any) -> None:
         if self.written is _READ_ONLY:
             raise read_only(name)
         self._keep(name, value)
         if self.written is _NOTHING_YET:
             self.written = {}
         self.written[name] = None
-
-    def __delitem__(self, name: str) -> None:
-        if name not in self:
-            raise KeyError(_absent(self._state, name))
-        self._keep(name, MISSING)
-        self.written.pop(name, None)
 
     def __iter__(self) -> Iterator[str]:
         own, state = self._own, self._state
@@ -171,6 +180,10 @@ class StateView(MutableMapping[str, Any]):
     def __ror__(self, other: Mapping[str, Any]) -> dict[str, Any]:
         return {**other, **self}
 
+    def __ior__(self, other: Any) -> StateView:
+        self.update(other)
+        return self
+
     def __repr__(self) -> str:
         return f"StateView({self.raw()!r})"
 
@@ -202,6 +215,10 @@ class InstanceView:
 
     def __axil_read_only__(self) -> None:
         """Refuse assignments from now on."""
+
+    def __axil_writes__(self) -> Mapping[str, Any]:
+        """Return what was assigned, by field; MISSING: it was deleted."""
+        return {}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -357,6 +374,31 @@ def fields_of(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # --------------------------------------------------------------------------------------------------
+
+
+def writes_of(view: Any) -> Mapping[str, Any] | None:
+    """Return what a body assigned to its view of the state; None: nothing.
+
+    Raises: StateError (AX203): it deleted a field.
+    """
+    if type(view) is StateView:
+        found: Mapping[str, Any] = {name: view.written_as(name) for name in view.written}
+    else:
+        kind = type_of(view)
+        found = kind.__axil_writes__(view) if issubclass(kind, InstanceView) else _NOTHING_YET
+    for name, value in found.items():
+        if value is MISSING:
+            raise undeletable(name)
+    return found or None
+
+
+def undeletable(name: str) -> StateError:
+    """Return the error of deleting a field of the state."""
+    return StateError(
+        f'the body deleted "{name}"; a field of the state is never removed.',
+        id="AX203",
+        hint=f'Assign another value instead: ["{name}"] = None.',
+    )
 
 
 def _type(value: Any) -> Any:

@@ -189,7 +189,7 @@ class Machine:
         if delta or state.known:
             state = self.advance(task, delta)
         plan = self.plan
-        node = plan.nodes[task.node]
+        node = task.node
         if out.to is None and not node.routers:
             sends = sends_of(plan, node.out, out.output, state)
         else:
@@ -226,7 +226,7 @@ class Machine:
 
     def commit(self, task: Task, step: Transition) -> None:
         """Put a firing's tokens on its out-edges and let everything follow that follows."""
-        node = self.plan.nodes[task.node]
+        node = task.node
         unit = node.unit
         # whether this task is the only path, before and after
         alone = len(step.sends) == 1 and self._alive == 1 and not self._ended
@@ -255,11 +255,11 @@ class Machine:
                 continue
             there = self.exits if arc.port == OUTSIDE else self.returns
             there.append(new_tuple(Exit, (arc.id, payload, values, ordinal, arc.trigger)))
-            self._ended.append((task.node, ordinal, arc.id, state))
+            self._ended.append((node.index, ordinal, arc.id, state))
             goes_on = goes_on or arc.trigger
             self._left = self._left or (arc.trigger and arc.port == OUTSIDE)
         if not goes_on:
-            self._ended.append((task.node, task.ordinal, -1, step.state))
+            self._ended.append((node.index, task.ordinal, -1, step.state))
         if self._alive:
             self._drop(unit)
             if self._todo:
@@ -269,10 +269,10 @@ class Machine:
 
     def give_up_unneeded(self) -> list[Task]:
         """End the paths of firings under way that an early join fired without; return them."""
-        given_up = [task for task in self.taken if task.node in self.unneeded]
+        given_up = [task for task in self.taken if task.node.index in self.unneeded]
         for task in given_up:
             self.taken.discard(task)
-            self._give_up(task.node, [(-1, task.ordinal, task.state)])
+            self._give_up(task.node.index, [(-1, task.ordinal, task.state)])
         return given_up
 
     def _give_up(self, node: int, paths: Sequence[tuple[int, Ordinal, State | None]]) -> None:
@@ -286,11 +286,11 @@ class Machine:
     def put_back(self, task: Task) -> None:
         """Take back a task that was given out last and not begun: it is the first that is due."""
         self.taken.discard(task)
-        self.due.appendleft((task.node, task.ordinal, task.tokens))
+        self.due.appendleft((task.node.index, task.ordinal, task.tokens))
 
     def abandon(self, task: Task, changes: Delta) -> None:
         """End the path of a task that will not be done, with what is known of it."""
-        self._ended.append((task.node, task.ordinal, -1, self.advance(task, changes)))
+        self._ended.append((task.node.index, task.ordinal, -1, self.advance(task, changes)))
         self.taken.discard(task)
         self._alive -= 1
 
@@ -312,15 +312,12 @@ class Machine:
             raise self.broken[node]
         if self._turns is not None:
             self._turns.check(node)
-        if (
-            len(tokens) != 1
-            or (state := tokens[0].state) is None
-            or self.plan.nodes[node].vertex.merge
-        ):
+        plan_node = self.plan.nodes[node]
+        if len(tokens) != 1 or (state := tokens[0].state) is None or plan_node.vertex.merge:
             state = state_at(self.plan, node, tokens, self.root, self.history)
         self.due.popleft()
         self.fired[node] = 1
-        task = Task(self.frame, node, ordinal, tokens, state, self)
+        task = Task(self.frame, plan_node, ordinal, tokens, state, self)
         self.taken.add(task)
         return task
 
@@ -338,7 +335,7 @@ class Machine:
                 (whole, self.history.changes, tuple(self.exits), tuple(self.returns), (), True),
             )
         edges = self.plan.graph.edges
-        self._ended += [(task.node, task.ordinal, -1, task.state) for task in self.taken]
+        self._ended += [(task.node.index, task.ordinal, -1, task.state) for task in self.taken]
         held = () if self._barrier is None else self._barrier.held
         waves = () if self._turns is None else self._turns.held
         for *_, tokens in (*self.due, *waves):

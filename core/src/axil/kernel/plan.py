@@ -204,6 +204,8 @@ class Port:
 class PlanNode:
     """One node of a plan."""
 
+    index: int
+    """Its position in the plan."""
     name: str
     vertex: ResolvedNode
     """Of a cycle: the cycle's own vertex, whose body is the cycle."""

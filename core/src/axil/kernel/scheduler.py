@@ -127,7 +127,7 @@ class RunningFrame:
             if running.task is not None:
                 part = running.machine.frame[-1]
                 place = part if isinstance(part, int) else -1
-                parts.append((running.task.node, running.task.ordinal, place))
+                parts.append((running.task.node.index, running.task.ordinal, place))
         return tuple(reversed(parts))
 
 
@@ -208,7 +208,8 @@ class Scheduler:
             if type(out) is not Out:
                 given = type(out).__name__
                 raise BodyError(f"the body gave {given}; a body gives an Out.")
-            after: Any = machine.prepare(task, out) if self._records else machine.follow(task, out)
+            is_direct = task.node.spreads and not self._records
+            after: Any = machine.follow(task, out) if is_direct else machine.prepare(task, out)
         except Exception as error:  # noqa: BLE001
             # an edge or the state may refuse what the body gave
             self._fail(task, error)
@@ -216,8 +217,7 @@ class Scheduler:
         if type(after) is not Task:
             if type(after) is list:  # in effect
                 if self._reports:
-                    out_edges = machine.plan.nodes[task.node].out
-                    both = zip(out_edges, cast("list[Any]", after), strict=True)
+                    both = zip(task.node.out, cast("list[Any]", after), strict=True)
                     self._report_outcome(task, [(arc.id, payload) for arc, payload in both])
                 self._notice(machine.running)
                 return None
@@ -230,7 +230,7 @@ class Scheduler:
         if self._reports:
             token = after.tokens[0]
             self._report_outcome(task, ((token.edge, token.payload),))
-        if self._known is None and machine.plan.nodes[after.node].mode != "scope":
+        if self._known is None and after.node.mode != "scope":
             return after
         return self._started(after)
 
@@ -279,7 +279,7 @@ class Scheduler:
     def enter(self, task: Task, sub: SubRun) -> RunningFrame:
         """Begin a sub-run of a body at work. Raises: what an entry edge's function raises."""
         root = (task.state if sub.state is None else sub.state).rooted()
-        name = task.owner.plan.nodes[task.node].name
+        name = task.node.name
         frame = (*inner_frame(task.frame, name, task.ordinal), *sub.name)
         machine = machine_type(sub.plan, frame, root, keeps=True, took=self._took)
         tokens = entry_tokens(sub.plan, sub.inputs, root)
@@ -337,7 +337,7 @@ class Scheduler:
                     continue
                 if task is None:
                     continue
-                if self._known is None and machine.plan.nodes[task.node].mode != "scope":
+                if self._known is None and task.node.mode != "scope":
                     return task
                 command = self._started(task)
             if command is not None:
@@ -418,9 +418,9 @@ class Scheduler:
     def _started(self, task: Task) -> Command | None:
         """Start the body of a firing, enter its scope, or apply what is known of it."""
         machine: Machine = task.owner
-        node = machine.plan.nodes[task.node]
+        node = task.node
         if self._known is not None:
-            fact = self._known.done.get(Activation(task.frame, node.name, task.ordinal))
+            fact = self._known.done.get(task.activation)
             if fact is not None:
                 self._commit(task, self._known.step(machine, task, fact))
                 return None
@@ -506,13 +506,13 @@ class Scheduler:
             self._commands.append(DropBodies())
 
     def _report(self, kind: Any, task: Task, data: Any = None) -> None:
-        node = task.owner.plan.nodes[task.node]
-        activation = new_tuple(Activation, (task.frame, node.name, task.ordinal))
+        node = task.node
+        activation = task.activation
         self.reports.append(new_tuple(Report, (kind, activation, node.kind, data)))
 
     def _report_outcome(self, task: Task, carried: Sequence[tuple[int, Any]]) -> None:
         """Report a firing that ended well, and what its live edges carry, by their positions."""
-        node = task.owner.plan.nodes[task.node]
+        node = task.node
         activation = new_tuple(Activation, (task.frame, node.name, task.ordinal))
         payload = carried[0][1] if carried else None
         self.reports.append(new_tuple(Report, ("finished", activation, node.kind, payload)))
@@ -529,13 +529,13 @@ class Scheduler:
 
     def _enter(self, task: Task) -> Command | None:
         """Open the frame of a node that holds a scope."""
-        node = task.owner.plan.nodes[task.node]
+        node = task.node
         body, turning = node.body, None
         if self._reports:
             self._report("started", task, task)
         try:
             if isinstance(body, CycleBody):
-                activation = Activation(task.frame, node.name, task.ordinal)
+                activation = task.activation
                 known = () if self._known is None else self._known.rounds(body, task, activation)
                 visit: ScopeRun = CycleRun(body, task, node.name, known=known, took=self._took)
                 if not visit.enters(task):
@@ -651,7 +651,7 @@ class Scheduler:
 
     def _fail(self, task: Task, error: BaseException) -> None:
         """Handle a firing that raised, or whose result was refused."""
-        self._fail_at(task.owner.running, task.node, error, task.ordinal)
+        self._fail_at(task.owner.running, task.node.index, error, task.ordinal)
 
     def _fail_at(
         self, running: RunningFrame, at: int | str, error: BaseException, ordinal: Ordinal = ()

@@ -317,7 +317,7 @@ class CycleRun:
         around: Machine = self.task.owner
         changes = Changes(self.total.changes)
         left = [*(self._exits if self.end == "exit" else ()), *self.data_exits]
-        arcs = {arc.id: arc for arc in around.plan.nodes[self.task.node].out}
+        arcs = {arc.id: arc for arc in self.task.node.out}
         sends = [
             Send(arcs[exit.edge], exit.payload, exit.values)
             for exit in sorted(left, key=lambda exit: exit.edge)

@@ -16,6 +16,7 @@ from typing import Any
 from axil.kernel.machine import Machine
 from axil.kernel.outcomes import Transition, blame, sent
 from axil.kernel.plan import BACK, PlanEdge, Port
+from axil.kernel.state import Delta, State
 from axil.kernel.tokens import Carried, Changes, Frame, Out, Task, Token, new_tuple
 
 
@@ -85,7 +86,7 @@ class QuickMachine(Machine):
         last = self.taken.pop()
         task = Task(
             frame,
-            entry,
+            plan.nodes[entry],
             (),
             (new_tuple(Token, (arc.id, payload, None, last.ordinal)),),
             state,
@@ -95,45 +96,69 @@ class QuickMachine(Machine):
         return task
 
     def follow(self, task: Task, out: Out) -> Task | Transition | list[Any]:
-        """See ``Machine``: a chain is followed where nothing else is due; the tokens of a direct
-        node that fires once are put, each at its port, and its edges decided. Where an edge is
-        dead, or replaces the state, the long way is gone.
+        """See ``Machine``: a chain is followed where nothing else is due; a direct node that fires
+        once puts its tokens, each at its port. Where an edge is dead, or replaces the state, the
+        long way is gone.
         """
-        plan = self.plan
-        node = plan.nodes[task.node]
+        node = task.node
         payload, delta, to = out
-        if to is not None or not node.spreads or self._opens[node.unit] != 1:
+        if to is not None or self._opens[node.unit] != 1:
             return self.prepare(task, out)
-        state, arcs = task.state, node.out
+        state = task.state
         if delta and type(delta) is not Changes:
             delta = self.root.schema.check(delta)
-        if delta or state.known:
+        if state.known or self._alive != 1 or self._ended or self.history.keeps:
             state = self.advance(task, delta)
-        carried: list[Any] = []
-        is_plain, arc = True, arcs[0]
+        elif delta:  # what ``advance`` does where the path is alone
+            state = state.apply(delta)
+        chain, arc = node.chain, node.out[0]
+        if chain is None or self.due or arc.port in self._slots:
+            return self._spread(task, payload, delta, state)
         try:
-            for arc in arcs:
+            if arc.carry is not None:
+                payload = arc.carry(payload, state)
+            if payload is None or type(payload) is Carried:
+                send = sent(arc, payload, state)
+                return Transition(delta, state, () if send is None else (send,))
+        except Exception as error:
+            blame(self.plan, arc, error)
+            raise
+        self.taken.discard(task)
+        self._opens[node.unit] = -1
+        self.fired[chain.node] = 1
+        tokens = (new_tuple(Token, (arc.id, payload, state, task.ordinal)),)
+        node = self.plan.nodes[chain.node]
+        task = Task(self.frame, node, chain.ordinal, tokens, state, self)
+        self.taken.add(task)
+        return task
+
+    def _spread(
+        self, task: Task, payload: Any, delta: Delta, state: State
+    ) -> Transition | list[Any]:
+        """Put the tokens of a direct node, each at its port, and decide its edges.
+
+        Returns: what each edge carries; where one is dead, or replaces the state: the transition.
+        """
+        node = task.node
+        carried: list[Any] = []
+        is_plain, arc = True, node.out[0]
+        try:
+            for arc in node.out:
                 answer = payload if arc.carry is None else arc.carry(payload, state)
                 carried.append(answer)
                 if answer is None or type(answer) is Carried:
                     is_plain = False
             if not is_plain:
-                sends = [sent(arc, carried.pop(0), state) for arc in arcs]
+                sends = [sent(arc, carried.pop(0), state) for arc in node.out]
                 return Transition(delta, state, [send for send in sends if send is not None])
         except Exception as error:
-            blame(plan, arc, error)
+            blame(self.plan, arc, error)
             raise
-        slots, waits, ordinal, chain = self._slots, self._waits, task.ordinal, node.chain
+        slots, waits, ordinal = self._slots, self._waits, task.ordinal
         self.taken.discard(task)
         self._opens[node.unit] = -1
-        if chain is not None and not self.due and arc.port not in slots:
-            self.fired[chain.node] = 1
-            token = new_tuple(Token, (arc.id, carried[0], state, ordinal))
-            task = Task(self.frame, chain.node, chain.ordinal, (token,), state, self)
-            self.taken.add(task)
-            return task
-        self._alive += len(arcs) - 1
-        for arc, answer in zip(arcs, carried, strict=True):
+        self._alive += len(carried) - 1
+        for arc, answer in zip(node.out, carried, strict=True):
             port, token = arc.port, new_tuple(Token, (arc.id, answer, state, ordinal))
             if port in slots:
                 slots[port].append(token)

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 from axil.kernel.state import State
+
+if TYPE_CHECKING:
+    from axil.kernel.plan import PlanNode
 
 T = TypeVar("T")
 Effects = Literal["none", "idempotent", "external"]
@@ -134,7 +137,7 @@ class Task:
     def __init__(
         self,
         frame: Frame,
-        node: int,
+        node: PlanNode,
         ordinal: Ordinal,
         tokens: tuple[Token, ...],
         state: State,
@@ -142,7 +145,6 @@ class Task:
     ) -> None:
         self.frame = frame
         self.node = node
-        """Position in the plan."""
         self.ordinal = ordinal
         self.tokens = tokens
         """Live tokens, in edge order."""
@@ -150,3 +152,12 @@ class Task:
         """The join of the tokens' states."""
         self.owner = owner
         """The machine that gave the task."""
+
+    @property
+    def activation(self) -> Activation:
+        """The name of the firing."""
+        return new_tuple(Activation, (self.frame, self.node.name, self.ordinal))
+
+    def with_tokens(self, tokens: tuple[Token, ...]) -> Task:
+        """Return the same firing with other tokens, for a body inside a wrapper."""
+        return Task(self.frame, self.node, self.ordinal, tokens, self.state, self.owner)

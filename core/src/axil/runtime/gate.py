@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from axil.contract.context import Clock
 from axil.contract.decisions import Deciders, Fail, Firing, Outcome, Retry
 from axil.errors import HookFailed
-from axil.kernel.tokens import Activation
 
 if TYPE_CHECKING:
     from axil.runtime.pool import Work
@@ -88,10 +87,10 @@ class Gate:
 
     def firing(self, work: Work) -> Firing:
         """Return a firing as hooks see it."""
-        task, vertex = work.task, work.node.vertex
+        task, vertex = work.task, work.task.node.vertex
         return Firing(
             run_id=self._run_id,
-            activation=Activation(task.frame, work.node.name, task.ordinal),
+            activation=task.activation,
             type=vertex.type,
             lane=vertex.lane,
             effects=vertex.effects,

@@ -34,10 +34,10 @@ from axil.kernel.events import (
 )
 from axil.kernel.machine import Machine
 from axil.kernel.outcomes import FrameResult, output_of
-from axil.kernel.plan import Plan, PlanNode
+from axil.kernel.plan import Plan
 from axil.kernel.scheduler import RunningFrame, Scheduler
 from axil.kernel.state import State
-from axil.kernel.tokens import Activation, Changes, Out, Task, new_tuple
+from axil.kernel.tokens import Changes, Out, Task
 from axil.kernel.values import isolate
 from axil.runtime.gate import Gate
 from axil.runtime.pool import SLICE, LocalExecutor, Work, WorkerPool, as_failure
@@ -53,7 +53,7 @@ class RunLoop:
     __slots__ = (
         "_deciders", "_heard", "_is_bare", "_is_local", "_most", "_plan", "_received", "_recorder",
         "_started",
-        "_turn_ends", "_waiter", "_waiters", "limits", "meter", "observers", "pool", "scheduler",
+        "_waiter", "_waiters", "limits", "meter", "observers", "pool", "scheduler",
         "services",
     )  # fmt: skip
 
@@ -124,7 +124,6 @@ class RunLoop:
         # of bodies that wait for sub-runs
         self._waiters: dict[RunningFrame, asyncio.Future[FrameResult]] = {}
         self._waiter: asyncio.Future[None] | None = None
-        self._turn_ends = 0.0
 
     # ------------------------------------------------------------------ the loop
 
@@ -154,77 +153,63 @@ class RunLoop:
                 await self._waiter
         raise pool.broken
 
-    def _work(self) -> bool:
-        """Do what the scheduler commands until there is nothing more, for a slice of time at
+    def _work(self, command: Command | None = None) -> bool:
+        """Do ``command``, what follows from it, and all else that is due, for a slice of time at
         most; return whether the run has ended, or was stopped.
         """
-        scheduler, has_ended = self.scheduler, False
-        self._turn_ends = turn_ends = time.monotonic() + SLICE
-        done = 0
-        while (command := scheduler.next()) is not None:
-            if type(command) is End:
-                has_ended = True
-                break
-            self._do(command)
-            done += 1
-            if not done & 3 and time.monotonic() > turn_ends:
-                has_ended = scheduler.is_stopped
-                break
-        if scheduler.reports:
-            self._report()
-        if has_ended:
-            self.pool.is_closed_to_new = True
-        return has_ended
-
-    def _do(self, command: Command | None) -> None:
-        """Do a command, and those that follow from it at once."""
-        scheduler, most = self.scheduler, self._most
-        usage, started, received = self.meter.usage, self._started, self._received
-        is_first = True
-        while command is not None:
+        scheduler, pool, usage = self.scheduler, self.pool, self.meter.usage
+        started, received = self._started, self._received
+        turn_ends, done, has_ended = time.monotonic() + SLICE, 0, False
+        while True:
             if scheduler.reports:
                 self._report()
+            if command is None and (command := scheduler.next()) is None:
+                break
             if type(command) is not Task:
+                if type(command) is End:
+                    has_ended = True
+                    break
                 command = self._carry_out(command)
                 continue
-            task = command
-            fired = usage.firings
-            if fired >= most:
-                most = self._extended()
-                if fired >= most:
-                    scheduler.put_back(task)
-                    return
-            if not is_first and (
-                self.pool.is_closed_to_new or (not fired & 3 and time.monotonic() > self._turn_ends)
-            ):
+            task, command = command, None
+            if done & 3 == 3 and time.monotonic() > turn_ends:
                 scheduler.put_back(task)
-                return
-            is_first = False
-            usage.firings = fired + 1
-            node = task.owner.plan.nodes[task.node]
-            if not node.quick or self.pool.gate is not None:
-                self.pool.put(Work(task, node))
-                return
+                has_ended = scheduler.is_stopped
+                break
+            done += 1
+            if usage.firings >= self._most and not self._is_extended():
+                scheduler.put_back(task)
+                continue
+            usage.firings += 1
+            node = task.node
+            if not node.quick or pool.gate is not None:
+                pool.put(Work(task))
+                continue
             if started is not None:
-                started(new_tuple(Activation, (task.frame, node.name, task.ordinal)), "node")
+                started(task.activation, "node")
             if received is not None:
                 self._report_inputs(task)
             try:
-                out = node.call(task, self._context(task, node) if node.wants_ctx else None)
+                out = node.call(task, self._context(task) if node.wants_ctx else None)
             except Pause as pause:
                 usage.firings -= 1  # it counts when it goes on
                 scheduler.wait(task, pause.questions)
-                return
+                continue
             except (Exception, SystemExit, GeneratorExit) as error:  # noqa: BLE001
                 scheduler.fail(task, as_failure(error))  # a body may raise anything
-                return
+                continue
             if type(out) is not Out and inspect.isawaitable(out):
-                self.pool.put(Work(task, node, out))
-                return
+                pool.put(Work(task, out))
+                continue
             command = scheduler.finish(task, out)
+        if scheduler.reports:
+            self._report()
+        if has_ended:
+            pool.is_closed_to_new = True
+        return has_ended
 
-    def _extended(self) -> float:
-        """Ask plugins for further firings; return how many there may be. Without any, halt."""
+    def _is_extended(self) -> bool:
+        """Ask plugins for further firings; return whether there are some. Without any, halt."""
         message = f"the run fired {self._most} times, which is its limit."
         limit = LimitReached(message, id="AX412")
         more = 0
@@ -233,11 +218,11 @@ class RunLoop:
                 more = cast("int", self._deciders.limit(limit, "firings"))
         except HookFailed as error:
             self.halt(error)
-            return self._most
+            return False
         if not more:
             self.halt(limit)
         self._most += more
-        return self._most
+        return self.meter.usage.firings < self._most
 
     def _decide(self, limit: LimitReached) -> Command | None:
         """Ask plugins what becomes of a cycle's limit."""
@@ -273,11 +258,11 @@ class RunLoop:
             call = heard[kind]
             if call is None:
                 pass
-            elif kind == "sent":
-                call(activation, edge_payloads(*data))
             elif kind == "finished":
                 # what an observer does to the payload is not seen elsewhere
                 call(activation, node, isolate(data))
+            elif kind == "sent":
+                call(activation, edge_payloads(*data))
             elif kind == "failed":
                 call(activation, node, data)
             else:
@@ -291,17 +276,17 @@ class RunLoop:
         if self._received is not None:
             plan: Plan = task.owner.plan
             carried = [(token.edge, token.payload) for token in task.tokens]
-            activation = Activation(task.frame, plan.nodes[task.node].name, task.ordinal)
+            activation = task.activation
             self._received(activation, edge_payloads(plan.graph, carried))
 
     # ------------------------------------------------------------------ bodies
 
-    def _context(self, task: Task, node: PlanNode) -> Context:
-        return Context(self.services, task, Activation(task.frame, node.name, task.ordinal))
+    def _context(self, task: Task) -> Context:
+        return Context(self.services, task, task.activation)
 
     def begin(self, work: Work) -> Awaitable[Any]:
         """Begin one body."""
-        task, node = work.task, work.node
+        task, node = work.task, work.task.node
         if work.doing is not None:
             return work.doing
         if self._is_bare and node.is_coroutine and not node.wants_ctx:
@@ -309,7 +294,7 @@ class RunLoop:
         is_external = self._recorder is not None and node.vertex.effects == "external"
         # awaited as it is, with nothing around it
         is_here = self._is_local and node.is_coroutine and not is_external
-        ctx = self._context(task, node) if node.wants_ctx or not is_here else None
+        ctx = self._context(task) if node.wants_ctx or not is_here else None
         if ctx is None or is_here:
             return node.call(task, ctx)
         return (
@@ -323,13 +308,13 @@ class RunLoop:
             return
         work.is_announced = True
         if self._started is not None:
-            self._started(Activation(work.task.frame, work.node.name, work.task.ordinal), "node")
+            self._started(work.task.activation, "node")
         if self._received is not None:
             self._report_inputs(work.task)
 
     def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
         """Take in the outcome or the error of a body, and do what follows from it."""
-        scheduler, task = self.scheduler, work.task
+        scheduler, task, command = self.scheduler, work.task, None
         if self.services.from_afar:
             self.services.catch_up()
         if error is not None:
@@ -338,13 +323,10 @@ class RunLoop:
             if self.pool.gate is not None:
                 self.pool.gate.done(work)
             command = scheduler.finish(task, out)
-            if command is not None:
-                self._turn_ends = time.monotonic() + SLICE
-                self._do(command)
-        if scheduler.is_due or scheduler.is_stopped or scheduler.reports:
-            self._work()
-        if scheduler.is_due or scheduler.is_stopped:
-            self.wake()
+        if command is not None or scheduler.is_due or scheduler.is_stopped or scheduler.reports:
+            self._work(command)
+            if scheduler.is_due or scheduler.is_stopped:
+                self.wake()
 
     def _hear_error(self, work: Work, error: BaseException) -> None:
         scheduler, task = self.scheduler, work.task
@@ -353,7 +335,7 @@ class RunLoop:
                 return
             error = RunCancelled("the body was cancelled from outside")
         if (pause := paused_by(error)) is not None:
-            activation = Activation(task.frame, work.node.name, task.ordinal)
+            activation = task.activation
             if not scheduler.is_dropped(task):
                 self.meter.usage.firings -= 1  # it counts when it goes on
             scheduler.wait(task, self.services.all_asked(activation, pause).questions)
@@ -378,7 +360,7 @@ class RunLoop:
         out = Out(None, {}, frozenset())
         if isinstance(outcome, Replace):
             out = Out(outcome.output, outcome.writes)
-        self._do(scheduler.finish(task, out))
+        self._work(scheduler.finish(task, out))
 
     # ------------------------------------------------------------------ sub-runs of bodies
 

@@ -25,7 +25,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, cast
 
 from axil.contract.context import Context, Executor
-from axil.kernel.plan import Body, PlanNode
+from axil.kernel.plan import Body
 from axil.kernel.tokens import Task
 from axil.runtime.recorder import Recorder
 from axil.spec.graph import Limits
@@ -104,10 +104,10 @@ class LocalExecutor:
 class Work:
     """One body to be set to work, or at work."""
 
-    __slots__ = ("doing", "is_announced", "is_left", "node", "task", "worker")
+    __slots__ = ("doing", "is_announced", "is_left", "task", "worker")
 
-    def __init__(self, task: Task, node: PlanNode, doing: Awaitable[Any] | None = None) -> None:
-        self.task, self.node = task, node
+    def __init__(self, task: Task, doing: Awaitable[Any] | None = None) -> None:
+        self.task = task
         self.is_announced = False
         """True if observers were notified of its beginning."""
         self.is_left = False
@@ -208,7 +208,7 @@ class WorkerPool:
         """Queue a body: it is due if there is room and no body waits for it, else it waits behind
         the others.
         """
-        lane = work.node.vertex.lane
+        lane = work.task.node.vertex.lane
         if lane is None and self._is_roomy and self.gate is None:
             self._admit(work)
             return
@@ -362,13 +362,13 @@ class WorkerPool:
 
     def _leave(self, work: Work) -> None:
         del self.working[work.task]
-        if (lane := work.node.vertex.lane) is not None:
+        if (lane := work.task.node.vertex.lane) is not None:
             self._lanes[lane] -= 1
 
     # ------------------------------------------------------------------ sub-runs of bodies
 
     def _lane_of(self, task: Task) -> str | None:
-        return task.owner.plan.nodes[task.node].vertex.lane
+        return task.node.vertex.lane
 
     def leave_room(self, task: Task) -> None:
         """Leave the room of ``task``, in its lane too, while its body waits for a sub-run of its
@@ -455,7 +455,7 @@ class WorkerPool:
         worker._log_destroy_pending = False
         log.warning(
             'node "%s" has not ended %g seconds after it was cancelled; the run ends without it.',
-            work.node.name,
+            work.task.node.name,
             GRACE,
         )
 

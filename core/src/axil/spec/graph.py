@@ -145,9 +145,17 @@ class NodeSpec:
     """The node's own attributes, with their first values."""
     description: str = ""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Plain data that the kernel carries and does not read: ``log_output``, ``input``, ``output``.
+    """Plain data that the kernel carries and does not read: ``log_output``, ``input``, ``output``,
+    ``resources``.
     """
     place: Place | None = None
+
+    @property
+    def resources(self) -> Mapping[str, float]:
+        """The needs of the body on the machine that executes it: ``gpus``, ``cpus``, ``memory`` in
+        bytes, or a name of your own; for executors that have several machines.
+        """
+        return self.extras.get("resources", {})
 
     @property
     def where(self) -> str:
@@ -270,6 +278,11 @@ class Limits:
         if name.startswith("_") or name in Limits.__dataclass_fields__:
             raise AttributeError(name)
         return self.uses.get(name)
+
+    def within(self, **most: float) -> Limits:
+        """Return these limits, where amounts of the meter are at most so much."""
+        uses = {name: max(0.0, min(each, self.uses.get(name, each))) for name, each in most.items()}
+        return replace(self, uses={**self.uses, **uses})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

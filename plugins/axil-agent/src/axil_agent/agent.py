@@ -599,7 +599,7 @@ class _Firing:
         if self.rules.view is not None:
             for name, value in self.agent.stated(task.state).items():
                 inputs.setdefault(name, value)
-                attributes.pop(name, None)
+                dict[str, Any].pop(attributes, name, None)  # for the prompt; the state keeps it
         try:
             fields, answer = await self.agent.turn(inputs, attributes, ctx, self.wiring)
         except PromptError as error:

@@ -53,7 +53,7 @@ def commanded(out: Out, rules: BodyRules, ctx: Any, task: Task) -> Out:
 
 def _targets(names: list[str], rules: BodyRules, task: Task) -> frozenset[str]:
     plan = task.owner.plan if task.owner is not None else None
-    known = [] if plan is None else [arc.target_name for arc in plan.nodes[task.node].out]
+    known = [] if plan is None else [arc.target_name for arc in task.node.out]
     spoken = [EXIT if n in ("exit", "end") and n not in known else n for n in names]
     if strangers := [name for name in spoken if name not in known]:
         hint = did_you_mean(strangers[0], known) or f"Its edges lead to {format_names(known)}."

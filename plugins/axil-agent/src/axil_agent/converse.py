@@ -108,30 +108,41 @@ class Answer:
 class _Shown:
     """The shown part of one reply: the number of chunks, and of a structured one the fields that
     are whole and fit.
+
+    A structured reply begins with a chunk ``output`` without fields: its text is data, which may
+    not fit and be asked for again, so front ends show its fields instead.
     """
 
-    def __init__(self, emit: Callable[[Any], None], output: type[BaseModel] | None) -> None:
-        self._emit, self._output = emit, output
+    def __init__(self, emit: Callable[[Any], None], options: ChatOptions) -> None:
+        self._emit, self._output = emit, options.output
+        self._is_structured = options.output is not None or bool(options.formatter.introduction)
         self._text = ""
-        self._fields: dict[str, Any] = {}
+        self._fields: dict[str, Any] | None = None
         self.count = 0
 
     def __call__(self, chunk: Any, /) -> None:
         """Show a chunk, and the fields that it completes."""
-        self._emit(chunk)
-        self.count += 1
         given: Mapping[str, Any] = (
             cast("Mapping[str, Any]", chunk) if isinstance(chunk, Mapping) else {}
         )
-        if given.get("kind") == "reset":
-            self._text, self._fields, self.count = "", {}, 0
-        elif self._output is not None and given.get("kind") == "text":
+        kind = given.get("kind")
+        if kind == "text" and self._is_structured and self._fields is None:
+            self._show_fields({})
+        self._emit(chunk)
+        if kind == "reset":
+            self._text, self._fields, self.count = "", None, 0
+        elif kind != "retry":
+            self.count += 1
+        if kind == "text" and self._output is not None:
             self._text += str(given.get("text"))
             found = partial_fields(self._text, self._output)
             if found != self._fields:
-                self._fields = found
-                self._emit({"kind": "output", "fields": found})
-                self.count += 1
+                self._show_fields(found)
+
+    def _show_fields(self, fields: dict[str, Any]) -> None:
+        self._fields = fields
+        self._emit({"kind": "output", "fields": fields})
+        self.count += 1
 
     def take_back(self) -> None:
         """Say that what was shown does not count."""
@@ -283,7 +294,7 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
         request = Request(
             messages=list(texts), tools=specs, settings=dict(settings), output=options.structure
         )
-        shown = _Shown(ctx.emit, options.output)
+        shown = _Shown(ctx.emit, options)
         reply = await think(options.model, request, ctx, f"model:{calls}", shown)
         on_reply = options.on_reply
         if on_reply is not None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from axil.plugin import is_messages
 from axil_agent.models import Chosen
+from axil_agent.speakers import transcript
 from axil_agent.template import places, rendered
 from axil_agent.verdict import decided
+from axil_models import plain_data
 
 _SYSTEM = (
     "You decide whether a loop ends. You are given a condition and what there is so far. "
@@ -47,6 +50,13 @@ class Judge:
         known = {**attributes, **fields}
         standing = {name: f"{{{name}}}" for name in places(self.prompt)}
         condition = rendered(self.prompt, {**standing, **known})
-        user = f"CONDITION:\n{condition}\n\nANSWER:\n{dict(fields)!r}"
+        shown = {name: _shown(value) for name, value in fields.items()}
+        user = f"CONDITION:\n{condition}\n\nANSWER:\n{shown!r}"
         messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
         return await decided(self._model.now(), messages, _WORDS, ctx, "judge")
+
+
+def _shown(value: Any) -> Any:
+    """Return a field as the model is shown it: of a conversation its transcript."""
+    data = plain_data(value)
+    return transcript(data) if data and is_messages(data) else data

@@ -199,14 +199,7 @@ class Batch:
     def _limits(self, left: float) -> Limits:
         """Return the limits of one run: its own, and the money that is left."""
         own: Limits = self.options.get("limits") or self.workflow.plan.graph.spec.limits
-        most = max(0.0, min(left, own.uses.get("cost", left)))
-        return Limits(
-            firings=own.firings,
-            seconds=own.seconds,
-            concurrency=own.concurrency,
-            lanes=own.lanes,
-            uses={**own.uses, "cost": most},
-        )
+        return own.within(cost=left)
 
     def input_of(self, row: Row) -> Any:
         """Return the input of a row's run: its cells as fields, or the text of one of them for a

@@ -34,7 +34,7 @@ from axil.plugin import Grants, Registry, format_names, use_registry
 
 if TYPE_CHECKING:
     from axil import Workflow
-    from axil_cli.launch import Given
+    from axil_cli.launch import Given, Launch
 
 
 class Exit(IntEnum):
@@ -102,6 +102,25 @@ class Session:
         from axil_cli.record import opened
 
         return opened(options, self, needed=needed)
+
+    def launch(self, file: str, *, entries: Iterable[Any] = (), **running: Any) -> Launch:
+        """Return the launch of a run, with the options of plugins that were given. The caller
+        enters its ``within``.
+
+        Args:
+            entries: those of the journal, of a run that is resumed.
+            running: fields of ``axil.Options``.
+        """
+        from axil_cli.launch import Launch, prepared, recorded
+
+        made = Launch(
+            file=file,
+            registry=self.registry,
+            tell=self.tell,
+            running=running,
+            recorded=recorded(entries),
+        )
+        return prepared(made, self.options)
 
     def interruptible(self, stop: Callable[[], None]) -> AbstractContextManager[None]:
         """Call ``stop`` at the first interrupt; see ``axil_cli.signals``."""

@@ -43,6 +43,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from axil import AxilError
+from axil.driver import Entry, decode_value
 from axil.plugin import PluginContract, Registry, component_index
 from axil_cli.command import misuse
 
@@ -147,6 +148,15 @@ def prepared(launch: Launch, options: Iterable[Given]) -> Launch:
     return launch
 
 
+def recorded(entries: Iterable[Entry]) -> list[tuple[str, Any]]:
+    """Return the steps of bodies that are done, with their results."""
+    return [
+        (str(entry.data["name"]), decode_value(entry.data["value"]))
+        for entry in entries
+        if entry.kind == "step"
+    ]
+
+
 def _typed(arguments: Sequence[str]) -> list[str]:
     names: dict[str, None] = {}
     for argument in arguments:
@@ -214,4 +224,4 @@ def _describe(parser: argparse.ArgumentParser, command: str, registry: Registry)
         _declare(group, name, option)
 
 
-__all__ = ["Given", "Launch", "Option", "add", "given", "prepared"]
+__all__ = ["Given", "Launch", "Option", "add", "given", "prepared", "recorded"]

@@ -30,6 +30,8 @@ _LINES: Final = 8
 _NAME: Final = 14
 """Columns for names; longer ones push what is said to the right."""
 _INPUT: Final = "input"
+_TAKEN_BACK: Final = "(taken back)"
+"""The mark of a text that does not count, because its reply broke off or did not fit."""
 _STRUCTURED: Final = ("{", "[", "`")
 """Beginnings of replies that are data rather than words: their fields are shown when they are
 whole.
@@ -99,6 +101,8 @@ class Progress:
             )
 
     def chunk(self, activation: Activation, chunk: Any) -> None:
+        if isinstance(chunk, Mapping) and cast("Mapping[str, Any]", chunk).get("inside"):
+            self._inside_taken_back(activation)
         self._in_turn(activation, lambda: self._heard(activation, chunk))
 
     def firing_finished(self, activation: Activation, kind: str, output: Any) -> None:
@@ -167,6 +171,10 @@ class Progress:
         turn = self._turns.setdefault(activation, _Turn())
         if kind == "text":
             self._said(activation, turn, text_of(data.get("text", "")))
+        elif kind == "output":
+            self._fielded(activation, turn, cast("Mapping[str, Any]", data.get("fields") or {}))
+        elif kind == "reset":
+            self._taken_back(activation, turn)
         elif kind == "tool_call":
             turn.calls[call] = _called(data)
             self._paused(activation, turn)
@@ -197,29 +205,67 @@ class Progress:
     def _said(self, activation: Activation, turn: _Turn, text: str) -> None:
         turn.text += text
         begun = turn.text.lstrip()
-        if not begun or begun.startswith(_STRUCTURED):
+        if not begun or turn.fields is not None or begun.startswith(_STRUCTURED):
             return
+        if turn.paragraph is None:
+            text = begun
+        self._spoken_by(activation, turn).feed(text)
+
+    def _fielded(self, activation: Activation, turn: _Turn, fields: Mapping[str, Any]) -> None:
+        """Write the fields of a structured reply that are whole: a reply has one field after the
+        other, so those are whole that no longer change where others do.
+        """
+        known, turn.fields = turn.fields or {}, fields
+        if fields != known:
+            whole = {name: value for name, value in fields.items() if known.get(name) == value}
+            self._write_fields(activation, turn, whole)
+
+    def _write_fields(self, activation: Activation, turn: _Turn, fields: Mapping[str, Any]) -> None:
+        for name, value in fields.items():
+            if name not in turn.written:
+                text = f"{name}: {render(value)}"
+                self._spoken_by(activation, turn).feed(f"\n{text}" if turn.written else text)
+                turn.written.add(name)
+
+    def _spoken_by(self, activation: Activation, turn: _Turn) -> Paragraph:
+        """Return the paragraph of the text that a node has begun; it has the turn."""
         if turn.paragraph is None:
             self._waits_no_more(activation)
             self._speaker = activation
             turn.paragraph = self._paragraph(activation)
-            text = begun
-        turn.paragraph.feed(text)
+        return turn.paragraph
+
+    def _taken_back(self, activation: Activation, turn: _Turn) -> None:
+        """End the present text, which does not count: a page cannot unsay what is written."""
+        turn.end(_TAKEN_BACK)
+        turn.text, turn.fields, turn.written = "", None, set()
+        if self._speaker == activation:
+            self._release()
+
+    def _inside_taken_back(self, activation: Activation) -> None:
+        """Take back the texts that firings inside of this one have begun: at once, since one of
+        them may be the speaker.
+        """
+        around = (*activation.frame, activation.node)
+        for inner in [a for a in self._turns if a.frame[: len(around)] == around]:
+            self._taken_back(inner, self._turns[inner])
 
     def _paused(self, activation: Activation, turn: _Turn) -> None:
         """End the present text; the node continues."""
         if turn.paragraph is not None:
             self._last = " ".join(turn.text.split())
         turn.end()
-        turn.text = ""
+        turn.text, turn.fields, turn.written = "", None, set()
         if self._speaker == activation:
             self._release()
 
     def _finished(self, activation: Activation, output: Any, took: str) -> None:
         turn = self._turns.pop(activation, None) or _Turn()
         stated = _spoken(output)
+        if turn.fields is not None:
+            self._write_fields(activation, turn, _fields_of(output) or turn.fields)
         if turn.paragraph is not None:
-            self._last = " ".join(turn.text.split())
+            self._last = " ".join((stated if turn.written else turn.text).split())
             turn.end(took)
         elif turn.text:
             self._last = " ".join(stated.split())
@@ -315,6 +361,10 @@ class _Turn:
 
     def __init__(self) -> None:
         self.text = ""
+        self.fields: Mapping[str, Any] | None = None
+        """The fields of a structured reply that are there and fit; its text is not shown."""
+        self.written: set[str] = set()
+        """The names of the fields that are written."""
         self.paragraph: Paragraph | None = None
         self.calls: dict[str, tuple[str, str]] = {}
 
@@ -344,6 +394,17 @@ def _flat(result: str) -> str:
         if data
         else result
     )
+
+
+def _fields_of(output: Any) -> Mapping[str, Any]:
+    """Return the fields of an output, also of one that is a text of JSON."""
+    if isinstance(output, Mapping) and not is_messages(output):
+        return cast("Mapping[str, Any]", output)
+    try:
+        data: Any = json.loads(text_of(output))
+    except ValueError:
+        return {}
+    return cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
 
 
 def _spoken(output: Any) -> str:

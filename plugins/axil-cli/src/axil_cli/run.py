@@ -340,9 +340,8 @@ def _unused(variables: Mapping[str, Any], file: str, workflow: Workflow) -> list
 
 
 def as_input(text: str | None, payload: str) -> Any:
-    """Return the input as a graph wants it: a text for messages, fields for the others.
-
-    Raises: ConfigError (AX700).
+    """Return the input as a graph wants it: a text for messages, fields for the others; for typed
+    state its fields, or the text of a conversation.
     """
     if payload == "messages":
         return text or ""
@@ -351,13 +350,7 @@ def as_input(text: str | None, payload: str) -> Any:
     data = as_data(text)
     if isinstance(data, dict):
         return cast("dict[str, Any]", data)
-    if payload == "state":
-        raise misuse(
-            "--input",
-            "the graph has a typed state; expected its fields as a JSON object.",
-            'Write --input \'{"name": "…"}\'.',
-        )
-    return {"message": text}
+    return text if payload == "state" else {"message": text}
 
 
 def _unfit(result: Result) -> ConfigError | None:

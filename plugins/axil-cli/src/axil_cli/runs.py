@@ -34,7 +34,7 @@ from axil.plugin import JournalError, install_advice
 from axil_cli import record
 from axil_cli.command import Exit, Session, allowing, equipped, misuse, read_text
 from axil_cli.folder import placed
-from axil_cli.launch import Launch, prepared
+from axil_cli.launch import Launch, prepared, recorded
 from axil_cli.picture import (
     difference_lines,
     listed,
@@ -422,7 +422,7 @@ class Runs:
             registry=session.registry,
             tell=session.tell,
             running=ways,
-            recorded=_recorded(journal.entries(run_id)),
+            recorded=recorded(journal.entries(run_id)),
         )
         with launch.within:
             prepared(launch, session.options)
@@ -686,15 +686,6 @@ def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
     if not answers:
         raise misuse("ANSWER", "no answer was given.", f"Open: {', '.join(questions)}.")
     return answers
-
-
-def _recorded(entries: Sequence[Entry]) -> list[tuple[str, Any]]:
-    """Return the steps of bodies that are done, with their results."""
-    return [
-        (str(entry.data["name"]), decode_value(entry.data["value"]))
-        for entry in entries
-        if entry.kind == "step"
-    ]
 
 
 def _origin(entries: Sequence[Entry]) -> dict[str, Any]:

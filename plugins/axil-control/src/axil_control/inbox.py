@@ -141,4 +141,4 @@ def _reading(task: Task, messages: list[Message]) -> Task:
     """Return the task as if all messages had come on one edge."""
     first = task.tokens[0] if task.tokens else Token(-1, None, task.state)
     token = Token(first.edge, messages, first.state, first.ordinal)
-    return Task(task.frame, task.node, task.ordinal, (token,), task.state, task.owner)
+    return task.with_tokens((token,))

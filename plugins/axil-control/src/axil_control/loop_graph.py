@@ -20,7 +20,6 @@ from axil import (
 from axil.plugin import (
     ENTRY,
     EXIT,
-    STAR,
     Attributes,
     CompileOptions,
     EdgeHandle,
@@ -87,6 +86,9 @@ class Loop(Graph):
     set holds ``"(not set yet)"`` in the first round. A message at the terminate node leaves the
     loop at once and is its output. A stop function that reads a field which is not set yet, or an
     attribute that the body pushes and has not set yet, is taken to say no.
+
+    With typed state, its own or that of the graph around it, edges carry nothing, the stop function
+    is given the state in place of the fields, and it is first asked after the first round.
     """
 
     reserved_names = ("entry", "exit", "controller", "terminate")
@@ -97,6 +99,7 @@ class Loop(Graph):
         name: str = "",
         max_iterations: int | None = 10,
         *,
+        state: Any = None,
         terminate_condition_function: Callable[..., Any] | None = None,
         model: Any = None,
         terminate_condition_prompt: str | None = None,
@@ -118,15 +121,6 @@ class Loop(Graph):
         self._first = dict(initial_messages or {})
         self._given = (memories, tools, retrievers)
         self._feedback: list[EdgeSpec] = []
-        if options.get("state") is not None:
-            raise SpecError(
-                Problem(
-                    "AX127",
-                    f'loop "{name}"',
-                    "a loop has attributes, not a typed state.",
-                    'Use a Graph with cycles="allow".',
-                )
-            )
         bounded = max_iterations is not None and max_iterations > 0
         if model is not None and terminate_condition_prompt is not None:
             self._judge = make_component(
@@ -145,7 +139,7 @@ class Loop(Graph):
                 )
             )
         settings: GraphOptions = {"cycles": "allow", **options}
-        super().__init__(name, **settings)
+        super().__init__(name, state=state, **settings)
 
     def set_initial_messages(self, messages: Mapping[str, Any]) -> None:
         """Set the fields that the controller holds before the first input."""
@@ -211,15 +205,7 @@ class Loop(Graph):
 
     def to_spec(self) -> GraphSpec:
         spec = super().to_spec()
-        if spec.nodes and not any(e.target in ("controller", EXIT) for e in spec.edges):
-            raise SpecError(
-                Problem(
-                    "AX129",
-                    f'loop "{self.name}"',
-                    "no edge leads back to its controller, and none to its terminate node.",
-                    "End its body with edge_to_controller(node, [fields]).",
-                )
-            )
+        self._check_turning(spec)
         targets = [e.target for e in spec.edges if e.source == "controller" and e.target != EXIT]
         fed_back = dict.fromkeys(
             key for e in spec.edges if e.target == "controller" for key in e.keys or ()
@@ -238,6 +224,7 @@ class Loop(Graph):
             targets=targets,
             given=self._given,
             pushed=pushed,
+            declared=spec.schema.fields if spec.payload == "state" and spec.schema else None,
         )
         head = NodeSpec(id="controller", body=controller)
         ends = (
@@ -246,6 +233,7 @@ class Loop(Graph):
             EdgeSpec(source="controller", target=EXIT),
         )
         own = {"current_iteration": 0, "max_iterations": self.max_iterations}
+        own = {name: value for name, value in own.items() if controller.counts(name)}
         return replace(
             spec,
             nodes=(head, *spec.nodes),
@@ -254,8 +242,36 @@ class Loop(Graph):
             cycles="allow",
             loop="controller",
             cycle_limits={**spec.cycle_limits, "controller": CycleLimit(rounds=None)},
-            extras={**spec.extras, "warnings": tuple(self._overruled(spec))},
+            extras={
+                **spec.extras,
+                "warnings": (*spec.extras.get("warnings", ()), *self._overruled(spec)),
+            },
         )
+
+    def _check_turning(self, spec: GraphSpec) -> None:
+        """Raises: SpecError (AX129): its body is never run, or never leads back to its controller
+        or out of it.
+        """
+        onward: dict[str, list[str]] = {}
+        for edge in spec.edges:
+            if edge.trigger:
+                onward.setdefault(edge.source, []).append(edge.target)
+        reached, stack = set[str](), ["controller"]
+        while stack:
+            fresh = [name for name in onward.get(stack.pop(), ()) if name not in reached]
+            reached.update(fresh)
+            stack.extend(name for name in fresh if name not in ("controller", EXIT))
+        message = hint = ""
+        if not spec.nodes:
+            message, hint = "it has no nodes", "Create the nodes of its body in it"
+        elif not onward.get("controller"):
+            message = "no edge leads from its controller into its body"
+            hint = "Begin its body with edge_from_controller(node, [fields])"
+        elif reached.isdisjoint(("controller", EXIT)):
+            message = "no edge leads back to its controller, and none to its terminate node"
+            hint = "End its body with edge_to_controller(node, [fields])"
+        if message:
+            raise SpecError(Problem("AX129", f'loop "{self.name}"', f"{message}.", f"{hint}."))
 
     def _overruled(self, spec: GraphSpec) -> Iterator[Problem]:
         """Yield a warning (AX173) for each node that a switch refuses, and the controller fires."""
@@ -280,24 +296,8 @@ def _is_switch(component: Any) -> bool:
     return hasattr(component, "condition_binding") or isinstance(component, (Switch, Router))
 
 
+_COUNTERS = ("current_iteration", "max_iterations")
 _NAMES = ("inputs", "attributes", "controller", "memories", "tools", "retrievers")
-
-
-def _wanted(stop: Callable[..., Any]) -> dict[str, str]:
-    """Return what each parameter of a stop function is given. Raises: SpecError (AX164)."""
-    message = f"of 1 to {len(_NAMES)}: {', '.join(_NAMES)}"
-    where = "terminate_condition_function"
-    try:
-        wanted = arranged(
-            stop, (*_NAMES, "input", "message"), _NAMES, {"input": "inputs", "message": "inputs"}
-        )
-    except ValueError as error:
-        id, found, hint = error.args
-        id = "AX164" if id == "AX163" else id
-        raise SpecError(Problem(id, where, found, hint)) from None
-    if not wanted:
-        raise SpecError(Problem("AX164", where, f"it takes no argument, {message}."))
-    return wanted
 
 
 class Controller:
@@ -316,16 +316,29 @@ class Controller:
         targets: Sequence[str],
         given: Sequence[Any] = (),
         pushed: Collection[str] = (),
+        declared: Collection[str] | None = None,
     ) -> None:
         """``given``: memories, tools and retrievers, for a stop function that takes them by
-        position; ``pushed``: the attributes that the body's nodes write.
+        position; ``pushed``: the attributes that the body's nodes write; ``declared``: the fields
+        of a typed state.
+
+        Raises: SpecError: the stop function cannot be called.
         """
         self.most, self.stop, self.judge = most, stop, judge
         self.first, self.fed_back, self.targets = dict(first), tuple(fed_back), frozenset(targets)
-        self._given, self._pushed = tuple(given), frozenset(pushed)
+        self._given, self._pushed, self._declared = tuple(given), frozenset(pushed), declared
         self.inline = judge is None and not is_async(stop)
         self.run = self._turn if self.inline else self._turn_async
-        self._wanted = {} if stop is None else _wanted(stop)
+        if declared is not None:
+            self.inline, self.run = False, self._turn_in_state
+        if stop is not None:
+            known, where = (*_NAMES, "input", "message"), "terminate_condition_function"
+            same = {"input": "inputs", "message": "inputs"}
+            self._stop, self._wanted = arranged(stop, known, _NAMES, where, same)
+
+    def counts(self, name: str) -> bool:
+        """Return whether the loop writes a counter of that name."""
+        return self._declared is None or name in self._declared
 
     def _turn(self, inputs: dict[str, Any], attributes: Attributes, local: dict[str, Any]) -> Out:
         """Begin a round; the stop function answers at once."""
@@ -355,6 +368,20 @@ class Controller:
             fields = dict(asked.items())
         return self._end(fields, attributes, is_met=is_met)
 
+    async def _turn_in_state(
+        self, inputs: dict[str, Any], state: Any, attributes: Attributes, ctx: Context
+    ) -> Out:
+        """Begin a round of a loop with typed state: it is asked about after the first one."""
+        fields = self._begin(inputs, attributes, ctx.local)
+        is_met = False
+        if int(ctx.local["count"]) > 1:
+            if self.judge is not None:
+                known = {n: value for n, value in attributes.items() if n not in _COUNTERS}
+                is_met = bool(await self.judge.decide(known, attributes, ctx))
+            answer = self._asked(state, attributes)
+            is_met = bool(await answer if hasattr(answer, "__await__") else answer) or is_met
+        return self._end(fields, attributes, is_met=is_met)
+
     def _begin(
         self, inputs: dict[str, Any], attributes: Attributes, local: dict[str, Any]
     ) -> dict[str, Any]:
@@ -364,16 +391,23 @@ class Controller:
             local["cache"] = {**dict.fromkeys(self.fed_back, NOT_SET), **self.first}
         local["cache"] = {**local["cache"], **inputs}
         local["count"] = count = int(local["count"]) + 1
-        attributes["current_iteration"] = count
-        attributes["max_iterations"] = self.most
+        self._report(attributes, "current_iteration", count)
+        self._report(attributes, "max_iterations", self.most)
         return isolate(dict(local["cache"]))
+
+    def _report(self, attributes: Attributes, name: str, value: Any) -> None:
+        """Set a counter: in the state where there is a place for it, else for the stop function."""
+        if self.counts(name):
+            attributes[name] = value
+        else:
+            dict[str, Any].__setitem__(attributes, name, value)
 
     def _view(self, attributes: Attributes) -> Attributes:
         """Return the attributes as the stop function sees them."""
         unset = self._pushed.difference(attributes)
         return _AskedAttributes(attributes, unset) if unset else attributes
 
-    def _asked(self, fields: dict[str, Any], attributes: Attributes) -> Any:
+    def _asked(self, fields: Any, attributes: Attributes) -> Any:
         """Return the stop function's answer, or something to await; False: there is none."""
         if self.stop is None:
             return False
@@ -388,15 +422,13 @@ class Controller:
             "tools": tools,
             "retrievers": retrievers,
         }
-        if STAR in self._wanted:
-            return self.stop(fields)
-        return self.stop(**{name: ways[way] for name, way in self._wanted.items()})
+        return self._stop(**{name: ways[way] for name, way in self._wanted.items()})
 
     def _end(self, fields: dict[str, Any], attributes: Attributes, *, is_met: bool) -> Out:
         """Send the fields into the body, or out of the loop."""
         most, count = self.most, attributes["current_iteration"]
         is_spent = most is not None and most > 0 and count > most
         if is_spent:
-            attributes["current_iteration"] = most
+            self._report(attributes, "current_iteration", most)
         to = frozenset({EXIT}) if is_spent or is_met else self.targets
         return Out(fields, attributes.written, to)

@@ -7,11 +7,16 @@ is refused, and so is a great depth.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
+from axil import Problem
 from axil.plugin import CompileOptions, refers_to
+
+_OWN = frozenset({"payload", "state", "attributes"})
+"""Keys of a graph that say what its state is."""
 
 
 def surroundings(setting: CompileOptions) -> dict[str, Any]:
@@ -23,7 +28,8 @@ def surroundings(setting: CompileOptions) -> dict[str, Any]:
 class Subgraph:
     """``subgraph``: what comes in enters the inner graph, what its end gives comes out.
 
-    It starts afresh at each firing.
+    It starts afresh at each firing. In a graph with typed state, a graph in the settings that says
+    nothing of payload and state has that state, too.
     """
 
     examples = (
@@ -90,7 +96,26 @@ class Subgraph:
                 registry=setting.registry,
                 reading=reading,
             )
+            if setting.state is not None and spec.payload == "messages":
+                unheard = Problem(
+                    "AX174",
+                    str(setting.place or where),
+                    "its nodes take no part in the state of the graph around it: edges of the "
+                    "file carry messages.",
+                    "Write payload: state in the file, or its graph here.",
+                    severity="warning",
+                )
+                warnings = (*spec.extras.get("warnings", ()), unheard)
+                spec = replace(spec, extras={**spec.extras, "warnings": warnings})
         else:
-            place = setting.place and setting.place.at("config", "config")
-            spec = inline_spec(self.config.config, outer, place=place, reading=reading)
+            place, graph = (
+                setting.place and setting.place.at("config", "config"),
+                self.config.config,
+            )
+            shared = setting.state if _OWN.isdisjoint(graph) else None
+            if shared is not None:
+                graph = {**graph, "payload": "state"}
+            spec = inline_spec(graph, outer, place=place, reading=reading)
+            if shared is not None:
+                spec = replace(spec, schema=shared)
         return SubgraphSpec(spec=spec, keep=self.config.keep)

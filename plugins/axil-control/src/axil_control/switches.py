@@ -7,16 +7,14 @@ not chosen die.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeGuard, cast
 
 from pydantic import BaseModel, Field, field_validator
 
-from axil import MISSING, Out
+from axil import MISSING, Out, SpecError
 from axil.plugin import (
     EXIT,
-    STAR,
     Body,
     BodyRules,
     EdgeInput,
@@ -185,20 +183,15 @@ def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
             "Await in a node, and switch by its output.",
         )
     try:
-        inspect.signature(callback)
-    except (TypeError, ValueError):  # written in C: it gets what MASFactory gives
-        return callback
-    try:
-        wanted = arranged(callback, (*_ASKED, *_SAME), _ASKED, _SAME)
-    except ValueError as error:
-        text = f"the condition for {name}: {error.args[1]}"
-        raise BindingError("AX613", text, error.args[2]) from None
-    if STAR in wanted:
-        return lambda message, attributes: callback(message)
+        call, wanted = arranged(callback, (*_ASKED, *_SAME), _ASKED, name, _SAME)
+    except SpecError as error:
+        found = error.problems[0]
+        text = f"the condition for {name}: {found.message}"
+        raise BindingError("AX613", text, found.hint) from None
 
     def asks(message: Any, attributes: Any) -> Any:
         ways = {"attributes": attributes}
-        return callback(**{name: ways.get(way, message) for name, way in wanted.items()})
+        return call(**{name: ways.get(way, message) for name, way in wanted.items()})
 
     return asks
 

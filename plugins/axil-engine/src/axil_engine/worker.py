@@ -232,7 +232,8 @@ def _reading(parser: argparse.ArgumentParser) -> None:
 
 
 def _input(text: str | None, payload: str) -> Any:
-    """Return the input as a graph takes it: a text for messages, fields for the others.
+    """Return the input as a graph takes it: a text for messages, fields for the others; for typed
+    state its fields, or the text of a conversation.
 
     >>> _input('{"n": 1}', "fields"), _input("hello", "fields"), _input("hello", "messages")
     ({'n': 1}, {'message': 'hello'}, 'hello')
@@ -243,7 +244,9 @@ def _input(text: str | None, payload: str) -> Any:
         data: Any = json.loads(text)
     except ValueError:
         data = text
-    return cast("dict[str, Any]", data) if isinstance(data, dict) else {"message": text}
+    if isinstance(data, dict):
+        return cast("dict[str, Any]", data)
+    return text if payload == "state" else {"message": text}
 
 
 __all__ = ["Submit", "Worker"]

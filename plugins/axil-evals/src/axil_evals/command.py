@@ -53,7 +53,7 @@ class Eval:
         running.add_argument("--repeats", type=int, default=1, metavar="N", help="trials of a case")
         running.add_argument("--concurrency", type=int, default=4, metavar="N")
         running.add_argument(
-            "--budget", type=float, metavar="MONEY", help="begin no trial when so much is spent"
+            "--budget", type=float, metavar="MONEY", help="money for trials and scorers together"
         )
         running.add_argument(
             "--run-id", default="", help="keep the evaluation under this id; the same one goes on"

@@ -7,10 +7,12 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, cast
 
 import yaml
+from pydantic import TypeAdapter, ValidationError
 
 from axil import MISSING
 from axil.plugin import did_you_mean, format_names
@@ -75,11 +77,12 @@ def read_dataset(path: str | Path) -> Dataset:
         )
     _known(given, _OF_DATASET, str(file))
     left = [f"report evaluator {each!r}" for each in given.get("report_evaluators") or ()]
+    general = _scorers(given, str(file), left)
     cases = [
-        _case(case, f"{file}: cases[{at}]", left)
+        _case(case, f"{file}: cases[{at}]", left, general)
         for at, case in enumerate(cast("Sequence[Any]", given["cases"]))
     ]
-    return _made(file, cases, _scorers(given, str(file), left), left, str(given.get("name") or ""))
+    return _made(file, cases, general, left, str(given.get("name") or ""))
 
 
 def _made(
@@ -124,7 +127,7 @@ def _known(data: Mapping[str, Any], names: Sequence[str], where: str) -> None:
             raise EvalError("AX971", f'unknown key "{name}".', hint, where)
 
 
-def _case(given: Any, where: str, left: list[str]) -> Case:
+def _case(given: Any, where: str, left: list[str], general: Sequence[Any] = ()) -> Case:
     if not isinstance(given, Mapping):
         raise EvalError("AX971", f"expected a case, found {type(given).__name__}.", where=where)
     data = cast("Mapping[str, Any]", given)
@@ -139,19 +142,25 @@ def _case(given: Any, where: str, left: list[str]) -> Case:
         inputs=data["inputs"],
         expected=MISSING if "expected_output" in data and expected is None else expected,
         metadata=metadata,
-        scorers=tuple(_scorers(data, where, left)),
+        scorers=tuple(_scorers(data, where, left, general)),
     )
 
 
-def _scorers(data: Mapping[str, Any], where: str, left: list[str]) -> list[Any]:
+def _scorers(
+    data: Mapping[str, Any], where: str, left: list[str], general: Sequence[Any] = ()
+) -> list[Any]:
     own: Any = data.get("scorers") or []
     found: list[Any] = [own] if isinstance(own, (str, Mapping)) else list(own)
     for each in data.get("evaluators") or ():
         translated = evaluator(each)
         if translated is None:
             left.append(_name_of(each))
-        else:
-            found.append(translated)
+        else:  # there, several may have one name
+            names = [_scorer_name(other) for other in (*general, *found)]
+            name, number = _scorer_name(translated), 1
+            while (title := f"{name} {number}" if number > 1 else name) in names:
+                number += 1
+            found.append(translated if title == name else {**translated, "name": title})
     for scorer in found:
         if not isinstance(scorer, str) and not (isinstance(scorer, Mapping) and "type" in scorer):
             raise EvalError(
@@ -169,18 +178,35 @@ def _name_of(given: Any) -> str:
     return str(given)
 
 
+def _scorer_name(scorer: Any) -> str:
+    """Return the name of a scorer, as reports have it."""
+    return str(scorer if isinstance(scorer, str) else scorer.get("name") or scorer.get("type"))
+
+
 def evaluator(given: Any) -> dict[str, Any] | None:
     """Return an evaluator of pydantic-evals as a scorer; None: nothing here does what it does.
 
-    >>> evaluator("EqualsExpected"), evaluator({"Contains": "Paris"})
-    ({'type': 'exact'}, {'type': 'contains', 'text': 'Paris', 'ignore_case': False})
+    >>> evaluator("EqualsExpected")
+    {'type': 'exact', 'if_expected': True}
+    >>> evaluator({"MaxDuration": {"seconds": "PT2M", "evaluation_name": "quick"}})
+    {'type': 'time', 'most_seconds': 120.0, 'name': 'quick'}
     """
     name, value = _name_of(given), None
     if isinstance(given, Mapping):
         value = cast("Mapping[str, Any]", given)[name]
     settings = cast("Mapping[str, Any]", value if isinstance(value, Mapping) else {})
+    found = _translated(name, value, settings)
+    shown: Any = settings.get("assertion") or settings.get("score") if name == "LLMJudge" else None
+    naming = cast("Mapping[str, Any]", shown if isinstance(shown, Mapping) else settings)
+    called = naming.get("evaluation_name")
+    if name == "EqualsExpected" and isinstance(value, str):
+        called = value
+    return {**found, "name": called} if found is not None and isinstance(called, str) else found
+
+
+def _translated(name: str, value: Any, settings: Mapping[str, Any]) -> dict[str, Any] | None:
     if name == "EqualsExpected":
-        return {"type": "exact"}
+        return {"type": "exact", "if_expected": True}
     if name == "Equals":
         return {"type": "exact", "value": settings.get("value", value)}
     if name == "Contains":
@@ -190,13 +216,20 @@ def evaluator(given: Any) -> dict[str, Any] | None:
         is_sensitive = settings.get("case_sensitive", True)
         return {"type": "contains", "text": wanted, "ignore_case": not is_sensitive}
     if name == "MaxDuration":
-        seconds = settings.get("seconds", value)
-        return (
-            {"type": "time", "most_seconds": seconds} if isinstance(seconds, (int, float)) else None
-        )
+        try:  # a number, or as ISO 8601 writes it
+            lasting = _SECONDS.validate_python(settings.get("seconds", value))
+        except ValidationError:
+            return None
+        return {"type": "time", "most_seconds": lasting.total_seconds()}
     if name == "IsInstance":
         kind = _JSON.get(str(settings.get("type_name", value)))
         return None if kind is None else {"type": "schema", "schema": {"type": kind}}
+    if name == "ToolCorrectness" and settings.get("allow_extra"):
+        tools = [str(each) for each in settings.get("expected_tools") or ()]
+        return {"type": "trajectory", "tools": tools, "order": "any_order"}
+    if name == "TrajectoryMatch" and settings.get("order") == "exact":
+        tools = [str(each) for each in settings.get("expected_trajectory") or ()]
+        return {"type": "trajectory", "tools": tools, "order": "exact"}
     if name == "LLMJudge":
         rubric = settings.get("rubric", value)
         if not isinstance(rubric, str):
@@ -209,6 +242,7 @@ def evaluator(given: Any) -> dict[str, Any] | None:
     return None
 
 
+_SECONDS: Final = TypeAdapter(timedelta)
 _JSON: Final = {
     "str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object",
     "list": "array", "NoneType": "null",

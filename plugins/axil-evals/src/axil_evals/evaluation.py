@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from axil import AxilError, ComponentRef, Context, RootGraph, Workflow
+from axil import AxilError, ComponentRef, Context, Limits, RootGraph, Workflow
 from axil.driver import Journal
 from axil.plugin import default_registry, make_component
 from axil_evals.datasets import Dataset
-from axil_evals.errors import EvalError
+from axil_evals.errors import EvalError, OutOfBudget
 from axil_evals.statistics import Interval, interval
-from axil_evals.targets import Target
+from axil_evals.targets import KeptTarget, Target
 from axil_evals.trials import Case, Score, Scored, Scorer, Trial
 
 MEASURES = ("done", "seconds", "money", "tokens")
@@ -47,6 +47,8 @@ class Report:
     skipped: int = 0
     """Trials that were not made, because the budget was used up."""
     inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    spent: float = 0.0
+    """Money that trials and scorers spent, those that were cut off included."""
 
     @property
     def scorers(self) -> list[str]:
@@ -99,6 +101,7 @@ class Report:
             "skipped": self.skipped,
             "left_out": list(self.left_out),
             "inputs": dict(self.inputs),
+            "spent": self.spent,
             "trials": {
                 name: [
                     {
@@ -134,6 +137,7 @@ class Report:
             skipped=data["skipped"],
             left_out=tuple(data["left_out"]),
             inputs=data["inputs"],
+            spent=data.get("spent", 0.0),
             trials=trials,
         )
 
@@ -154,7 +158,8 @@ class Plan:
     concurrency: int = 4
     """Trials at the same time."""
     budget: float | None = None
-    """Money: no trial begins when those that have ended cost so much."""
+    """Money that trials and scorers together may spend. A trial is given its share of what is left,
+    and is cut off where it needs more. Needs axil-budget."""
     model: Any = None
     """The model of judges that name none: a name, or {type: …, …}."""
 
@@ -183,20 +188,30 @@ async def evaluate(
     graph.edge_from_entry(node, ["dataset", "plan"])
     graph.edge_to_exit(node, ["report"])
     workflow = cast("Workflow[Any]", graph.build())
-    given = {
-        "dataset": dataset.plain(),
-        "plan": {"repeats": made.plan.repeats, "budget": made.plan.budget},
-    }
+    given = {"dataset": dataset.plain(), "plan": {"repeats": made.plan.repeats}}
     options: dict[str, Any] = {"run_id": run_id} if run_id else {}
+    spent = 0.0
     try:
-        result = await workflow.run(given, journal=journal, **options)
+        async with workflow:
+            run = workflow.start(given, journal=journal, limits=made.limits, **options)
+            made.spent = lambda: float(getattr(run.meter.usage, "cost", 0.0))
+            result = await run.result()
+        if result.status == "failed" and not isinstance(_cause(result.error), OutOfBudget):
+            raise cast("AxilError", result.error)
+        spent = float(getattr(result.usage, "cost", 0.0))
     except AxilError as error:
-        if isinstance(error.__cause__, (EvalError, AxilError)):
-            raise error.__cause__ from None
-        raise
+        raise _cause(error) from None
     finally:
         await made.close()
-    return Report.of(result.output["report"])
+    # one that is limited or lacks trials has no output: it goes on with a larger budget
+    found = Report.of(result.output["report"]) if result.status == "done" else made.report()
+    return replace(found, spent=spent)
+
+
+def _cause(error: BaseException | None) -> Any:
+    """Return the error of axil that a node has failed with."""
+    inner = None if error is None else error.__cause__
+    return inner if isinstance(inner, AxilError) else error
 
 
 class _Evaluation:
@@ -208,8 +223,16 @@ class _Evaluation:
         if plan.repeats < 1 or plan.concurrency < 1:
             raise EvalError("AX971", "repeats and concurrency are 1 or more.")
         self.dataset, self.target, self.plan = dataset, target, plan
+        self.spent: Callable[[], float] = lambda: 0.0
+        self._workflow: Any = getattr(target, "workflow", None)
+        setting = getattr(self._workflow, "setting", None)
+        self._setting = setting if getattr(setting, "registry", None) is not None else None
         self._room = asyncio.Semaphore(plan.concurrency)
-        self._spent, self._skipped = 0.0, 0
+        self._held: dict[str, float] = {}
+        """Money that trials at work were given, by case and number."""
+        self._waiting = plan.repeats * len(dataset.cases)
+        """The number of trials that have not ended."""
+        self._trials: dict[tuple[str, int], ScoredTrial] = {}
         self._made: dict[str, tuple[str, Scorer]] = {}
         general = [*dataset.scorers, *scorers]
         if not general and not any(case.scorers for case in dataset.cases):
@@ -247,50 +270,100 @@ class _Evaluation:
             if use.type == "judge" and "model" not in use.config and self.plan.model is not None:
                 use = ComponentRef(type="judge", config={**use.config, "model": self.plan.model})
             where = f"scorer {use.type}"
-            component = default_registry().resolve("scorers", use.type, where)
-            self._made[key] = str(name or use.type), make_component(component, use.config, where)
+            registry = default_registry() if self._setting is None else self._setting.registry
+            made = make_component(registry.resolve("scorers", use.type, where), use.config, where)
+            if callable(bind := getattr(made, "bind", None)):
+                bind(self._setting)
+            self._made[key] = str(name or use.type), made
         return self._made[key]
 
     def _of(self, case: Case) -> list[tuple[str, Scorer]]:
         return [*self._general, *self._own[case.name]]
 
+    @property
+    def limits(self) -> Limits | None:
+        """The limits of the run: the budget, with the prices of the target, and no others."""
+        if self.plan.budget is None:
+            return None
+        if self._workflow is None:
+            return Limits(cost=self.plan.budget)
+        own: Limits = self._workflow.plan.graph.spec.limits
+        return Limits(cost=self.plan.budget, pricing=own.pricing, estimate=own.estimate)
+
     async def body(self, inputs: Any, ctx: Context) -> dict[str, Any]:
-        """Make all trials and score them."""
+        """Make all trials and score them. Raises: OutOfBudget: not all were made."""
         cases = self.dataset.cases
         order = [(case, n) for n in range(self.plan.repeats) for case in cases]
-        made = await asyncio.gather(*(self._tried(case, n, ctx) for case, n in order))
-        trials: dict[str, list[ScoredTrial]] = {case.name: [] for case in cases}
-        for (case, _), each in zip(order, made, strict=True):
-            if each is not None:
-                trials[case.name].append(each)
-        report = Report(
-            dataset=self.dataset.name,
-            target=self.target.name,
-            trials={name: tuple(several) for name, several in trials.items()},
-            left_out=self.dataset.left_out,
-            skipped=self._skipped,
-            inputs={case.name: case.inputs for case in cases},
-        )
+        await asyncio.gather(*(self._tried(case, n, ctx) for case, n in order))
+        report = self.report()
+        if report.skipped:
+            raise OutOfBudget(f"{report.skipped} trials were not made.", self.spent())
         return {"report": report.plain()}
 
-    async def _tried(self, case: Case, number: int, ctx: Context) -> ScoredTrial | None:
-        part = ctx.part(f"{case.name}:{number}")
+    def report(self) -> Report:
+        """Return the trials that were made and scored so far."""
+        repeats = range(self.plan.repeats)
+        trials = {
+            case.name: tuple(
+                self._trials[case.name, n] for n in repeats if (case.name, n) in self._trials
+            )
+            for case in self.dataset.cases
+        }
+        return Report(
+            dataset=self.dataset.name,
+            target=self.target.name,
+            trials=trials,
+            left_out=self.dataset.left_out,
+            skipped=self.plan.repeats * len(trials) - len(self._trials),
+            inputs={case.name: case.inputs for case in self.dataset.cases},
+        )
+
+    def _share(self) -> float | None:
+        """Return the money that the next trial is given: what is left, in equal parts for the
+        trials that may be at work with it; None: there is no budget.
+        """
+        if self.plan.budget is None:
+            return None
+        left = self.plan.budget - self.spent() - sum(self._held.values())
+        return left / (min(self._waiting, self.plan.concurrency) - len(self._held))
+
+    async def _tried(self, case: Case, number: int, ctx: Context) -> None:
+        name = f"{case.name}:{number}"
+        part = ctx.part(name)
         async with self._room:
-            if self.plan.budget is not None and self._spent >= self.plan.budget:
-                self._skipped += 1
-                return None
+            request = {"case": case.plain(), "target": self.target.digest}
 
             async def call() -> dict[str, Any]:
-                return (await self.target.run(case)).plain()
+                share, target = self._share(), self.target
+                if share is not None:
+                    if share <= 0:
+                        raise OutOfBudget("nothing is left.", 0.0)
+                    self._held[name] = share
+                    if callable(limited := getattr(target, "limited", None)):
+                        target = cast("Target", limited(share))
+                try:
+                    trial = await target.run(case)
+                    cost = 0.0 if isinstance(target, KeptTarget) else trial.cost
+                except OutOfBudget as cut:
+                    part.spend(cost=cut.cost)
+                    raise
+                finally:
+                    self._held.pop(name, None)
+                if cost:
+                    part.spend(cost=cost)
+                return trial.plain()
 
-            request = {"case": case.plain(), "target": self.target.digest}
-            trial = Trial.of(await part.step("trial", call, request=request))
-            self._spent += trial.cost
+            try:
+                trial = Trial.of(await part.step("trial", call, request=request))
+            except OutOfBudget:
+                return
+            finally:
+                self._waiting -= 1
             scores = {
                 name: await _scored(scorer, name, case, trial, part.part(name))
                 for name, scorer in self._of(case)
             }
-        return ScoredTrial(trial=trial, scores=scores)
+        self._trials[case.name, number] = ScoredTrial(trial=trial, scores=scores)
 
     async def close(self) -> None:
         """Close the scorers that were made here."""

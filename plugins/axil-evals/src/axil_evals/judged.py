@@ -47,6 +47,10 @@ class ModelJudge:
         self.config = config
         self._model = Chosen(config.model, "the judge's model")
 
+    def bind(self, setting: Any) -> None:
+        """Take the model from the registry of the workflow that is evaluated."""
+        self._model.check(setting)
+
     async def score(self, case: Case, trial: Trial, ctx: Any, /) -> Score:
         """Return the part of the votes that pass it.
 
@@ -100,6 +104,11 @@ class Similarity:
     def __init__(self, config: SimilarityConfig | None = None) -> None:
         self.config = config or SimilarityConfig.model_validate({})
         self._made: Any = None
+        self._setting: Any = None
+
+    def bind(self, setting: Any) -> None:
+        """Take the embedder from the registry of the workflow that is evaluated."""
+        self._setting = setting
 
     def _embedder(self) -> Any:
         if self._made is None:
@@ -109,7 +118,8 @@ class Similarity:
                 from axil.plugin import default_registry, make_component
 
                 use = ComponentRef.of(cast("Any", given))
-                component = default_registry().resolve("embedders", use.type, "similarity")
+                known = getattr(self._setting, "registry", None) or default_registry()
+                component = known.resolve("embedders", use.type, "similarity")
                 given = make_component(component, use.config, "similarity")
             self._made = given
         return self._made

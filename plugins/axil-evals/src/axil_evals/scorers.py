@@ -39,6 +39,9 @@ class ExactConfig(Settings):
     normalize: bool = Field(
         False, description="Texts are compared without case and surplus white space."
     )
+    if_expected: bool = Field(
+        False, description="Whether a case that expects nothing passes, instead of an error."
+    )
 
 
 class Exact:
@@ -54,6 +57,8 @@ class Exact:
         """Return 1 if it is equal, else 0."""
         has_value = "value" in self.config.model_fields_set
         field = self.config.field
+        if self.config.if_expected and not has_value and case.expected is MISSING:
+            return Score(value=1.0, passed=True, reason="nothing is expected")
         wanted = self.config.value if has_value else expected_of(case, field, "exact")
         found = trial.value(field)
         if self.config.normalize and isinstance(found, str) and isinstance(wanted, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -12,6 +13,7 @@ from axil import (
     EdgeSpec,
     Graph,
     GraphSpec,
+    Limits,
     NodeFailed,
     Result,
     RootGraph,
@@ -20,7 +22,7 @@ from axil import (
 )
 from axil.driver import Entry, Journal, ReplayIndex, decode_value
 from axil.plugin import ENTRY, EXIT, did_you_mean, format_names, thaw
-from axil_evals.errors import EvalError
+from axil_evals.errors import EvalError, OutOfBudget
 from axil_evals.trials import Case, Trial
 from axil_models import plain_data
 
@@ -84,11 +86,30 @@ class WorkflowTarget:
         self.workflow = alone(made, node) if node else made
         self.name = name or (f"{made.spec.id}/{node}" if node else made.spec.id)
         self._options = options
+        self._is_limited = False
 
     @property
     def digest(self) -> str:
         """The digest of the graph."""
         return self.workflow.plan.graph.digest
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of each run."""
+        own: Limits | None = self._options.get("limits")
+        return self.workflow.plan.graph.spec.limits if own is None else own
+
+    def limited(self, cost: float) -> WorkflowTarget:
+        """Return this target with runs that spend at most so much money; itself, if they do so
+        anyway. A run that needs more raises ``OutOfBudget`` (AX977).
+        """
+        own = self.limits
+        if own.cost is not None and own.cost <= cost:
+            return self
+        made = copy.copy(self)
+        made._is_limited = True
+        made._options = {**self._options, "limits": own.within(cost=cost)}
+        return made
 
     async def run(self, case: Case) -> Trial:
         """Return the trial of a case: one run without a journal."""
@@ -106,12 +127,15 @@ class WorkflowTarget:
             result, status, error = getattr(failed, "result", None), "failed", str(failed)
         usage: Any = None if result is None else result.usage
         tokens: Mapping[str, int] = getattr(usage, "tokens", {})
+        cost = float(getattr(usage, "cost", 0.0))
+        if self._is_limited and getattr(getattr(result, "error", None), "id", "") == "AX414":
+            raise OutOfBudget(f'case "{case.name}" needs more money than there is: {error}', cost)
         return Trial(
             status=status,
             output=plain_data(thaw(result.output)) if result is not None else None,
             error=error,
             seconds=time.monotonic() - began,
-            cost=float(getattr(usage, "cost", 0.0)),
+            cost=cost,
             tokens=tokens.get("input_tokens", 0) + tokens.get("output_tokens", 0),
             nodes=tuple(watch.nodes),
             tools=tuple(watch.tools),

@@ -257,7 +257,7 @@ class Reader:
             )
         use = self._use({"type": data["type"], "config": data.get("config")}, keys, "type")
         self._inner_graphs(use, keys)
-        extras = {key: data[key] for key in ("input", "output") if data.get(key)}
+        extras = {key: data[key] for key in ("input", "output", "resources") if data.get(key)}
         if data.get("log_output") is False:
             extras["log_output"] = False
         return NodeSpec(
@@ -759,6 +759,18 @@ class Reader:
             if isinstance(v, dict) and {"type", "strategy"} & cast("dict[str, Any]", v).keys()
         ]
         here = (*keys, "state")
+        if not typed and data.get("payload") == "state":
+            if state or attributes:
+                given = "state" if state else "attributes"
+                name, value = next(iter((state or attributes).items()))
+                self._problem(
+                    "AX103",
+                    (*keys, given),
+                    "edges carry nothing where payload is state, and no field is declared.",
+                    f"Declare each under state: {name}: {{type: {_type_name(value)}, "
+                    f"default: {format_value(value)}}}.",
+                )
+            return self._typed({}, here), {}, {}
         if not typed:
             return None, {**state, **attributes}, {}
         from axil_files.models import StateField
@@ -813,6 +825,11 @@ class Reader:
             )
             return declared
         return replace(declared, default=lambda: isolate(first))
+
+
+def _type_name(value: Any) -> str:
+    """Return the name that a schema in a file has for the type of a value."""
+    return "none" if value is None else type(value).__name__
 
 
 _STATEMENT: Final = re.compile(r"[\s'\"=<>()]")

@@ -320,7 +320,7 @@ class _Expansion:
                 hint = did_you_mean(str(wanted), self._templates) or (
                     f"Available: {format_names(sorted(self._templates))}."
                     if self._templates
-                    else "Write templates at the top of the file."
+                    else "Write templates at the top of this file; they hold for their own file."
                 )
                 self._problem("AX171", keys, f'no template "{wanted}".', hint)
                 break

@@ -268,7 +268,7 @@ async def _found(guard: Guard, value: Any, ctx: Context) -> Finding | None:
 
 
 def _with_tokens(task: Task, tokens: Sequence[Any]) -> Task:
-    return Task(task.frame, task.node, task.ordinal, tuple(tokens), task.state, task.owner)
+    return task.with_tokens(tuple(tokens))
 
 
 def _with_reason(task: Task, field: str, reason: str) -> Task:

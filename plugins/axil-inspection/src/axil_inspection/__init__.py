@@ -1,4 +1,4 @@
-"""Inspection of graphs and of recorded runs: pictures, steps, moments, differences, forks,
+"""Inspection of graphs and of recorded runs: pictures, checks, steps, moments, differences, forks,
 breakpoints.
 
 Each name is imported from its module at its first use: a picture needs no journal.
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from axil_inspection.breakpoints import Breakpoints
+    from axil_inspection.checks import CheckResult, check_workflow, want_lines, want_rows
     from axil_inspection.drawing import as_mermaid, as_text, draw, escaped, join_of
     from axil_inspection.forks import Edit, fork
     from axil_inspection.outlines import Outline, OutlineNode, outline
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Breakpoints",
+    "CheckResult",
     "Difference",
     "DueFiring",
     "Edit",
@@ -30,6 +32,7 @@ __all__ = [
     "as_mermaid",
     "as_text",
     "bounded",
+    "check_workflow",
     "differences",
     "draw",
     "escaped",
@@ -41,10 +44,13 @@ __all__ = [
     "snapshot",
     "steps",
     "walk",
+    "want_lines",
+    "want_rows",
 ]
 
 _MODULES: Final = {
     "breakpoints": "Breakpoints",
+    "checks": "CheckResult check_workflow want_lines want_rows",
     "drawing": "as_mermaid as_text draw escaped join_of",
     "forks": "Edit fork",
     "snapshots": "DueFiring Snapshot snapshot",

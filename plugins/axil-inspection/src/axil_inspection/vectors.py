@@ -1,20 +1,24 @@
 """A plan as an SVG image: a row for each level, a box for each cycle and each graph inside.
 
 Sizes come from the inside out, positions from the outside in; the same plan gives the same bytes.
+No edge crosses a node: it leads through the rows between its ends, where ``layout`` leaves room.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
-from axil import EdgeSpec
 from axil.plugin import ENTRY, EXIT, Plan
+from axil_inspection.layout import Route, Shape, lay_out
 from axil_inspection.scopes import Scope, bounded, label, shortened, walk
 
-_LETTER, _LINE = 7, 18  # of a text: the width of a letter, and the height of a line
-_ACROSS, _DOWN, _MARGIN = 28, 52, 18  # between nodes of a row, between rows, inside a box
+_TURN = 6
+"""The radius of a turn beside a node."""
+_ASIDE = 8
+"""Edges that lead up begin so much below the middle of a side."""
+_LABEL_LETTER, _LABEL_LINE = 6, 13
 _STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#1b2733}"
     ".n{fill:#fff;stroke:#47617a;stroke-width:1.2}"
@@ -23,63 +27,27 @@ _STYLE = (
     ".k{font-size:11px;fill:#5a6b7b}"
     ".e{fill:none;stroke:#47617a;stroke-width:1.2;marker-end:url(#a)}"
     ".d{stroke-dasharray:4 3}"
+    ".running{fill:#fff3cf}.waiting{fill:#e3dcf7}.done{fill:#dcefdc}.failed{fill:#f7d6d2}"
+    ".skipped{fill:#eee}"
     ".l{font-size:11px;fill:#33465a;paint-order:stroke;stroke:#fff;stroke-width:4px}"
 )
-
-
-@dataclass(slots=True)
-class _Shape:
-    """A node, an end of a graph, or a box with rows of shapes."""
-
-    title: str
-    kind: str = ""
-    style: str = "n"
-    rows: dict[int, list[_Shape]] = field(default_factory=dict[int, "list[_Shape]"])
-    width: int = 0
-    height: int = 0
-    x: int = 0
-    y: int = 0
-    leaving: int = 0
-    """Edges that have begun here so far; with those that have ended it spreads them."""
-    coming: int = 0
-
-    def measure(self) -> None:
-        """Find the size; what is inside has its own already."""
-        texts = max(len(self.title), len(self.kind))
-        self.width, self.height = texts * _LETTER + 28, _LINE * (2 if self.kind else 1) + 12
-        if self.rows:
-            rows = self.rows.values()
-            widths = [sum(s.width for s in row) + _ACROSS * (len(row) - 1) for row in rows]
-            heights = [max(s.height for s in row) for row in rows]
-            head = _LINE if self.title else 0
-            self.width = max(self.width, *widths) + 2 * _MARGIN
-            self.height = sum(heights) + _DOWN * (len(heights) - 1) + 2 * _MARGIN + head
-
-    def place(self) -> None:
-        """Put what is inside at its position: rows one below the other, in the middle."""
-        waiting = [self]
-        while waiting:
-            box = waiting.pop()
-            below = box.y + _MARGIN + (_LINE if box.title else 0)
-            for _, row in sorted(box.rows.items()):
-                across = sum(s.width for s in row) + _ACROSS * (len(row) - 1)
-                right = box.x + (box.width - across) // 2
-                height = max(s.height for s in row)
-                for shape in row:
-                    shape.x, shape.y = right, below + (height - shape.height) // 2
-                    right += shape.width + _ACROSS
-                waiting += row
-                below += height + _DOWN
 
 
 _FIRST, _LAST = -1, 1 << 30
 """The rows of a graph's own ends."""
 
 
-def as_svg(plan: Plan) -> Iterator[str]:
-    """Yield the lines of the image."""
+def as_svg(plan: Plan, states: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Yield the lines of the image.
+
+    ``states``: by the path of a node: ``running``, ``waiting``, ``done``, ``failed`` or
+    ``skipped``; its colour says so.
+    """
     root, ends, scopes = _shapes(plan)
-    root.place()
+    edges = [(scope, edge) for scope in scopes for edge in scope.plan.graph.spec.edges]
+    routes = lay_out(
+        root, [(ends[scope.id, e.source], ends[scope.id, e.target]) for scope, e in edges]
+    )
     title = plan.graph.spec.id
     size = f'width="{root.width}" height="{root.height}" viewBox="0 0 {root.width} {root.height}"'
     yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
@@ -89,76 +57,77 @@ def as_svg(plan: Plan) -> Iterator[str]:
         'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#47617a"/></marker></defs>'
     )
     yield f'<rect width="{root.width}" height="{root.height}" fill="#fff"/>'
-    yield from _drawn(root)
-    for scope in scopes:
-        edges = scope.plan.graph.spec.edges
-        leaving = [e.source for e in edges]
-        coming = [e.target for e in edges]
-        for edge in edges:
-            source, target = ends[scope.id, edge.source], ends[scope.id, edge.target]
-            yield from _line(
-                source,
-                target,
-                edge,
-                label(scope, edge),
-                (leaving.count(edge.source), coming.count(edge.target)),
-            )
+    shapes = list(_drawn(root, states or {}))
+    yield from (line for is_box, line in shapes if is_box)
+    ports = _ports(routes)
+    labels = _Labels()
+    for (scope, edge), route in zip(edges, routes, strict=True):
+        path, bends = _way(route, ports)
+        yield f'<path class="e{"" if edge.trigger else " d"}" d="{path}"/>'
+        if words := label(scope, edge):
+            labels.put(shortened(words, 32), bends)
+    yield from (line for is_box, line in shapes if not is_box)
+    yield from labels.lines
     yield "</svg>"
 
 
-def _shapes(plan: Plan) -> tuple[_Shape, dict[tuple[int, str], _Shape], list[Scope]]:
-    """Return the whole as a shape with its size, the shapes of nodes by graph and name, and the
-    graphs.
-    """
-    ends: dict[tuple[int, str], _Shape] = {}
+def _shapes(plan: Plan) -> tuple[Shape, dict[tuple[int, str], Shape], list[Scope]]:
+    """Return the box around all, the shapes of nodes by graph and name, and the graphs."""
+    ends: dict[tuple[int, str], Shape] = {}
     scopes: list[Scope] = []
-    open_: list[tuple[_Shape, int]] = []  # boxes, and the graph around each one's nodes
-    graph = 0
+    open_: list[tuple[Shape, int, str]] = []  # boxes, and the graph around each one's nodes
+    graph, path = 0, ""
     for step in walk(plan):
         scope = step.scope
         if step.kind == "open":
             is_inner = scope.parent is not None
             words = scope.name if scope.kind == "graph" else f"{scope.name}: {bounded(scope)}"
-            box = _Shape(words if is_inner else "", style="b")
+            box = Shape(words if is_inner else "", style="b")
             if is_inner and scope.node is not None:
-                open_[-1][0].rows.setdefault(scope.node.level, []).append(box)
+                open_[-1][0].put(scope.node.level, box)
                 ends[graph, scope.node.name] = box
-            open_.append((box, graph))
+            open_.append((box, graph, path))
             if scope.kind == "graph":
                 graph = scope.id
+                if is_inner and scope.node is not None:
+                    path = f"{path}{scope.node.name}/"
+                    box.path = path[:-1]
                 scopes.append(scope)
                 for name, row, text in ((ENTRY, _FIRST, "input"), (EXIT, _LAST, "output")):
-                    end = ends[graph, name] = _Shape(text, style="p")
+                    end = ends[graph, name] = Shape(text, style="p")
                     end.measure()
-                    box.rows[row] = [end]
+                    box.put(row, end)
         elif step.kind == "close":
-            box, graph = open_.pop()
-            box.measure()
+            box, graph, path = open_.pop()
             if not open_:
                 return box, ends, scopes
         elif step.node is not None and step.node.vertex.body.mode != "scope":
-            kind = step.node.vertex.type.replace("<lambda>", "function")
-            shape = ends[graph, step.node.name] = _Shape(shortened(step.node.name, 40), kind)
+            name, type_ = step.node.name, step.node.vertex.type
+            kind = type_.replace("<lambda>", "function")
+            shape = ends[graph, name] = Shape(shortened(name, 40), kind, path=path + name)
             shape.measure()
-            open_[-1][0].rows.setdefault(step.node.level, []).append(shape)
+            open_[-1][0].put(step.node.level, shape)
     raise AssertionError("a walk closes what it opens")
 
 
-def _drawn(root: _Shape) -> Iterator[str]:
-    """Yield a shape and what is inside it, from the outside in."""
+def _drawn(root: Shape, states: Mapping[str, str]) -> Iterator[tuple[bool, str]]:
+    """Yield the lines of a shape and of what is inside it, from the outside in, and whether each is
+    of a box.
+    """
     waiting = [root]
     while waiting:
         shape = waiting.pop()
         if shape.title:
-            yield from _one(shape)
+            yield from ((bool(shape.rows), line) for line in _one(shape, states))
         waiting += reversed([inner for _, row in sorted(shape.rows.items()) for inner in row])
 
 
-def _one(shape: _Shape) -> Iterator[str]:
-    x, y, middle = shape.x, shape.y, f'x="{shape.x + shape.width // 2}"'
+def _one(shape: Shape, states: Mapping[str, str]) -> Iterator[str]:
+    x, y, middle = shape.x, shape.y, f'x="{shape.middle}"'
     size = f'width="{shape.width}" height="{shape.height}"'
     round_ = shape.height // 2 if shape.style == "p" else 6
-    yield f'<rect class="{shape.style}" x="{x}" y="{y}" {size} rx="{round_}"/>'
+    state = f" {states[shape.path]}" if shape.path in states else ""
+    yield f'<rect class="{shape.style}{state}" x="{x}" y="{y}" {size} rx="{round_}"/>'
     if shape.rows:
         yield f'<text class="k" x="{x + 10}" y="{y + 17}">{_text(shape.title)}</text>'
         return
@@ -168,29 +137,122 @@ def _one(shape: _Shape) -> Iterator[str]:
         yield f'<text class="k" {middle} y="{y + 36}" text-anchor="middle">{kind}</text>'
 
 
-def _line(
-    source: _Shape, target: _Shape, edge: EdgeSpec, words: str, shares: tuple[int, int]
-) -> Iterator[str]:
-    """Yield an edge: downward from side to side, back around the right of both."""
-    source.leaving += 1
-    target.coming += 1
-    x1 = source.x + source.width * source.leaving // (shares[0] + 1)
-    x2 = target.x + target.width * target.coming // (shares[1] + 1)
-    y1, y2 = source.y + source.height, target.y
-    if y2 > y1:
-        bend = max((y2 - y1) // 2, 16)
-        path = f"M{x1} {y1}C{x1} {y1 + bend} {x2} {y2 - bend} {x2} {y2}"
-        middle = (x1 + x2) // 2, (y1 + y2) // 2 + 4
-    else:
-        x1, x2 = source.x + source.width, target.x + target.width
-        y1, y2 = source.y + source.height // 2, target.y + target.height // 2
-        aside = max(x1, x2) + _MARGIN // 2 + 8 * source.leaving
-        path = f"M{x1} {y1}C{aside} {y1} {aside} {y2} {x2} {y2}"
-        middle = max(x1, x2) + 4, (y1 + y2) // 2
-    yield f'<path class="e{"" if edge.trigger else " d"}" d="{path}"/>'
-    if words:
-        where = f'x="{middle[0]}" y="{middle[1]}" text-anchor="middle"'
-        yield f'<text class="l" {where}>{_text(shortened(words, 32))}</text>'
+# ------------------------------------------------------------------------------------- edges
+
+
+def _ports(routes: list[Route]) -> dict[tuple[Route, bool], int]:
+    """Return where each edge that leads down begins (True) and ends (False): the sides of a shape
+    are shared out in the order of the ways.
+    """
+    sides: dict[tuple[Shape, bool], list[tuple[int, int, Route]]] = {}
+    for number, route in enumerate(routes):
+        if not route.leads_up:
+            shapes = route.shapes
+            sides.setdefault((route.source, True), []).append((shapes[1].middle, number, route))
+            sides.setdefault((route.target, False), []).append((shapes[-2].middle, number, route))
+    found: dict[tuple[Route, bool], int] = {}
+    for (shape, is_begin), ways in sides.items():
+        for place, (_, _, route) in enumerate(sorted(ways, key=lambda way: way[:2]), 1):
+            found[route, is_begin] = shape.x + shape.width * place // (len(ways) + 1)
+    return found
+
+
+Point = tuple[int, int]
+
+
+def _way(route: Route, ports: Mapping[tuple[Route, bool], int]) -> tuple[str, list[Point]]:
+    """Return the path of an edge, and the middles of its bends.
+
+    Within a row it leads straight down, or up; it bends between rows. One that leads up begins and
+    ends at the right sides of its ends.
+    """
+    source, target, shapes = route.source, route.target, route.shapes
+    if not route.leads_up:
+        runs = [[ports[route, True], source.y + source.height, source.bottom]]
+        runs += [[shape.middle, shape.top, shape.bottom] for shape in route.passages]
+        runs.append([ports[route, False], target.top, target.y])
+        _lengthen(runs, shapes)
+        path, bends = _bent(runs)
+        return f"M{runs[0][0]} {runs[0][1]}{path}", bends
+    begin, end = source.y + source.height // 2, target.y + target.height // 2
+    lanes = route.passages or [source, target]
+    first, last = lanes[0].middle, lanes[-1].middle
+    turn = f"M{source.x + source.width} {begin + _ASIDE}H{first - _TURN}Q{first} {begin + _ASIDE} "
+    turn += f"{first} {begin + _ASIDE - _TURN}"
+    back = f"Q{last} {end} {last - _TURN} {end}H{target.x + target.width}"
+    if source is target:
+        return f"{turn}V{end + _TURN}{back}", [(first + _TURN, begin)]
+    runs = [[first, begin + _ASIDE - _TURN, source.top]]
+    runs += [[shape.middle, shape.bottom, shape.top] for shape in lanes[1:-1]]
+    runs.append([last, target.bottom, end + _TURN])
+    _lengthen(runs, lanes)
+    path, bends = _bent(runs)
+    return f"{turn}{path}{back}", bends
+
+
+def _lengthen(runs: list[list[int]], shapes: list[Shape]) -> None:
+    """Let the way through a shape reach the border of the outermost box that it leaves or enters
+    there.
+    """
+    pairs = zip(pairwise(runs), pairwise(shapes), strict=True)
+    for (run, after), (shape, next_) in pairs:
+        left, entered = _left(shape, next_), _left(next_, shape)
+        goes_down = left.top < entered.top
+        run[2] = left.bottom if goes_down else left.top
+        after[1] = entered.top if goes_down else entered.bottom
+
+
+def _bent(runs: list[list[int]]) -> tuple[str, list[Point]]:
+    """Return a path from the beginning of the first run to the end of the last one, and the middles
+    of its bends.
+    """
+    path = _straight(runs[0])
+    bends: list[Point] = []
+    for (x1, _, y1), (x2, y2, end) in pairwise(runs):
+        bend = (y2 - y1) // 2
+        path += f"C{x1} {y1 + bend} {x2} {y2 - bend} {x2} {y2}{_straight([x2, y2, end])}"
+        bends.append(((x1 + x2) // 2, (y1 + y2) // 2 + 4))
+    return path, bends
+
+
+def _straight(run: list[int]) -> str:
+    """Return a straight line; none where it has no length, since an arrow takes its direction."""
+    return f"V{run[2]}" if run[1] != run[2] else ""
+
+
+def _left(shape: Shape, other: Shape) -> Shape:
+    """Return the shape, or the outermost of the boxes around it that the other one is not in."""
+    around: set[Shape] = set()
+    box: Shape | None = other.box
+    while box is not None:
+        around.add(box)
+        box = box.box
+    while shape.box is not None and shape.box not in around:
+        shape = shape.box
+    return shape
+
+
+class _Labels:
+    """The words on edges, side by side where there is room."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._taken: dict[int, list[tuple[int, int]]] = {}
+
+    def put(self, words: str, bends: list[Point]) -> None:
+        """Write words at the first bend where no others are, or a little above or below it; else
+        over others.
+        """
+        half = len(words) * _LABEL_LETTER // 2
+        places = [(x, y + off) for off in (0, -_LABEL_LINE, _LABEL_LINE) for x, y in bends[:3]]
+        x, y = next((place for place in places if self._is_free(*place, half)), bends[0])
+        self._taken.setdefault(y // _LABEL_LINE, []).append((x - half, x + half))
+        where = f'x="{x}" y="{y}" text-anchor="middle"'
+        self.lines.append(f'<text class="l" {where}>{_text(words)}</text>')
+
+    def _is_free(self, x: int, y: int, half: int) -> bool:
+        row = self._taken.get(y // _LABEL_LINE, ())
+        return all(x + half < begin or x - half > end for begin, end in row)
 
 
 def _text(text: str) -> str:

@@ -184,7 +184,7 @@ def ending(result: Result, state: State, thread: str, before: Mapping[str, Any])
         }
         # the entry of the beginning has what this one continues
         data["state"] = encode_delta(left, state.schema, before)
-    elif result.status == "done" and state.schema.view is None:
+    if result.status == "done" and state.schema.view is None:
         with suppress(JournalError):
             data["output"] = encode_value(result.output)
     return Entry("ended", data=data)
@@ -246,17 +246,17 @@ def encode_step(fact: RecordFiring) -> Entry:
         for s in step.sends
     ]
     data: dict[str, Any] = {"delta": encode_delta(step.delta, schema, task.state), "sends": sends}
-    if machine.plan.nodes[task.node].vertex.join.early:
+    if task.node.vertex.join.early:
         data["took"] = [edges[token.edge].name for token in task.tokens]
     machine.recorder = data if machine.recorder is None else {}
-    return Entry("done", task.frame, machine.plan.nodes[task.node].name, task.ordinal, data)
+    return Entry("done", task.frame, task.node.name, task.ordinal, data)
 
 
 def repeated(machine: Machine, task: Task, entry: Entry) -> Transition:
     """Return the step that a journal recorded; edges that the plan no longer has are left out."""
     schema, edges = machine.root.schema, machine.plan.graph.edges
     machine.recorder = entry.data if machine.recorder is None else {}
-    arcs = {edges[arc.id].name: arc for arc in machine.plan.nodes[task.node].out}
+    arcs = {edges[arc.id].name: arc for arc in task.node.out}
     delta = Changes(decode_delta(entry.data["delta"], schema, task.state))
     sends = [
         Send(

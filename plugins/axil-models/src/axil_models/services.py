@@ -554,6 +554,11 @@ class Remote:
     service: Any
     """A ``Service``, of whatever kind the adapter has."""
 
+    @property
+    def name(self) -> str:
+        """The name under which the service knows it, and by which prices are found."""
+        return str(self.service.config.name)
+
     async def __aenter__(self) -> Self:
         self.service.clients.hold()
         return self

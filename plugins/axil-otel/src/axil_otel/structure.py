@@ -16,6 +16,7 @@ T = TypeVar("T")
 Frame = tuple[str | int, ...]
 _MOST = 10_000
 """So many ended firings of a run are known."""
+_NO_SOURCES: Mapping[str, tuple[str, ...]] = {}
 _PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "gemini": "gcp.gemini"}
 """The names of providers in the conventions, by the adapters of their services."""
 
@@ -75,10 +76,18 @@ def _model_of(settings: Mapping[str, Any]) -> tuple[str, str] | None:
     return _PROVIDERS.get(provider, provider), name if isinstance(name, str) else ""
 
 
-def opened_by(activation: Activation) -> Frame:
-    """Return the name of the frame that an activation opens, without rounds and indices."""
-    frame, node, ordinal = activation
-    return (*frame, node, "#" + ".".join(map(str, ordinal))) if ordinal else (*frame, node)
+def opener(frame: Frame) -> Activation | None:
+    """Return the firing that opens a frame; None: the frame ends with a round or an index.
+
+    >>> opener(("team", "#1.0")), opener(("cycle(a,b)", 2))
+    (Activation(frame=(), node='team', ordinal=(1, 0)), None)
+    """
+    last = frame[-1]
+    if isinstance(last, int):
+        return None
+    if not last.startswith("#"):
+        return Activation(frame[:-1], last)
+    return Activation(frame[:-2], str(frame[-2]), tuple(map(int, last[1:].split("."))))
 
 
 class Ended(Generic[T]):
@@ -92,19 +101,24 @@ class Ended(Generic[T]):
 
     def add(self, activation: Activation, value: T) -> None:
         """Note that a firing has ended."""
+        last, node = self._last, activation.node
         frame: Frame | None = activation.frame
         while frame is not None:
-            self._last.pop((frame, activation.node), None)
-            self._last[frame, activation.node] = value
-            frame = _around_cycle(frame)
-        while len(self._last) > _MOST:
-            del self._last[next(iter(self._last))]
+            last.pop((frame, node), None)
+            last[frame, node] = value
+            frame = _around_cycle(frame) if frame else None
+        while len(last) > _MOST:
+            del last[next(iter(last))]
 
     def before(self, activation: Activation) -> dict[str, T]:
         """Return what is known of the nodes that a firing waited for, by name."""
-        path = Activation(activation.frame, "").path.rstrip("/")
-        names = self._sources.get(path, {}).get(activation.node, ())
-        found = {name: self._find(activation.frame, name) for name in names}
+        frame, node, _ = activation
+        path = Activation(frame, "").path.rstrip("/") if frame else ""
+        names = self._sources.get(path, _NO_SOURCES).get(node, ())
+        if not frame:
+            last = self._last
+            return {name: last[frame, name] for name in names if (frame, name) in last}
+        found = {name: self._find(frame, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
     def _find(self, frame: Frame, name: str) -> T | None:

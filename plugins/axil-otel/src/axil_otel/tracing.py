@@ -12,7 +12,7 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import Token
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from axil import Activation, NodeFailed
 from axil.plugin import Plan
 from axil_otel.content import Content, message_parts
-from axil_otel.structure import Ended, opened_by, structure_of
+from axil_otel.structure import Ended, opener, structure_of
 
 _SCOPE = "axil_otel"
 _TOOL_STEP = re.compile(r"(?:^|/)tool:\d+:(\d+):(.+?)(?:#\d+)?$")
@@ -51,13 +51,16 @@ _SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 2
 _TOKENS = [4**power for power in range(14)]
 
 
+_NONE: Mapping[str, Any] = {}
+
+
 @dataclass(slots=True)
 class _Timed:
     """A span that is open, and when it began."""
 
     span: Span
     context: Context
-    labels: dict[str, Any] = field(default_factory=dict[str, Any])
+    labels: Mapping[str, Any] = field(default_factory=lambda: _NONE)
     """The attributes by which its metrics are divided."""
     began: float = field(default_factory=time.perf_counter)
 
@@ -83,10 +86,11 @@ class _Firing(_Timed):
     """A firing that has begun."""
 
     is_agent: bool = False
-    steps: dict[str, _Step] = field(default_factory=dict[str, _Step])
-    calls: list[str] = field(default_factory=list[str])
+    # made by functions: to call dict[str, int] costs several times as much
+    steps: dict[str, _Step] = field(default_factory=lambda: {})
+    calls: Sequence[str] = ()
     """The ids of the tool calls in the last reply."""
-    used: dict[str, int] = field(default_factory=dict[str, int])
+    used: dict[str, int] = field(default_factory=lambda: {})
 
 
 @dataclass(slots=True)
@@ -96,19 +100,20 @@ class _Run(_Timed):
     ended: Ended[SpanContext] = field(default_factory=lambda: Ended[SpanContext]({}))
     models: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, "tuple[str, str]"])
     firings: dict[Activation, _Firing] = field(default_factory=dict[Activation, _Firing])
-    frames: dict[tuple[str | int, ...], Context] = field(
-        default_factory=dict[tuple[str | int, ...], Context]
-    )
-    """The contexts of firings that have begun, by the frames that they may open."""
     used: dict[str, int] = field(default_factory=dict[str, int])
+    is_traced: bool = True
+    """True if there is a trace, recorded or not, that requests carry; without an SDK, none is."""
     is_recording: bool = True
     """True if its span is kept: without an SDK, and where it is not sampled, none is."""
 
     def around(self, frame: tuple[str | int, ...]) -> Context:
         """Return the context of the innermost firing that a frame belongs to."""
-        for length in range(len(frame), 0, -1):
-            if (found := self.frames.get(frame[:length])) is not None:
-                return found
+        while frame:
+            made_by = opener(frame)
+            found = None if made_by is None else self.firings.get(made_by)
+            if found is not None:
+                return found.context
+            frame = frame[:-1]
         return self.context
 
 
@@ -226,6 +231,7 @@ class Tracing:
             labels,
             ended=Ended[SpanContext](structure.sources),
             models=structure.models,
+            is_traced=span.get_span_context().is_valid,
             is_recording=span.is_recording(),
         )
         self._store.put(run_id, span.get_span_context())
@@ -251,7 +257,9 @@ class Tracing:
     def enter(self, run_id: str, activation: Activation) -> Token[Context] | None:
         """Make the span of a firing the current one; give what comes back to ``leave``."""
         run = self._runs.get(run_id)
-        firing = None if run is None else run.firings.get(activation)
+        if run is None or not run.is_traced:
+            return None
+        firing = run.firings.get(activation)
         return None if firing is None else contexts.attach(firing.context)
 
     @staticmethod
@@ -270,32 +278,32 @@ class Tracing:
         if not run.is_recording:  # nor are its firings: they only hold what is counted
             run.firings[activation] = _Firing(run.span, run.context)
             return
-        path, sources = activation.path, run.ended.before(activation)
+        frame, node, ordinal = activation
+        path, sources = activation.path if frame else node, run.ended.before(activation)
         operation = "invoke_workflow" if kind == "graph" else "node"
         attributes: dict[str, Any] = {
             "axil.run.id": run_id,
-            "axil.activation": str(activation),
+            "axil.activation": str(activation) if frame or ordinal else node,
             "axil.node.kind": kind,
             "graph.node.id": path,
         }
-        rounds = [part for part in activation.frame if isinstance(part, int)]
-        if rounds:
+        if frame and (rounds := [part for part in frame if isinstance(part, int)]):
             attributes["axil.rounds"] = rounds
+        links: list[Link] | None = None
         if sources:
-            attributes["axil.node.sources"] = list(sources)
-            outer = path[: -len(activation.node)]
-            attributes["graph.node.parent_id"] = outer + next(iter(sources))
-        labels: dict[str, Any] = {}
+            if len(sources) > 1:  # a list costs several times as much as a text
+                attributes["axil.node.sources"] = [*sources]
+            attributes["graph.node.parent_id"] = path[: -len(node)] + next(iter(sources))
+            links = [Link(span, {"axil.link": name}) for name, span in sources.items()]
+        labels = _NONE
         if kind == "graph":
             labels = {"gen_ai.operation.name": operation, "gen_ai.workflow.name": path}
-        links = [Link(span, {"axil.link": name}) for name, span in sources.items()]
-        context = run.around(activation.frame)
+            attributes |= labels
+        context = run.around(frame) if frame else run.context
         span = self._tracer.start_span(
-            f"{operation} {path}", context, links=links, attributes={**attributes, **labels}
+            f"{operation} {path}", context, links=links, attributes=attributes
         )
-        firing = _Firing(span, trace.set_span_in_context(span, context), labels)
-        run.firings[activation] = firing
-        run.frames[opened_by(activation)] = firing.context
+        run.firings[activation] = _Firing(span, trace.set_span_in_context(span, context), labels)
 
     def firing_ended(
         self, run_id: str, activation: Activation, error: BaseException | None
@@ -309,17 +317,17 @@ class Tracing:
         self, run: _Run, activation: Activation, outcome: str, error: BaseException | None = None
     ) -> None:
         firing = run.firings.pop(activation)
-        for name in list(firing.steps):
+        for name in [*firing.steps]:
             self._end_step(firing, name, outcome)
-        for name, amount in firing.used.items():
-            run.used[name] = run.used.get(name, 0) + amount
         if error is not None:
             self._fail(firing, _cause(error))
         if firing.is_agent:
             self._operations.record(firing.seconds, firing.labels, context=firing.context)
+        if firing.used:
+            for name, amount in firing.used.items():
+                run.used[name] = run.used.get(name, 0) + amount
         if not run.is_recording:
             return
-        run.frames.pop(opened_by(activation), None)
         span = firing.span
         span.set_attribute("axil.outcome", outcome)
         if firing.used:
@@ -472,7 +480,7 @@ class Tracing:
         """Add the reply of a model to the span of its call, and count its tokens."""
         span, used = step.span, cast("Mapping[str, Any]", reply.get("usage") or {})
         if reply.get("model"):
-            step.labels["gen_ai.response.model"] = str(reply["model"])
+            step.labels = {**step.labels, "gen_ai.response.model": str(reply["model"])}
             span.set_attribute("gen_ai.response.model", str(reply["model"]))
             if "gen_ai.request.model" not in step.labels:
                 span.update_name(f"chat {reply['model']}")

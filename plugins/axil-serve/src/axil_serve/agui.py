@@ -7,16 +7,26 @@ the request that resumes it names the interrupts, whose ids hold the run's id.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
 from typing import Any, cast
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from axil_serve.access import Caller
-from axil_serve.app import body_of, caller_of, fields_in, frame, text_in
-from axil_serve.conversation import Words, has_stopped, input_of, last_nodes, said
+from axil_serve.app import (
+    IDLE_EVENTS,
+    SILENCE,
+    body_of,
+    caller_of,
+    event_stream,
+    fields_in,
+    frame,
+    text_in,
+)
+from axil_serve.conversation import Words, input_of, last_nodes, said, until_stopped
 from axil_serve.errors import BadRequest
 from axil_serve.service import OVER, RunService, StreamEvent
 
@@ -30,13 +40,10 @@ class AgUi:
         async def run(request: Request) -> Response:
             caller, body = caller_of(request), await body_of(request)
             caller.check("look")
+            service.check_streams(caller)
             name = str(request.path_params["workflow"])
             run_id, after = await _begun(service, caller, name, body)
-            events = service.stream(caller, run_id, after=after)
-            agent = _Agent(service, caller, name, run_id)
-            headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-            frames = agent.frames(events, body)
-            return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
+            return event_stream(_Agent(service, caller, name, run_id).frames(after, body))
 
         return [Route("/ag-ui/{workflow}", run, methods=["POST"])]
 
@@ -45,7 +52,7 @@ async def _begun(
     service: RunService, caller: Caller, name: str, body: Mapping[str, Any]
 ) -> tuple[str, str]:
     """Start a run, or answer one; return its id and that of its last known step."""
-    resumed = cast("Sequence[Mapping[str, Any]]", body.get("resume") or ())
+    resumed = _resumed(body)
     if not resumed:
         props = fields_in(body, "forwardedProps")
         given = {**body, "input": props["input"]} if "input" in props else body
@@ -65,6 +72,14 @@ async def _begun(
     return run_id, after
 
 
+def _resumed(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    found: Any = body.get("resume") or []
+    if isinstance(found, list) and all(isinstance(e, dict) for e in cast("list[Any]", found)):
+        return cast("list[Mapping[str, Any]]", found)
+    hint = 'Send [{"interruptId": "…", "status": "resolved", "payload": …}].'
+    raise BadRequest("AX966", "resume is not a list of interrupts.", hint)
+
+
 class _Agent:
     """The events of one request."""
 
@@ -72,29 +87,38 @@ class _Agent:
         self._service, self._caller, self._run_id = service, caller, run_id
         self._words = Words(last_nodes(service, name))
         self._open: dict[str, None] = {}  # steps that have started
+        self._acted: list[dict[str, Any]] = []  # messages of the calls of tools
         self._is_saying = False
 
-    async def frames(
-        self, events: AsyncIterator[StreamEvent], body: Mapping[str, Any]
-    ) -> AsyncGenerator[bytes]:
-        """Yield the events of AG-UI, as server-sent events."""
+    async def frames(self, after: str, body: Mapping[str, Any]) -> AsyncGenerator[bytes]:
+        """Yield the events of AG-UI behind a step, as server-sent events."""
         ids = {name: text_in(body, name) or self._run_id for name in ("threadId", "runId")}
         yield _event("RUN_STARTED", **ids)
-        async for event in events:
-            for each in self._heard(event):
-                yield each
-            if has_stopped(event):
-                break
-        run = await self._service.read(self._service.look, self._caller, self._run_id)
+        silent = 0
+        events = until_stopped(self._service, self._caller, self._run_id, after=after)
+        async with aclosing(events):
+            async for event in events:
+                if not event.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
+                    yield SILENCE
+                for each in self._heard(event):
+                    yield each
+        run = await self._service.result(self._caller, self._run_id)
         for name in self._open:
             yield _event("STEP_FINISHED", stepName=name)
         if run["status"] in OVER - {"done"}:
             yield _event("RUN_ERROR", message=run["error"] or run["status"], code="AX968")
             return
-        for each in self._said("" if run["questions"] else self._words.rest(said(run))):
-            yield each
+        output = "" if run["questions"] else said(run)
+        is_superseded = bool(output) and self._words.is_superseded(output)
+        if output and not is_superseded:
+            for each in self._said(self._words.rest(output)):
+                yield each
         if self._is_saying:
             yield _event("TEXT_MESSAGE_END", messageId=self._run_id)
+        if is_superseded:  # what was said does not count: this stands for all messages
+            message = {"id": self._run_id, "role": "assistant", "content": output}
+            given = cast("list[Any]", body.get("messages") or [])
+            yield _event("MESSAGES_SNAPSHOT", messages=[*given, *self._acted, message])
         interrupts = [
             {
                 "id": f"{self._run_id}:{question['id']}",
@@ -120,22 +144,29 @@ class _Agent:
             yield _event("STEP_FINISHED", stepName=data["activation"])
         elif event.kind == "chunk":
             yield from self._tool(data["chunk"])
-        yield from self._said(self._words.hear(event))
+        known, words = self._words.fields, self._words.hear(event)
+        if self._words.fields not in (None, known):
+            yield _event("CUSTOM", name="output", value={"fields": self._words.fields})
+        yield from self._said(words)
 
     def _tool(self, chunk: Mapping[str, Any]) -> Iterable[bytes]:
         id = str(chunk.get("id", ""))
         if chunk.get("kind") == "tool_call":
             arguments = chunk.get("arguments")
             text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            call = {"name": str(chunk.get("name", "")), "arguments": text}
+            calls = [{"id": id, "type": "function", "function": call}]
+            self._acted.append({"id": f"{id}:call", "role": "assistant", "toolCalls": calls})
             yield _event("TOOL_CALL_START", toolCallId=id, toolCallName=str(chunk.get("name", "")))
             yield _event("TOOL_CALL_ARGS", toolCallId=id, delta=text)
             yield _event("TOOL_CALL_END", toolCallId=id)
         elif chunk.get("kind") == "tool_result":
             content = chunk.get("content", "")
             text = content if isinstance(content, str) else json.dumps(content)
-            yield _event(
-                "TOOL_CALL_RESULT", messageId=f"{self._run_id}:{id}", toolCallId=id, content=text
-            )
+            result = {"toolCallId": id, "content": text}
+            message_id = f"{self._run_id}:{id}"
+            self._acted.append({"id": message_id, "role": "tool", **result})
+            yield _event("TOOL_CALL_RESULT", messageId=message_id, **result)
 
     def _said(self, text: str) -> Iterable[bytes]:
         if not text:

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+import logging
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from importlib.resources import files
-from typing import Any, Final, Protocol, cast
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Protocol, cast
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -16,7 +28,7 @@ from starlette.routing import BaseRoute, Route
 from axil import MISSING, AxilError, ConfigError, SpecError, StateError
 from axil.plugin import EngineError, JournalError
 from axil_serve.access import Access, Caller
-from axil_serve.errors import BadRequest, NotAllowed, NotFound, Unserved
+from axil_serve.errors import BadRequest, Busy, NotAllowed, NotFound, TooLarge, Unserved
 from axil_serve.guard import BodyTooLarge, Guard, Limits
 from axil_serve.openapi import document
 from axil_serve.service import RunService, StreamEvent
@@ -29,7 +41,12 @@ PAGE: Final = {
     "style.css": "text/css; charset=utf-8",
 }
 """The files of the page, with their media types."""
-_IDLE_EVENTS: Final = 15
+IDLE_EVENTS: Final = 15
+"""Looks at a silent run between two comments in a stream, which keep the connection open."""
+SILENCE: Final = b": nothing happens\n\n"
+UPLOADS: Final = "/v1/files"
+_CHUNK: Final = 1 << 16
+log = logging.getLogger("axil_serve")
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -69,7 +86,8 @@ def app_of(
             yield
 
     limits = limits or Limits()
-    routes: list[BaseRoute] = [*_Api(service, limits).routes(), *_page_routes()]
+    service.max_streams, service.max_streams_each = limits.streams, limits.streams_each
+    routes: list[BaseRoute] = [*_Api(service).routes(), *_page_routes()]
     taken = {getattr(route, "path", ""): "axil-serve" for route in routes}
     for name, protocol in (protocols or {}).items():
         for route in protocol.routes(service):
@@ -85,7 +103,15 @@ def app_of(
         lifespan=lifespan,
         exception_handlers={AxilError: _failed, BodyTooLarge: _too_large},
     )
-    return Guard(inner, access, limits=limits, hosts=hosts, origins=origins, public=_is_public)
+    return Guard(
+        inner,
+        access,
+        limits=limits,
+        hosts=hosts,
+        origins=origins,
+        public=_is_public,
+        is_upload=lambda path: path == UPLOADS,
+    )
 
 
 def _is_public(path: str) -> bool:
@@ -112,8 +138,8 @@ def _page_routes() -> Iterable[BaseRoute]:
 class _Api:
     """The routes below ``/v1``."""
 
-    def __init__(self, service: RunService, limits: Limits) -> None:
-        self.service, self._limits, self._streams = service, limits, 0
+    def __init__(self, service: RunService) -> None:
+        self.service = service
 
     def routes(self) -> Iterable[BaseRoute]:
         run = "/v1/runs/{run_id}"
@@ -131,6 +157,12 @@ class _Api:
             ("POST", f"{run}/cancel", self.cancel),
             ("POST", f"{run}/resume", self.resume),
             ("POST", f"{run}/fork", self.fork),
+            ("GET", f"{run}/files", self.run_files),
+            ("GET", f"{run}/files/{{file_id}}", self.download),
+            ("POST", UPLOADS, self.upload),
+            ("GET", UPLOADS, self.uploads),
+            ("DELETE", f"{UPLOADS}/{{file_id}}", self.remove_upload),
+            ("GET", "/v1/sessions", self.sessions),
             ("GET", "/v1/openapi.json", self.openapi),
         ]
         return [Route(path, handler, methods=[method]) for method, path, handler in routes]
@@ -161,7 +193,9 @@ class _Api:
         return JSONResponse({"runs": runs[first : first + most], "total": len(runs)})
 
     async def start(self, request: Request) -> Response:
-        body = await body_of(request, {"workflow", "input", "attributes", "session"})
+        body = await body_of(
+            request, {"workflow", "input", "attributes", "session", "metadata", "files"}
+        )
         run_id = await self.service.start(
             caller_of(request),
             text_in(body, "workflow"),
@@ -169,13 +203,14 @@ class _Api:
             attributes=fields_in(body, "attributes"),
             session=text_in(body, "session"),
             key=request.headers.get("idempotency-key", ""),
+            metadata=fields_in(body, "metadata"),
+            files=_texts_in(body, "files"),
         )
         headers = {"location": f"/v1/runs/{run_id}"}
         return JSONResponse({"run_id": run_id}, 201, headers=headers)
 
     async def look(self, request: Request) -> Response:
-        look = self.service.look
-        return JSONResponse(await self.service.read(look, caller_of(request), _run(request)))
+        return JSONResponse(await self.service.result(caller_of(request), _run(request)))
 
     async def steps(self, request: Request) -> Response:
         steps = self.service.steps
@@ -194,34 +229,24 @@ class _Api:
 
     async def events(self, request: Request) -> Response:
         caller, run_id = caller_of(request), _run(request)
-        if self._streams >= self._limits.streams:
-            return JSONResponse(_error("AX964", "too many streams are open."), 503)
-        await self.service.read(
-            self.service.look, caller, run_id
-        )  # errors have a status of their own
+        self.service.check_streams(caller)  # errors have a status of their own
+        await self.service.read(self.service.look, caller, run_id)
         query = request.query_params
         after = request.headers.get("last-event-id", query.get("after", ""))
         events = self.service.stream(
             caller, run_id, after=after, live=query.get("live", "1") != "0"
         )
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(
-            self._frames(events), media_type="text/event-stream", headers=headers
-        )
+        return event_stream(self._frames(events))
 
     async def _frames(self, events: AsyncIterator[StreamEvent]) -> AsyncGenerator[bytes]:
-        self._streams += 1
-        try:
-            silent = 0
-            async for event in events:
-                if event.kind:
-                    yield frame(event.kind, event.data, id=event.id)
-                    silent = 0
-                elif (silent := silent + 1) % _IDLE_EVENTS == 0:
-                    yield b": nothing happens\n\n"
-            yield frame("end", {})
-        finally:
-            self._streams -= 1
+        silent = 0
+        async for event in events:
+            if event.kind:
+                yield frame(event.kind, event.data, id=event.id)
+                silent = 0
+            elif (silent := silent + 1) % IDLE_EVENTS == 0:
+                yield SILENCE
+        yield frame("end", {})
 
     async def answer(self, request: Request) -> Response:
         body = await body_of(request, {"answers"})
@@ -250,6 +275,46 @@ class _Api:
             output=body.get("output", MISSING),
         )
         return JSONResponse({"run_id": run_id}, 201, headers={"location": f"/v1/runs/{run_id}"})
+
+    async def sessions(self, request: Request) -> Response:
+        runs = await self.service.read(self.service.list, caller_of(request))
+        found: dict[str, dict[str, Any]] = {}
+        for run in runs:  # the last one that changed first
+            if name := run["session"]:
+                session = found.setdefault(name, {"session": name, "runs": 0, "last": run})
+                session["runs"] += 1
+        return JSONResponse({"sessions": list(found.values())})
+
+    async def upload(self, request: Request) -> Response:
+        name, kind = request.query_params.get("name", ""), request.headers.get("content-type", "")
+        caller = caller_of(request)
+        upload = await self.service.upload(caller, name, kind, request.stream())
+        return JSONResponse(asdict(upload), 201)
+
+    async def uploads(self, request: Request) -> Response:
+        found = await self.service.uploads(caller_of(request))
+        return JSONResponse({"files": [asdict(each) for each in found]})
+
+    async def remove_upload(self, request: Request) -> Response:
+        await self.service.remove_upload(caller_of(request), _file(request))
+        return JSONResponse({})
+
+    async def run_files(self, request: Request) -> Response:
+        files, left_out = await self.service.run_files(caller_of(request), _run(request))
+        return JSONResponse({"files": [asdict(each) for each in files], "left_out": left_out})
+
+    async def download(self, request: Request) -> Response:
+        caller, run_id = caller_of(request), _run(request)
+        found, file = await self.service.open_file(caller, run_id, _file(request))
+        headers = {
+            "content-length": str(found.size),
+            # never shown as a page of this server, whatever is in it
+            "content-disposition": f"attachment; filename*=UTF-8''{quote(Path(found.path).name)}",
+            "content-security-policy": "default-src 'none'; sandbox",
+        }
+        return StreamingResponse(
+            _content(file, found.size), media_type=found.media_type, headers=headers
+        )
 
     async def openapi(self, request: Request) -> Response:
         return JSONResponse(document())
@@ -295,6 +360,21 @@ def fields_in(body: Mapping[str, Any], name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
+def _texts_in(body: Mapping[str, Any], name: str) -> list[str]:
+    found: Any = body.get(name) or []
+    if isinstance(found, list) and all(isinstance(e, str) for e in cast("list[Any]", found)):
+        return cast("list[str]", found)
+    raise BadRequest("AX966", f"{name} is not a list of texts.", 'Send ["…"].')
+
+
+def _content(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """Yield the bytes that a file had when it was opened."""
+    with file:
+        while size and (chunk := file.read(min(_CHUNK, size))):
+            size -= len(chunk)
+            yield chunk
+
+
 def frame(kind: str, data: Any, *, id: str = "") -> bytes:
     """Return a server-sent event; without ``kind`` it has its data alone."""
     lines = [f"id: {id}"] if id else []
@@ -303,8 +383,18 @@ def frame(kind: str, data: Any, *, id: str = "") -> bytes:
     return "\n".join([*lines, f"data: {json.dumps(data)}", "", ""]).encode()
 
 
+def event_stream(frames: AsyncIterator[bytes]) -> Response:
+    """Return a response of server-sent events."""
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
+
+
 def _run(request: Request) -> str:
     return str(request.path_params["run_id"])
+
+
+def _file(request: Request) -> str:
+    return str(request.path_params["file_id"])
 
 
 def _number(text: str) -> int:
@@ -322,6 +412,10 @@ def status_of(error: AxilError) -> int:
         return 404
     if isinstance(error, NotAllowed):
         return 403
+    if isinstance(error, Busy):
+        return 503
+    if isinstance(error, TooLarge):
+        return 413
     if isinstance(error, BadRequest):
         return 400
     if isinstance(error, EngineError) and error.id == "AX540":
@@ -331,11 +425,17 @@ def status_of(error: AxilError) -> int:
     return 422 if isinstance(error, (SpecError, StateError, ConfigError)) else 500
 
 
+def public_message(error: AxilError) -> str:
+    """Return what a client learns of an error; what went wrong inside is for the log alone."""
+    if status_of(error) < 500 or isinstance(error, Busy):
+        return str(error)
+    return "the server failed to handle the request."
+
+
 async def _failed(request: Request, error: Any) -> Response:
-    status = status_of(error)
-    # what went wrong inside is for the server's log alone
-    message = str(error) if status < 500 else "the server failed to handle the request."
-    return JSONResponse(_error(error.id, message), status)
+    if status_of(error) == 500:
+        log.error("%s %s failed: %s", request.method, request.url.path, error)
+    return JSONResponse(_error(error.id, public_message(error)), status_of(error))
 
 
 async def _too_large(request: Request, error: Any) -> Response:
@@ -347,13 +447,17 @@ def _error(id: str, message: str) -> dict[str, Any]:
 
 
 __all__ = [
+    "IDLE_EVENTS",
     "PAGE",
+    "SILENCE",
     "ServeProtocol",
     "app_of",
     "body_of",
     "caller_of",
+    "event_stream",
     "fields_in",
     "frame",
+    "public_message",
     "status_of",
     "text_in",
 ]

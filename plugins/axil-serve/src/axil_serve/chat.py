@@ -7,29 +7,40 @@ person ends its completion with the question; the request that answers has ``met
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
+from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from axil import AxilError
 from axil_serve.access import Caller
-from axil_serve.app import body_of, caller_of, fields_in, frame, status_of, text_in
+from axil_serve.app import (
+    IDLE_EVENTS,
+    SILENCE,
+    body_of,
+    caller_of,
+    event_stream,
+    fields_in,
+    frame,
+    public_message,
+    status_of,
+    text_in,
+)
 from axil_serve.conversation import (
     Words,
+    answer_open,
     content_text,
-    has_stopped,
     input_of,
     last_nodes,
     messages_in,
     said,
+    stopped,
+    until_stopped,
 )
-from axil_serve.errors import BadRequest
-from axil_serve.service import OVER, RunService, StreamEvent
-
-_IDLE_EVENTS: Final = 15
+from axil_serve.service import OVER, RunService
 
 
 class ChatCompletions:
@@ -60,32 +71,26 @@ class _Chat:
         try:
             return await self._complete(caller_of(request), await body_of(request))
         except AxilError as error:
-            status = status_of(error)
-            message = str(error) if status < 500 else "the server failed to handle the request."
-            data = {"message": message, "type": "invalid_request_error", "code": error.id}
-            return JSONResponse({"error": {**data, "param": None}}, status)
+            return refused(error)
 
     async def _complete(self, caller: Caller, body: dict[str, Any]) -> Response:
         service, name = self._service, text_in(body, "model")
         metadata = fields_in(body, "metadata")
         caller.check("look")
+        service.check_streams(caller)
         run_id, after = text_in(metadata, "run_id"), ""
         if run_id:
-            after = await self._answered(caller, run_id, body)
+            answer = content_text(messages_in(body)[-1].get("content"))
+            after = await answer_open(service, caller, run_id, answer)
         else:
             run_id = await service.start(
                 caller, name, input_of(service, name, body), session=text_in(metadata, "session")
             )
-        events = service.stream(caller, run_id, after=after)
         if body.get("stream"):
             options = fields_in(body, "stream_options")
-            frames = self._streamed(caller, name, run_id, events, options)
-            headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-            return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
-        async for event in events:
-            if has_stopped(event):
-                break
-        run = await service.read(service.look, caller, run_id)
+            frames = self._streamed(caller, name, run_id, after, options)
+            return event_stream(frames)
+        run = await stopped(service, caller, run_id, after=after)
         if run["status"] in OVER - {"done"}:
             error = {"message": run["error"] or run["status"], "type": "server_error"}
             return JSONResponse({"error": {**error, "code": "AX968", "param": None}}, 500)
@@ -99,33 +104,16 @@ class _Chat:
                 "model": name,
                 "choices": [choice],
                 "usage": _usage(run),
-                "axil": _summary(run),
+                "axil": run_summary(run),
             }
         )
-
-    async def _answered(self, caller: Caller, run_id: str, body: Mapping[str, Any]) -> str:
-        """Answer the first open question with the last message; return the id of the last step
-        before.
-        """
-        service = self._service
-        run = await service.read(service.look, caller, run_id)
-        questions: Sequence[Mapping[str, Any]] = run["questions"]
-        if not questions:
-            message = f'the run "{run_id}" has no open question.'
-            raise BadRequest("AX966", message, "Remove metadata.run_id to start a new run.")
-        answer: Any = content_text(messages_in(body)[-1].get("content"))
-        if questions[0]["kind"] == "approval":
-            answer = answer.strip().lower() in ("yes", "y", "true", "approve", "approved", "ok")
-        after = str((await service.read(service.steps, caller, run_id))[-1]["id"])
-        await self._service.answer(caller, run_id, {questions[0]["id"]: answer})
-        return after
 
     async def _streamed(
         self,
         caller: Caller,
         name: str,
         run_id: str,
-        events: AsyncIterator[StreamEvent],
+        after: str,
         options: Mapping[str, Any],
     ) -> AsyncGenerator[bytes]:
         created = int(time.time())
@@ -146,28 +134,36 @@ class _Chat:
 
         yield part({"role": "assistant", "content": ""})
         words, silent = Words(last_nodes(self._service, name)), 0
-        async for event in events:
-            if not event.kind and (silent := silent + 1) % _IDLE_EVENTS == 0:
-                yield b": nothing happens\n\n"
-            if text := words.hear(event):
-                yield part({"content": text})
-            if has_stopped(event):
-                break
-        run = await self._service.read(self._service.look, caller, run_id)
+        async with aclosing(until_stopped(self._service, caller, run_id, after=after)) as events:
+            async for event in events:
+                if not event.kind and (silent := silent + 1) % IDLE_EVENTS == 0:
+                    yield SILENCE
+                known, text = words.fields, words.hear(event)
+                if text:
+                    yield part({"content": text})
+                if words.fields not in (None, known):
+                    yield part({}, axil={"run_id": run_id, "fields": words.fields})
+        run = await self._service.result(caller, run_id)
         if run["status"] in OVER - {"done"}:
             error = {"message": run["error"] or run["status"], "type": "server_error"}
             yield frame("", {"error": {**error, "code": "AX968", "param": None}})
             return
         if rest := words.rest(said(run)):
             yield part({"content": rest})
-        yield part({}, "stop", axil=_summary(run))
+        yield part({}, "stop", axil=run_summary(run))
         if options.get("include_usage"):
             data = {"id": run_id, "object": "chat.completion.chunk", "created": created}
             yield frame("", {**data, "model": name, "choices": [], "usage": _usage(run)})
         yield b"data: [DONE]\n\n"
 
 
-def _summary(run: Mapping[str, Any]) -> dict[str, Any]:
+def refused(error: AxilError) -> Response:
+    """Return an error as OpenAI's clients read it."""
+    data = {"message": public_message(error), "type": "invalid_request_error", "code": error.id}
+    return JSONResponse({"error": {**data, "param": None}}, status_of(error))
+
+
+def run_summary(run: Mapping[str, Any]) -> dict[str, Any]:
     return {name: run[name] for name in ("run_id", "status", "questions")}
 
 
@@ -177,4 +173,4 @@ def _usage(run: Mapping[str, Any]) -> dict[str, int]:
     return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
 
 
-__all__ = ["ChatCompletions"]
+__all__ = ["ChatCompletions", "refused", "run_summary"]

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from axil_serve.service import RunService
 
 TOKEN: Final = "AXIL_SERVE_TOKEN"
+RUNS: Final = "axil-runs"
+"""The folder for the folders of runs, as of ``axil run``."""
 _FILES: Final = (".yaml", ".yml", ".json")
 _LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 
@@ -74,6 +76,13 @@ class Serve:
             help="the largest request body",
         )
         parser.add_argument(
+            "--file-bytes",
+            type=int,
+            default=32 << 20,
+            metavar="N",
+            help="the largest file that is uploaded",
+        )
+        parser.add_argument(
             "--requests-per-minute", type=float, default=600.0, metavar="N", help="for each token"
         )
         _reading(parser)
@@ -81,6 +90,7 @@ class Serve:
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Serve until the process is asked to end."""
         from axil_serve.app import app_of
+        from axil_serve.files import RunFiles
         from axil_serve.guard import Limits
         from axil_serve.service import RunService
 
@@ -105,6 +115,7 @@ class Serve:
                 workflows,
                 origins=origins,
                 reopen=lambda kept: session.reopened(kept, allow),
+                files=RunFiles(options.files, file_bytes=options.file_bytes),
                 loaded=options.concurrency,
                 allow=allow,
             )
@@ -113,6 +124,7 @@ class Serve:
                 access,
                 limits=Limits(
                     body_bytes=options.body_bytes,
+                    file_bytes=options.file_bytes,
                     requests_per_minute=options.requests_per_minute,
                 ),
                 hosts=[*options.allow_host, *_names(options.host)],
@@ -144,7 +156,7 @@ class View:
         access, token = _access(options)
         journal = session.journal(options, "axil view")
         try:
-            service = _viewing(journal, session, frozenset[str](options.allow))
+            service = _viewing(journal, session, frozenset[str](options.allow), options.files)
             hosts = [*options.allow_host, *_names(options.host)]
             app = app_of(service, access, hosts=hosts, origins=options.allow_origin)
             _serve(app, options, lambda url: _tell(session, url, token, options.run))
@@ -159,10 +171,14 @@ class View:
         return run_sync(page_of(_viewing(journal, session, allow), run_id))
 
 
-def _viewing(journal: Any, session: Any, allow: frozenset[str]) -> RunService:
+def _viewing(journal: Any, session: Any, allow: frozenset[str], folder: str = RUNS) -> RunService:
+    from axil_serve.files import RunFiles
     from axil_serve.service import RunService
 
-    return RunService(journal, reopen=lambda kept: session.reopened(kept, allow), watch_only=True)
+    def reopen(kept: Mapping[str, Any]) -> Workflow:
+        return session.reopened(kept, allow)
+
+    return RunService(journal, reopen=reopen, files=RunFiles(folder), watch_only=True)
 
 
 # ------------------------------------------------------------------------------------ options
@@ -173,6 +189,12 @@ def _listening(parser: argparse.ArgumentParser, port: int) -> None:
         "--journal",
         metavar="DIR",
         help="the folder of the journal; the default is $AXIL_JOURNAL, otherwise .axil",
+    )
+    parser.add_argument(
+        "--files",
+        default=RUNS,
+        metavar="DIR",
+        help=f"the folder of uploads and of the folders of runs ({RUNS})",
     )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at")
     parser.add_argument(
@@ -257,7 +279,15 @@ def _protocols(wanted: list[str] | None, session: Any) -> Mapping[str, Any]:
     if wanted == ["off"]:
         return {}
     names = session.registry.names("protocols") if wanted is None else wanted
-    return {name: session.registry.resolve("protocols", name, "--protocol")() for name in names}
+    protocols: dict[str, Any] = {}
+    for name in names:
+        try:
+            protocols[name] = session.registry.resolve("protocols", name, "--protocol")()
+        except Unserved as missing:
+            if wanted is not None:
+                raise
+            session.tell(f"Not served: {missing}")
+    return protocols
 
 
 def _names(host: str) -> list[str]:

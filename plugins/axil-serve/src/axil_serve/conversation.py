@@ -3,24 +3,116 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, cast
 
 from axil.plugin import EXIT
+from axil_serve.access import Caller
 from axil_serve.errors import BadRequest
 from axil_serve.service import OVER, RunService, StreamEvent
 
 
 def input_of(service: RunService, name: str, body: Mapping[str, Any]) -> Any:
     """Return the input of a run: ``input`` of the body, else the conversation or its end."""
-    if "input" in body:
-        return body["input"]
+    return body["input"] if "input" in body else input_from(service, name, messages_in(body))
+
+
+def input_from(service: RunService, name: str, messages: Sequence[Mapping[str, Any]]) -> Any:
+    """Return the input of a run: the conversation, or the text of its last message.
+
+    A graph of messages receives the conversation; a typed graph with the field ``messages``
+    receives it there.
+    """
+    if not takes_messages(service, name):
+        return content_text(messages[-1].get("content"))
+    given = [{"role": m["role"], "content": content_text(m.get("content"))} for m in messages]
+    return {"messages": given} if _payload(service, name) == "state" else given
+
+
+def takes_messages(service: RunService, name: str) -> bool:
+    """Return whether the input of a workflow is a conversation."""
+    payload = _payload(service, name)
+    if payload != "state":
+        return payload == "messages"
+    schema = service.workflows[name].plan.graph.spec.schema
+    return schema is not None and "messages" in schema.fields
+
+
+def _payload(service: RunService, name: str) -> str:
     workflow = service.workflows.get(name)
-    messages = messages_in(body)
-    payload = "" if workflow is None else workflow.plan.graph.spec.payload
-    if payload == "messages" and all(isinstance(m.get("content"), str) for m in messages):
-        return [{"role": m["role"], "content": m["content"]} for m in messages]
-    return content_text(messages[-1].get("content"))
+    return "" if workflow is None else workflow.plan.graph.spec.payload
+
+
+async def conversation_of(service: RunService, caller: Caller, run_id: str) -> list[dict[str, Any]]:
+    """Return the messages that a run received, and its output as the last one."""
+    run = await service.result(caller, run_id)
+    if (messages := _messages_of(run["output"])) is not None:
+        return messages
+    given: Any = run["input"]
+    before = cast("list[dict[str, Any]]", given) if isinstance(given, list) else []
+    return [*before, {"role": "assistant", "content": said(run)}]
+
+
+def _messages_of(output: Any) -> list[dict[str, Any]] | None:
+    """Return the messages in the state of a typed graph; None: it has none."""
+    found: Any = cast("dict[str, Any]", output).get("messages") if isinstance(output, dict) else 0
+    if not isinstance(found, list) or not found:
+        return None
+    messages = cast("list[Any]", found)
+    if not all(isinstance(m, dict) and "content" in m and "role" in m for m in messages):
+        return None
+    return [{"role": m["role"], "content": m["content"]} for m in messages]
+
+
+async def answer_open(
+    service: RunService, caller: Caller, run_id: str, answer: Any, *, question: str = ""
+) -> str:
+    """Answer an open question of a run; return the id of the last step before.
+
+    Args:
+        answer: a value; of an approval, a text that says yes or no.
+        question: its id; empty: the first open one.
+    Raises: BadRequest (AX966): the run has no such question.
+    """
+    run = await service.read(service.look, caller, run_id)
+    waiting = [each for each in run["questions"] if question in ("", each["id"])]
+    if not waiting:
+        message = f'the run "{run_id:.100}" has no open question.'
+        raise BadRequest("AX966", message, "Start a new run, without the id of this one.")
+    if waiting[0]["kind"] == "approval" and isinstance(answer, str):
+        answer = answer.strip().lower() in ("yes", "y", "true", "approve", "approved", "ok")
+    after = str((await service.read(service.steps, caller, run_id))[-1]["id"])
+    await service.answer(caller, run_id, {waiting[0]["id"]: answer})
+    return after
+
+
+async def until_stopped(
+    service: RunService, caller: Caller, run_id: str, *, after: str = ""
+) -> AsyncGenerator[StreamEvent]:
+    """Yield the events of a run until it has ended, or waits for a person.
+
+    A run that is paused because all its bodies sleep has not stopped.
+    """
+    async with aclosing(service.stream(caller, run_id, after=after)) as events:
+        async for event in events:
+            yield event
+            if event.kind != "step" or event.data["kind"] != "ended":
+                continue
+            if event.data["status"] in OVER:
+                return
+            if (await service.read(service.look, caller, run_id))["questions"]:
+                return
+
+
+async def stopped(
+    service: RunService, caller: Caller, run_id: str, *, after: str = ""
+) -> dict[str, Any]:
+    """Return a run when it has ended, or waits for a person."""
+    async with aclosing(until_stopped(service, caller, run_id, after=after)) as events:
+        async for _ in events:
+            pass
+    return await service.result(caller, run_id)
 
 
 def last_nodes(service: RunService, name: str) -> frozenset[str]:
@@ -34,13 +126,16 @@ class Words:
     """The words of a run's last node, as far as they are known to be its output.
 
     A node in a loop, and one whose first words were missed, is not streamed: its output comes
-    whole, at the end.
+    whole, at the end. So does a structured reply, which may be repaired: meanwhile its ``fields``
+    that are there and fit are known.
     """
 
     def __init__(self, nodes: frozenset[str]) -> None:
         """``nodes``: those whose output is the run's."""
         self._nodes, self._speaker, self._said = nodes, "", ""
         self._is_broken = False
+        self.fields: Mapping[str, Any] | None = None
+        """The fields of a structured reply; None: the reply is a text, or does not count."""
 
     def hear(self, event: StreamEvent) -> str:
         """Return the text that an event adds."""
@@ -55,30 +150,28 @@ class Words:
             self._speaker = self._speaker or str(data["activation"])
             return ""
         chunk: Mapping[str, Any] = data["chunk"]
-        if chunk.get("kind", "text") in ("reset", "retry", "tool_call"):
-            self._is_broken = self._is_broken or bool(self._said)
-        if (
-            chunk.get("kind", "text") != "text"
-            or self._is_broken
-            or data["activation"] != self._speaker
-        ):
+        kind = chunk.get("kind", "text")
+        if data["activation"] != self._speaker:
+            return ""
+        if kind in ("reset", "retry", "tool_call"):
+            self._is_broken, self.fields = self._is_broken or bool(self._said), None
+        elif kind == "output":
+            self.fields = cast("Mapping[str, Any]", chunk.get("fields") or {})
+        if kind != "text" or self._is_broken or self.fields is not None:
             return ""
         text = str(chunk.get("text", ""))
         self._said += text
         return text
 
+    def is_superseded(self, output: str) -> bool:
+        """Return whether words were sent that the output does not begin with."""
+        return not output.startswith(self._said)
+
     def rest(self, output: str) -> str:
         """Return what is left to send of the output."""
-        if output.startswith(self._said):
-            return output[len(self._said) :]
-        return f"\n\n{output}"  # what was sent cannot be taken back
-
-
-def has_stopped(event: StreamEvent) -> bool:
-    """Return whether the run has ended, or waits for a person."""
-    if event.kind != "step" or event.data["kind"] != "ended":
-        return False
-    return event.data["status"] in OVER or event.data["status"] == "paused"
+        if self.is_superseded(output):
+            return f"\n\n{output}"  # what was sent cannot be taken back
+        return output[len(self._said) :]
 
 
 def messages_in(body: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -98,15 +191,24 @@ def messages_in(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def content_text(content: Any) -> str:
-    """Return the text of a message's content, a text or parts."""
-    if isinstance(content, list):
-        parts = cast("list[Any]", content)
-        return "".join(
-            str(cast("dict[str, Any]", part).get("text", ""))
-            for part in parts
-            if isinstance(part, dict)
-        )
-    return "" if content is None else str(content)
+    """Return the text of a message's content, a text or parts of text.
+
+    Raises: BadRequest (AX966): a part is something else.
+
+    >>> content_text([{"type": "input_text", "text": "a"}, {"type": "text", "text": "b"}])
+    'ab'
+    """
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    texts: list[str] = []
+    for part in cast("list[Any]", content):
+        text: Any = cast("dict[str, Any]", part).get("text") if isinstance(part, dict) else part
+        if not isinstance(text, str):
+            message = "a part of the content of a message is not a text."
+            hint = "Send texts; upload files with POST /v1/files."
+            raise BadRequest("AX966", message, hint)
+        texts.append(text)
+    return "".join(texts)
 
 
 def said(run: Mapping[str, Any]) -> str:
@@ -114,6 +216,8 @@ def said(run: Mapping[str, Any]) -> str:
     if run["questions"]:
         return str(run["questions"][0]["text"])
     output: Any = run["output"]
+    if (messages := _messages_of(output)) is not None:
+        return content_text(messages[-1]["content"])
     if isinstance(output, dict) and len(cast("dict[str, Any]", output)) == 1:
         [output] = cast("dict[str, Any]", output).values()
     if output is None or isinstance(output, str):
@@ -121,4 +225,17 @@ def said(run: Mapping[str, Any]) -> str:
     return json.dumps(output, ensure_ascii=False)
 
 
-__all__ = ["Words", "content_text", "has_stopped", "input_of", "last_nodes", "messages_in", "said"]
+__all__ = [
+    "Words",
+    "answer_open",
+    "content_text",
+    "conversation_of",
+    "input_from",
+    "input_of",
+    "last_nodes",
+    "messages_in",
+    "said",
+    "stopped",
+    "takes_messages",
+    "until_stopped",
+]

@@ -5,6 +5,8 @@ AxilError
     ├── Unserved     the server cannot be opened as its settings say     (ValueError)
     ├── NotAllowed   the token does not have the right                   (PermissionError)
     ├── NotFound     there is no such run, or the token does not see it  (LookupError)
+    ├── TooLarge     a file is larger than the server takes              (ValueError)
+    ├── Busy         too many streams are open                           (RuntimeError)
     └── BadRequest   the request is not what the route takes             (ValueError)
 """
 
@@ -29,8 +31,16 @@ class NotFound(ServeFault, LookupError):
     """There is no such run or workflow, or the token does not see it."""
 
 
+class TooLarge(ServeFault, ValueError):
+    """A file is larger than the server takes."""
+
+
+class Busy(ServeFault, RuntimeError):
+    """Too many streams are open."""
+
+
 class BadRequest(ServeFault, ValueError):
     """The request is not what the route takes."""
 
 
-__all__ = ["BadRequest", "NotAllowed", "NotFound", "ServeFault", "Unserved"]
+__all__ = ["BadRequest", "Busy", "NotAllowed", "NotFound", "ServeFault", "TooLarge", "Unserved"]

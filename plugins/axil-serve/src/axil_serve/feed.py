@@ -81,13 +81,17 @@ class Feed:
             if not left:
                 del self._followers[run_id]
 
+    def is_followed(self, run_id: str) -> bool:
+        """Return whether a run has followers."""
+        return run_id in self._followers
+
     def say(self, run_id: str, happened: Happened) -> None:
         """Give an event to all that follow the run."""
         for follower in self._followers.get(run_id, ()):
             follower.put(happened)
 
     def _tell(self, run_id: str, kind: str, activation: Any, **data: Any) -> None:
-        if run_id in self._followers:
+        if self.is_followed(run_id):
             summary = {
                 "frame": list(activation.frame),
                 "node": activation.node,

@@ -37,12 +37,16 @@ class Limits:
 
     body_bytes: int = 1_000_000
     """The largest body of a request."""
+    file_bytes: int = 32 << 20
+    """The largest file that is uploaded."""
     requests_per_minute: float = 600.0
     """For each token; a client without one has a tenth of it for each address."""
     burst: int = 60
     """Requests that may come at once."""
     streams: int = 100
     """Event streams that are open at the same time, of all callers."""
+    streams_each: int = 50
+    """Of one caller."""
 
 
 class Guard:
@@ -57,6 +61,7 @@ class Guard:
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
         public: Callable[[str], bool] = lambda path: False,
+        is_upload: Callable[[str], bool] = lambda path: False,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Store the settings.
@@ -65,10 +70,12 @@ class Guard:
             hosts: further names of this server, without a port, beside those of the loopback.
             origins: of web pages on other hosts that may ask; the server's own page always may.
             public: whether a path is served without a token.
+            is_upload: whether a path takes files.
         """
         self._app, self._access, self._limits = app, access, limits
         self._hosts = {*_LOOPBACK, *(host.lower() for host in hosts)}
         self._origins, self._public = frozenset(origins), public
+        self._is_upload = is_upload
         self._rates = _Rates(limits, now)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -77,7 +84,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            return  # the server refuses the connection
+            await send({"type": "websocket.close", "code": 1008})  # refused before it is open
+            return
         send = _with_headers(send)
         host, origin = _header(scope, b"host"), _header(scope, b"origin")
         if _name(host) not in self._hosts:
@@ -103,7 +111,9 @@ class Guard:
                 send, 401, "AX961", "the request has no token, or its token is unknown.", more
             )
             return
-        body = _Body(receive, self._limits.body_bytes)
+        is_upload = self._is_upload(scope["path"])
+        limits = self._limits
+        body = _Body(receive, limits.file_bytes if is_upload else limits.body_bytes)
         if body.is_over(_header(scope, b"content-length")):
             await _refuse(send, 413, "AX964", f"the body has more than {body.most} bytes.")
             return

@@ -9,7 +9,21 @@ _TEXT: Final = {"type": "string"}
 _FIELDS: Final = {"type": "object", "additionalProperties": True}
 _STARTED: Final = {"type": "object", "properties": {"run_id": _TEXT}, "required": ["run_id"]}
 _NOTHING: Final = {"type": "object"}
+_BYTES: Final = {"type": "string", "format": "binary"}
+_FILE: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "file_id": _TEXT,
+        "name": _TEXT,
+        "size": {"type": "integer"},
+        "media_type": _TEXT,
+        "sha256": _TEXT,
+    },
+    "required": ["file_id", "name", "size", "media_type", "sha256"],
+}
 _RUN: Final = "/v1/runs/{run_id}"
+_CONTENT: Final = f"{_RUN}/files/{{file_id}}"
+_UPLOADS: Final = "/v1/files"
 
 # path, method, what it does, right, fields of the body, required ones, status, answer
 _ROUTES: Final[
@@ -33,7 +47,14 @@ _ROUTES: Final[
         "Start a run. A repeated request with the same header Idempotency-Key returns the same "
         "run.",
         "run",
-        {"workflow": _TEXT, "input": _ANY, "attributes": _FIELDS, "session": _TEXT},
+        {
+            "workflow": _TEXT,
+            "input": _ANY,
+            "attributes": _FIELDS,
+            "session": _TEXT,
+            "metadata": _FIELDS,
+            "files": {"type": "array", "items": _TEXT},
+        },
         ("workflow",),
         201,
         _STARTED,
@@ -93,8 +114,48 @@ _ROUTES: Final[
         201,
         _STARTED,
     ),
+    (
+        f"{_RUN}/files",
+        "get",
+        "The files in the folder of a run: attachments and artifacts.",
+        "look",
+        {},
+        (),
+        200,
+        _FIELDS,
+    ),
+    (_CONTENT, "get", "A file of a run.", "look", {}, (), 200, _BYTES),
+    (
+        _UPLOADS,
+        "post",
+        "Upload a file under the `name`, for runs to receive; the body is its content.",
+        "run",
+        {},
+        (),
+        201,
+        _FILE,
+    ),
+    (_UPLOADS, "get", "The uploads of the caller.", "look", {}, (), 200, _FIELDS),
+    (f"{_UPLOADS}/{{file_id}}", "delete", "Remove an upload.", "run", {}, (), 200, _NOTHING),
+    (
+        "/v1/sessions",
+        "get",
+        "The sessions of the runs that the caller may see, each with its last run.",
+        "look",
+        {},
+        (),
+        200,
+        _FIELDS,
+    ),
 )
+_MEDIA: Final = {f"{_RUN}/events": "text/event-stream", _CONTENT: "application/octet-stream"}
+"""Media types of answers; all others are JSON."""
+_HEADERS: Final = {
+    (f"{_RUN}/events", "get"): "Last-Event-ID",
+    ("/v1/runs", "post"): "Idempotency-Key",
+}
 _QUERIES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    (_UPLOADS, "post"): ("name",),
     ("/v1/runs", "get"): ("status", "session", "workflow", "limit", "offset"),
     (f"{_RUN}/state", "get"): ("at",),
     (f"{_RUN}/events", "get"): ("after", "live"),
@@ -109,8 +170,7 @@ def document() -> dict[str, Any]:
     """
     paths: dict[str, dict[str, Any]] = {}
     for path, method, summary, right, fields, required, status, answer in _ROUTES:
-        is_stream = path.endswith("/events")
-        media = "text/event-stream" if is_stream else "application/json"
+        media = _MEDIA.get(path, "application/json")
         error = {
             "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
         }
@@ -133,6 +193,9 @@ def document() -> dict[str, Any]:
             }
             body = {"required": True, "content": {"application/json": {"schema": schema}}}
             operation["requestBody"] = body
+        elif (path, method) == (_UPLOADS, "post"):
+            content = {"application/octet-stream": {"schema": _BYTES}}
+            operation["requestBody"] = {"required": True, "content": content}
         paths.setdefault(path, {})[method] = operation
     return {
         "openapi": "3.1.0",
@@ -163,12 +226,14 @@ _BRACES: Final = str.maketrans({"{": "", "}": "", ".": "_"})
 
 def _parameters(path: str, method: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    if "{run_id}" in path:
-        found.append({"name": "run_id", "in": "path", "required": True, "schema": _TEXT})
+    for name in ("run_id", "file_id"):
+        if f"{{{name}}}" in path:
+            found.append({"name": name, "in": "path", "required": True, "schema": _TEXT})
     for name in _QUERIES.get((path, method), ()):
-        found.append({"name": name, "in": "query", "required": False, "schema": _TEXT})
-    if path.endswith("/events"):
-        found.append({"name": "Last-Event-ID", "in": "header", "schema": _TEXT})
+        is_needed = (path, name) == (_UPLOADS, "name")
+        found.append({"name": name, "in": "query", "required": is_needed, "schema": _TEXT})
+    if (path, method) in _HEADERS:
+        found.append({"name": _HEADERS[path, method], "in": "header", "schema": _TEXT})
     return found
 
 

@@ -12,10 +12,12 @@ import asyncio
 import hashlib
 import json
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, ParamSpec, TypeVar, cast
+from functools import partial
+from typing import Any, BinaryIO, Final, ParamSpec, TypeVar, cast
 
 from axil import MISSING, AxilError, Workflow
 from axil.driver import (
@@ -40,8 +42,9 @@ from axil_serve.data import (
     run_data,
     step_data,
 )
-from axil_serve.errors import BadRequest, NotAllowed, NotFound
+from axil_serve.errors import BadRequest, Busy, NotAllowed, NotFound
 from axil_serve.feed import Feed, Happened, HeardJournal
+from axil_serve.files import RunFile, RunFiles, Upload, digests
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,6 +82,7 @@ class RunService:
         *,
         origins: Mapping[str, Mapping[str, Any]] | None = None,
         reopen: Reopen | None = None,
+        files: RunFiles | None = None,
         watch_only: bool = False,
         poll_seconds: float = 1.0,
         **options: Any,
@@ -89,18 +93,23 @@ class RunService:
             workflows: by the names under which they are started.
             origins: by the same names, what is kept with their runs.
             reopen: returns the workflow of a run that is of none of these; it may raise.
+            files: of the runs; None: they have none, and no workspace.
             watch_only: no run is executed here, and nothing is written.
             poll_seconds: how often the journal is read for what other processes do.
             options: of ``LocalEngine``.
         """
         self.feed, self.watch_only, self.poll_seconds = Feed(), watch_only, poll_seconds
+        self.max_streams, self.max_streams_each = 100, 50
+        self._streams: Counter[str] = Counter()  # open streams, by caller
         self.journal = HeardJournal(journal, self.feed)
         self.workflows = {
             name: self._heard(workflow) for name, workflow in (workflows or {}).items()
         }
-        self._origins, self._reopen = origins or {}, reopen
+        self._origins, self._reopen, self._files = origins or {}, reopen, files
         self._found: dict[str, Workflow] = {}
         self._owners: dict[str, dict[str, Any]] = {}  # the part of serve in the origin, by run
+        if files is not None:
+            options["folder_of"] = files.folder
         self.engine = LocalEngine(self.journal, self.workflows.values(), find=self._find, **options)
 
     @asynccontextmanager
@@ -151,7 +160,23 @@ class RunService:
         kept = self._kept(run_id)
         data = info_data(info, str(kept.get("session", info.thread)))
         data["workflow"] = str(kept.get("workflow", info.graph))
+        data["metadata"] = plain(kept.get("metadata", {}))
         return {**data, **run_data(self._entries(run_id), info.status)}
+
+    async def result(self, caller: Caller, run_id: str) -> dict[str, Any]:
+        """Return a run as ``look`` does; the output of a typed graph is its state."""
+        run = await self.read(self.look, caller, run_id)
+        if run["status"] == "done" and run["output"] is None:
+            workflow = await self.read(self._workflow_of, run_id)
+            if workflow is not None and workflow.plan.graph.spec.payload == "state":
+                stood = await snapshot(workflow, await self.read(self._entries, run_id))
+                run["output"] = plain(thaw(stood.state))
+        return run
+
+    def thread(self, caller: Caller, session: str) -> Sequence[str]:
+        """Return the ids of the caller's runs in one session, the first one first."""
+        caller.check("look")
+        return self.journal.thread(_thread(caller, session)) if session else []
 
     def steps(self, caller: Caller, run_id: str) -> list[dict[str, Any]]:
         """Return the recorded steps of a run."""
@@ -176,7 +201,7 @@ class RunService:
 
     async def stream(
         self, caller: Caller, run_id: str, *, after: str = "", live: bool = True
-    ) -> AsyncIterator[StreamEvent]:
+    ) -> AsyncGenerator[StreamEvent]:
         """Yield the events of a run: recorded steps, and what is not recorded while it happens.
 
         Ends when the run has ended. A stream whose reader is slow loses what is not recorded.
@@ -186,6 +211,25 @@ class RunService:
             live: whether what is not recorded is yielded, too.
         """
         await self.read(self._seen, caller, run_id, "look")
+        self.check_streams(caller)
+        self._streams[caller.name] += 1
+        try:
+            async with aclosing(self._stream(run_id, after, live=live)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._streams[caller.name] -= 1
+            if not self._streams[caller.name]:
+                del self._streams[caller.name]
+
+    def check_streams(self, caller: Caller) -> None:
+        """Raises: Busy (AX964): too many streams are open, of all callers or of this one."""
+        is_full = self._streams.total() >= self.max_streams
+        if is_full or self._streams[caller.name] >= self.max_streams_each:
+            message = "too many streams are open."
+            raise Busy("AX964", message, "Close one, or try again later.")
+
+    async def _stream(self, run_id: str, after: str, *, live: bool) -> AsyncGenerator[StreamEvent]:
         seen: set[str] = set()  # keys of entries
         number, touched, is_first, is_stale = 0, 0.0, True, False
         happened: Sequence[Happened] = ()
@@ -235,12 +279,16 @@ class RunService:
         attributes: Mapping[str, Any] | None = None,
         session: str = "",
         key: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        files: Sequence[str] = (),
     ) -> str:
         """Store a new run and return its id.
 
         Args:
             session: the conversation that it continues; sessions of callers are apart.
             key: the same key and the same input are the same run, begun once.
+            metadata: data of the caller's own that is kept with the run.
+            files: ids of uploads, which the run receives in its folder ``attachments``.
         """
         self._check_doing(caller, "run")
         workflow = self.workflows.get(name)
@@ -250,20 +298,39 @@ class RunService:
                 or "List the served workflows with GET /v1/workflows."
             )
             raise NotFound("AX965", f'there is no workflow "{name:.100}".', hint)
-        own = {"owner": caller.name, "workflow": name, "session": session}
+        own: dict[str, Any] = {"owner": caller.name, "workflow": name, "session": session}
+        if metadata:
+            own["metadata"] = dict(metadata)
         run_id = (
             hashlib.sha256(json.dumps([caller.name, name, key]).encode()).hexdigest()[:16]
             if key
             else secrets.token_hex(8)
         )
-        return await self.engine.start(
+        begin = partial(
+            self.engine.start,
             workflow,
             input,
             attributes,
             run_id=run_id,
-            thread=f"{caller.name}/{session}" if session else "",
+            thread=_thread(caller, session) if session else "",
             origin={**self._origins.get(name, {}), "serve": own},
         )
+        if not files:
+            return await begin()
+        kept_files = self.files
+        uploads = await asyncio.to_thread(kept_files.found, caller.name, files)
+        own["files"] = digests(uploads)
+        if await self.read(self.journal.infos, [run_id]):  # its key was used before
+            if (await self.read(self._kept, run_id)).get("files", {}) != own["files"]:
+                message = "the run of this key received other files."
+                raise BadRequest("AX966", message, "Use another key for another run.")
+            return await begin()
+        await asyncio.to_thread(kept_files.attach, caller.name, uploads, run_id)
+        try:
+            return await begin()
+        except BaseException:
+            await asyncio.to_thread(kept_files.forget, run_id)
+            raise
 
     async def answer(self, caller: Caller, run_id: str, answers: Mapping[str, Any]) -> None:
         """Answer open questions, by their ids, and resume the run."""
@@ -317,8 +384,48 @@ class RunService:
         new_id = secrets.token_hex(8)
         place = _place(entries, at) if at else None
         await fork(self.journal, run_id, new_id, at=place, workflow=workflow, edit=edit)
+        if self._files is not None:
+            await asyncio.to_thread(self._files.copy, run_id, new_id)
         await self.engine.resume(new_id)
         return new_id
+
+    # --------------------------------------------------------------------------------- files
+
+    @property
+    def files(self) -> RunFiles:
+        """The files of the runs. Raises: NotFound (AX965): the server keeps none."""
+        if self._files is None:
+            raise NotFound("AX965", "this server keeps no files.", "Start it with --files DIR.")
+        return self._files
+
+    async def upload(
+        self, caller: Caller, name: str, media_type: str, chunks: AsyncIterable[bytes]
+    ) -> Upload:
+        """Store a file that runs of the caller may receive."""
+        self._check_doing(caller, "run")
+        return await self.files.save(caller.name, name, media_type, chunks)
+
+    async def uploads(self, caller: Caller) -> list[Upload]:
+        """Return the uploads of the caller."""
+        caller.check("look")
+        return await asyncio.to_thread(self.files.uploads, caller.name)
+
+    async def remove_upload(self, caller: Caller, file_id: str) -> None:
+        """Remove an upload of the caller; the copies that runs received stay."""
+        self._check_doing(caller, "run")
+        await asyncio.to_thread(self.files.remove, caller.name, file_id)
+
+    async def run_files(self, caller: Caller, run_id: str) -> tuple[list[RunFile], int]:
+        """Return the files of a run, and how many were left out of the list."""
+        await self.read(self._seen, caller, run_id, "look")
+        return await asyncio.to_thread(self.files.listed, run_id)
+
+    async def open_file(
+        self, caller: Caller, run_id: str, file_id: str
+    ) -> tuple[RunFile, BinaryIO]:
+        """Open a file of a run to read from."""
+        await self.read(self._seen, caller, run_id, "look")
+        return await asyncio.to_thread(self.files.open, run_id, file_id)
 
     # ------------------------------------------------------------------------------- reading
 
@@ -398,6 +505,10 @@ class RunService:
                 return None
             self._found[digest] = found
         return self._found[digest]
+
+
+def _thread(caller: Caller, session: str) -> str:
+    return f"{caller.name}/{session}"  # no name of a caller has a "/"
 
 
 def _is_over(last: Entry) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from axil import ComponentRef, Graph, NodeSpec
-from axil.plugin import CompileOptions, LoadOptions, format_names, inline_spec
+from axil import ComponentRef, Graph, NodeSpec, SpecError
+from axil.plugin import CompileOptions, LoadOptions, Place, format_names, inline_spec
 from axil_agent import Agent
 from axil_teams.errors import TeamError
 from axil_teams.handoff import Handoff
@@ -50,10 +51,49 @@ def _written(members: Mapping[str, Any], setting: CompileOptions) -> Sequence[No
         grants=setting.grants,
         registry=setting.registry,
     )
-    nodes = [{**each, "id": name} for name, each in members.items()]
-    return inline_spec(
-        {"nodes": nodes, "start": list(members), "end": list(members)}, outer, reading=reading
-    ).nodes
+    graph = {
+        "nodes": [{**each, "id": name} for name, each in members.items()],
+        "start": list(members),
+        "end": list(members),
+    }
+    places = [_place(name, setting.place) for name in members]
+    try:
+        nodes = inline_spec(graph, outer, reading=reading).nodes
+    except SpecError as error:
+        raise SpecError(
+            replace(problem, where=_moved(problem.where, places)) for problem in error.problems
+        ) from error
+    return [
+        node
+        if place is None or node.use is None
+        else replace(node, place=place, use=replace(node.use, place=place))
+        for node, place in zip(nodes, places, strict=True)
+    ]
+
+
+_GROUPS = ("members", "critics", "spokes")
+"""Settings of teams that hold several members."""
+_NODE = re.compile(r"nodes\[(\d+)\](.*)", re.DOTALL)
+_KEY = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+
+
+def _place(name: str, team: Place | None) -> Place | None:
+    """Return the place of a member in the file of its team."""
+    if team is None or team.lines is None:
+        return team
+    ways = [*(("config", group, name) for group in _GROUPS), ("config", name)]
+    way = next((way for way in ways if (*team.keys, *way) in team.lines), ("config",))
+    return team.at(*way)
+
+
+def _moved(where: str, places: Sequence[Place | None]) -> str:
+    """Return a place of the graph that the members were read as, as one of the team's file."""
+    found = _NODE.fullmatch(where)
+    place = places[int(found[1])] if found is not None else None
+    if found is None or place is None:
+        return where
+    keys = [key or int(index) for key, index in _KEY.findall(found[2])]
+    return str(place.at(*keys))
 
 
 def _handing(node: NodeSpec, targets: Sequence[str]) -> NodeSpec:

@@ -96,7 +96,7 @@ class Bench:
         """Return all that is due now."""
         names: list[str] = []
         while (task := self.machine.take()) is not None:
-            name = str(Activation((), self.plan.nodes[task.node].name, task.ordinal))
+            name = str(Activation((), task.node.name, task.ordinal))
             self.at_work[name] = task
             names.append(name)
         self.taken += names

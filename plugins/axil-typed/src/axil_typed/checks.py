@@ -12,7 +12,7 @@ import functools
 import json
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
 from axil.plugin import InvalidValue, JournalError, Log, format_names, same_value
@@ -58,15 +58,25 @@ class Checks:
     field's type.
     """
 
-    __slots__ = ("_full", "_loose", "_name", "_stays", "log")
+    __slots__ = ("_full", "_loose", "_name", "_read", "_stays", "log")
 
-    def __init__(self, name: str, full: Any, loose: Any, log: bool, stays: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        full: Any,
+        loose: Any,
+        log: bool,
+        stays: bool,
+        read: Callable[[Any], Any] | None = None,
+    ) -> None:
         """
         Args:
             full, loose: pydantic's validator with the field's constraints, and without.
             log: lists become logs. stays: logs stay logs.
+            read: makes the field's type of other forms in which its values are given.
         """
         self._name, self._full, self._loose, self.log, self._stays = name, full, loose, log, stays
+        self._read = read
 
     def __call__(self, value: Any) -> Any:
         return self._checked(self._full, value)
@@ -80,6 +90,8 @@ class Checks:
 
     def _checked(self, adapter: Any, value: Any) -> Any:
         if type(value) is not Log:
+            if self._read is not None:
+                value = self._read(value)
             return self.as_log(_validated(adapter, value))
         items: list[Any] = list(value.raw())
         checked = _validated(adapter, items)

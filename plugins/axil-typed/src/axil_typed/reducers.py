@@ -101,6 +101,68 @@ def _messages(new: Any) -> Sequence[Any]:
     return messages
 
 
+_ROLES = {
+    "ai": "assistant",
+    "assistant": "assistant",
+    "developer": "developer",
+    "human": "user",
+    "system": "system",
+    "tool": "tool",
+    "user": "user",
+}
+"""Roles as people write them, and as messages have them."""
+
+
+def as_messages(given: Any) -> Any:
+    """Return what was given for a conversation as a list of messages; what is no list, no mapping
+    and no text is returned as it is.
+
+    A text is a user's message, a pair the message of a role, a mapping without a role a user's.
+
+    >>> as_messages("Hi."), as_messages([("ai", "Hello.")])
+    ([{'role': 'user', 'content': 'Hi.'}], [{'role': 'assistant', 'content': 'Hello.'}])
+
+    Raises: ValueError: one of the list is no message.
+    """
+    if isinstance(given, (str, Mapping)) or _is_pair(given):
+        return [_as_message(given, 0)]
+    if not isinstance(given, (list, tuple)):
+        return given
+    items = cast("Sequence[Any]", given)
+    return [_as_message(each, position) for position, each in enumerate(items)]
+
+
+def _is_pair(given: Any) -> bool:
+    """Return whether this is a role and a text."""
+    if not isinstance(given, (list, tuple)) or len(cast("Sequence[Any]", given)) != 2:
+        return False
+    role, content = cast("Sequence[Any]", given)
+    return isinstance(role, str) and role in _ROLES and isinstance(content, str)
+
+
+def _as_message(given: Any, position: int) -> Any:
+    if isinstance(given, str):
+        return {"role": "user", "content": given}
+    if _is_pair(given):
+        return {"role": _ROLES[given[0]], "content": given[1]}
+    if isinstance(given, Mapping):
+        fields = dict(cast("Mapping[str, Any]", given))
+        role = fields.get("role") or "user"
+        fields["role"] = _ROLES.get(role, role) if isinstance(role, str) else role
+        if "content" not in fields and fields.get("tool_calls"):
+            fields["content"] = ""
+        if "content" in fields:
+            return fields
+        found = "a message without content"
+    elif isinstance(given, (list, tuple)) or type(given) in ATOMS:
+        found = _kind(given)
+    else:
+        return given  # an object of a class of its own
+    raise ValueError(
+        f"message {position} is {found}; expected {{role, content}}, a text, or (role, text)"
+    )
+
+
 def _kind(value: Any) -> str:
     return "None" if value is None else f"a value of type {type(value).__name__}"
 

@@ -50,6 +50,7 @@ from axil_typed.checks import Checks, adapter, is_plain
 from axil_typed.reducers import (
     APPEND_MESSAGES,
     BUILT_IN,
+    as_messages,
     as_reducer,
     takes_two,
     unfit_strategy,
@@ -421,7 +422,12 @@ def _field(
     if reducer is None:
         return None
     checks = Checks(
-        declared.name, full, loose, reducer in (APPEND, APPEND_MESSAGES), reducer is not OVERWRITE
+        declared.name,
+        full,
+        loose,
+        log=reducer in (APPEND, APPEND_MESSAGES),
+        stays=reducer is not OVERWRITE,
+        read=as_messages if reducer is APPEND_MESSAGES else None,
     )
     if reducer.whole and reducer is not OVERWRITE and loose is not full:
         reducer = _constrained(reducer, checks)

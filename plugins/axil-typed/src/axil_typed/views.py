@@ -48,13 +48,21 @@ class ModelView(InstanceView):
     Fields are isolated when first read. Anything else (methods, properties, ``model_dump``) makes a
     real instance with ``model_construct`` once, in O(fields), and asks that; from then on it holds
     the values, and lists are lists. Its ``model_fields_set`` holds what was assigned here, so
-    ``state.model_copy(update=…)`` writes its update and no more. Assignments are local and
-    validated when they are committed.
+    ``state.model_copy(update=…)`` writes its update and no more. What a body assigns is part of its
+    result, validated when it is committed; what it deletes fails it.
     """
 
     # a field may have any name but these
-    __slots__ = ("_axil_kept", "_axil_model", "_axil_state", "_axil_whole", "_axil_written")
+    __slots__ = (
+        "_axil_deleted",
+        "_axil_kept",
+        "_axil_model",
+        "_axil_state",
+        "_axil_whole",
+        "_axil_written",
+    )
 
+    _axil_deleted: set[str]
     _axil_kept: dict[str, Any]
     _axil_model: Any
     _axil_state: State
@@ -68,6 +76,7 @@ class ModelView(InstanceView):
         put(self, "_axil_model", model)
         put(self, "_axil_kept", {})  # read or assigned; MISSING: deleted
         put(self, "_axil_written", set[str]())
+        put(self, "_axil_deleted", set[str]())
         put(self, "_axil_whole", None)
 
     @property
@@ -80,6 +89,10 @@ class ModelView(InstanceView):
 
     def __axil_read_only__(self) -> None:
         object.__setattr__(self, "_axil_written", None)
+
+    def __axil_writes__(self) -> Mapping[str, Any]:
+        names = [*(self._axil_written or ()), *self._axil_deleted]
+        return {name: self._axil_kept.get(name, MISSING) for name in names}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_axil_"):
@@ -113,6 +126,7 @@ class ModelView(InstanceView):
                 raise read_only(name)
             self._axil_kept[name] = value
             self._axil_written.add(name)
+            self._axil_deleted.discard(name)
 
     def __delattr__(self, name: str) -> None:
         if not _is_field(self, name):
@@ -122,6 +136,7 @@ class ModelView(InstanceView):
             if self._axil_written is None:
                 raise read_only(name)
             self._axil_written.discard(name)
+            self._axil_deleted.add(name)
             if self._axil_whole is None:
                 self._axil_kept[name] = MISSING
             else:

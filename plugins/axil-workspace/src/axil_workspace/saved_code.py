@@ -86,7 +86,7 @@ class _Running:
         for token in task.tokens:
             came = [await self._message(each, ctx) for each in as_messages(token.payload)]
             tokens.append(Token(token.edge, came, token.state, token.ordinal))
-        task = Task(task.frame, task.node, task.ordinal, tuple(tokens), task.state, task.owner)
+        task = task.with_tokens(tuple(tokens))
         if self._single is None:
             return await ctx.execute(self._body, task)
         returned = await ctx.run(

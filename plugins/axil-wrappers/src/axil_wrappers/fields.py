@@ -99,7 +99,7 @@ class _Collecting(Around):
         others = [{k: v for k, v in each.items() if k not in lists} for each in came]
         first = task.tokens[0] if task.tokens else Token(-1, None, task.state)
         token = Token(first.edge, {**fold_payloads(others), **lists}, first.state, first.ordinal)
-        only = Task(task.frame, task.node, task.ordinal, (token,), task.state, task.owner)
+        only = task.with_tokens((token,))
         return await self.inside(only, ctx)
 
 

@@ -81,7 +81,7 @@ class _HookedBody:
             first._replace(payload=fields),
             *(token._replace(payload=cast("dict[str, Any]", {})) for token in others),
         )
-        changed = Task(task.frame, task.node, task.ordinal, tokens, task.state, task.owner)
+        changed = task.with_tokens(tokens)
         if self._plan is None:
             return await ctx.execute(self.inside, changed)
         returned = await ctx.run(self._plan, fields, name="#hooked", state=task.state)

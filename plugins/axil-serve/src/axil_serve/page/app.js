@@ -1,6 +1,6 @@
 // The page: a list of runs, and a run with its graph, its steps and its questions.
 import { GraphView, keyOf } from "./graph.js"
-import { folded, inputsOf, Live, scopeOf } from "./run.js"
+import { folded, inputsOf, Live, saidBy, scopeOf } from "./run.js"
 
 // Every text goes in as text: nothing that a run says is ever read as markup.
 function make(tag, attributes = {}, ...inside) {
@@ -437,9 +437,10 @@ class RunPage {
     if (Object.keys(config).length) inside.push(make("details", {}, make("summary", {}, "settings"), block(config)))
     for (const firing of this.isAtEnd ? this.live.firings.values() : []) {
       if (keyOf(firing.path) !== keyOf(path)) continue
-      inside.push(make("h3", {}, firing.state), firing.text ? block(firing.text) : null,
+      const { text, fields, notes } = saidBy(firing.chunks)
+      inside.push(make("h3", {}, firing.state), text ? block(text) : null, fields ? block(fields) : null,
         firing.error ? make("p", { class: "is-failed" }, firing.error) : null)
-      for (const note of firing.notes.slice(-20)) inside.push(block(note))
+      for (const note of notes.slice(-20)) inside.push(block(note))
     }
     const firings = found ? found.firings : []
     for (const firing of firings.slice(-30).reverse()) inside.push(...this.firingDetail(path, scope, firing))

@@ -97,6 +97,29 @@ export function scopeOf(plan, path) {
   return scope
 }
 
+// What counts of a firing's chunks: its words, the fields of a structured reply in their place, and notes.
+export function saidBy(chunks) {
+  const found = { text: "", fields: null, notes: [] }
+  for (const chunk of chunks) {
+    if (chunk.kind === "output") found.fields = { ...chunk.fields }
+    else if (chunk.kind !== "text") found.notes.push(chunk)
+    else if (!found.fields) found.text += chunk.text
+    // a call of a tool, or its result, ends a reply
+    if (chunk.kind === "tool_call" || chunk.kind === "tool_result") found.fields = null
+  }
+  return found
+}
+
+// The chunks that are left when the last `count` do not count; tries and what they take back are never counted.
+function takenBack(chunks, count) {
+  const left = []
+  for (const chunk of [...chunks].reverse()) {
+    if (chunk.kind === "retry" || count <= 0) left.unshift(chunk)
+    else count -= 1
+  }
+  return left
+}
+
 // What is not recorded: which firings are at work, and what they have said.
 export class Live {
   constructor() {
@@ -105,7 +128,8 @@ export class Live {
 
   hear(kind, data) {
     if (kind === "started") {
-      this.firings.set(data.activation, { path: pathOf(data.frame, data.node), state: "running", text: "", notes: [] })
+      this.firings.set(data.activation, { path: pathOf(data.frame, data.node), frame: data.frame, state: "running",
+        chunks: [] })
       return
     }
     const known = this.firings.get(data.activation)
@@ -113,9 +137,16 @@ export class Live {
     if (kind === "failed" || kind === "skipped") Object.assign(known, { state: kind, error: data.error || "" })
     if (kind !== "chunk") return
     const chunk = data.chunk
-    if (chunk.kind === "text") known.text += chunk.text
-    else if (chunk.kind === "reset") known.text = ""
-    else known.notes.push(chunk)
+    if (chunk.kind !== "reset") known.chunks.push(chunk)
+    else known.chunks = takenBack(known.chunks, chunk.chunks || 0)
+    if (chunk.kind === "reset" && chunk.inside) this.forgetInside([...data.frame, data.node])
+  }
+
+  // Nothing that was said inside of a firing counts.
+  forgetInside(around) {
+    for (const firing of this.firings.values()) {
+      if (around.every((part, at) => firing.frame[at] === part)) firing.chunks = []
+    }
   }
 
   // A step that ends a firing says all that was said of it.

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
+
+from pydantic import BaseModel, create_model
 
 import axil
 from axil import MISSING
@@ -58,6 +61,19 @@ class StateUpdater:
         return name in cls.list_strategies()
 
 
+class _Generated(BaseModel, protected_namespaces=()):
+    """The base of generated states: fields are attributes, and keys, too."""
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+
 def generate_state_schema(variables: Iterable[Sequence[Any]] | None = None) -> Any:
-    """Make a schema of ``(name, type, strategy)`` triples; ``messages`` is always among them."""
-    return axil.generate_state_schema(list(variables or ()))
+    """Make a schema of ``(name, type, strategy)`` triples; ``messages`` is always among them.
+
+    Nodes see its fields as attributes: ``state.n``.
+    """
+    made = axil.generate_state_schema(list(variables or ()))
+    fields: dict[str, Any] = dict.fromkeys(made.fields, (Any, None))
+    model = create_model(made.name, __base__=_Generated, **fields)
+    return replace(made, view=axil.schema_of(model).view)

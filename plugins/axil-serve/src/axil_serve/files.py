@@ -1,0 +1,307 @@
+"""Files of runs: what callers upload, and the folder of each run with what it received and wrote.
+
+``ROOT/RUN_ID`` is the workspace of a run; what it received is in its folder ``attachments``.
+``ROOT/.uploads`` holds uploads, by caller, until runs receive copies of them. A file is asked for
+by an id, which is looked up in a list; no path comes from a request. Links are never followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import mimetypes
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+from axil_serve.errors import BadRequest, NotFound, TooLarge
+
+ATTACHMENTS: Final = "attachments"
+_UPLOADS: Final = ".uploads"
+_MOST_LISTED: Final = 1_000
+_MOST_SEEN: Final = 50_000
+"""Files and folders of one run that are looked at."""
+_CHUNK: Final = 1 << 16
+_RUN_ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}")
+_ID: Final = re.compile(r"[0-9a-f]{32}")
+_MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+")
+_LONGEST_NAME: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """A file that a caller uploaded."""
+
+    file_id: str
+    name: str
+    size: int
+    """Bytes."""
+    media_type: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFile:
+    """A file in the folder of a run."""
+
+    file_id: str
+    path: str
+    """From the folder on, with ``/``."""
+    kind: str
+    """``attachment``: the run received it; ``artifact``: the run wrote it."""
+    size: int
+    media_type: str
+
+
+class RunFiles:
+    """The files of the runs of a server."""
+
+    def __init__(
+        self, root: str | Path, *, file_bytes: int = 32 << 20, caller_bytes: int = 1 << 30
+    ) -> None:
+        """Store the settings.
+
+        Args:
+            file_bytes: the largest upload.
+            caller_bytes: of all uploads of one caller.
+        """
+        self.root = Path(os.path.realpath(root))
+        self.file_bytes, self._caller_bytes = file_bytes, caller_bytes
+        self._arriving: dict[str, int] = {}  # bytes of uploads that are being written, by caller
+
+    # ------------------------------------------------------------------------------- uploads
+
+    async def save(
+        self, owner: str, name: str, media_type: str, chunks: AsyncIterable[bytes]
+    ) -> Upload:
+        """Store an upload.
+
+        Raises: BadRequest (AX966): the name is no file name; TooLarge (AX964).
+        """
+        name = _checked(name)
+        place = self._place(owner)
+        used = sum(each.size for each in await asyncio.to_thread(self.uploads, owner))
+        temporary = place / f".{secrets.token_hex(8)}"
+        digest, size = hashlib.sha256(), 0
+        try:
+            await asyncio.to_thread(temporary.mkdir, parents=True)
+            with await asyncio.to_thread(open, temporary / "content", "xb") as file:
+                async for chunk in chunks:
+                    size += len(chunk)
+                    arriving = self._arriving[owner] = self._arriving.get(owner, 0) + len(chunk)
+                    if size > self.file_bytes:
+                        message = f"the file has more than {self.file_bytes} bytes."
+                        raise TooLarge("AX964", message, "Send a smaller file.")
+                    if used + arriving > self._caller_bytes:
+                        message = f"the uploads have more than {self._caller_bytes} bytes together."
+                        raise TooLarge("AX964", message, "Delete one: DELETE /v1/files/FILE_ID.")
+                    digest.update(chunk)
+                    await asyncio.to_thread(file.write, chunk)
+            upload = Upload(
+                file_id=secrets.token_hex(16),
+                name=name,
+                size=size,
+                media_type=_media_type(name, media_type),
+                sha256=digest.hexdigest(),
+            )
+            (temporary / "upload.json").write_text(json.dumps(asdict(upload)), "utf-8")
+            os.replace(temporary, place / upload.file_id)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        finally:
+            self._arriving[owner] = self._arriving.get(owner, 0) - size
+            if self._arriving[owner] <= 0:
+                del self._arriving[owner]
+        return upload
+
+    def uploads(self, owner: str) -> list[Upload]:
+        """Return the uploads of a caller, by name."""
+        found: list[Upload] = []
+        with suppress(FileNotFoundError):
+            for folder in os.scandir(self._place(owner)):
+                with suppress(NotFound):
+                    found.append(self._upload(owner, folder.name))
+        return sorted(found, key=lambda each: (each.name, each.file_id))
+
+    def remove(self, owner: str, file_id: str) -> None:
+        """Remove an upload; the copies that runs received stay. Raises: NotFound (AX965)."""
+        self._upload(owner, file_id)
+        shutil.rmtree(self._place(owner) / file_id, ignore_errors=True)
+
+    def found(self, owner: str, file_ids: Iterable[str]) -> list[Upload]:
+        """Return uploads of a caller by their ids.
+
+        Raises: NotFound (AX965): the caller has no such upload; BadRequest (AX966): two have one
+        name.
+        """
+        uploads = [self._upload(owner, file_id) for file_id in dict.fromkeys(file_ids)]
+        names = [each.name for each in uploads]
+        if len(set(names)) < len(names):
+            message = "two of the files have the same name."
+            raise BadRequest("AX966", message, "Upload one of them under another name.")
+        return uploads
+
+    def _place(self, owner: str) -> Path:
+        # a name of a caller may be "..": its digest is the name of the folder
+        return self.root / _UPLOADS / hashlib.sha256(owner.encode()).hexdigest()[:32]
+
+    def _upload(self, owner: str, file_id: str) -> Upload:
+        if _ID.fullmatch(file_id):
+            with suppress(FileNotFoundError):
+                text = (self._place(owner) / file_id / "upload.json").read_text("utf-8")
+                return Upload(**cast("dict[str, Any]", json.loads(text)))
+        message = f'there is no upload "{file_id:.100}".'
+        raise NotFound("AX965", message, "List the uploads with GET /v1/files.")
+
+    # ---------------------------------------------------------------------- folders of runs
+
+    def folder(self, run_id: str) -> Path | None:
+        """Return the folder of a run, which need not exist; None: its id is no name of one."""
+        return self.root / run_id if _RUN_ID.fullmatch(run_id) else None
+
+    def attach(self, owner: str, uploads: Iterable[Upload], run_id: str) -> None:
+        """Copy uploads into the folder of a run."""
+        place = self.root / run_id / ATTACHMENTS
+        for each in uploads:
+            place.mkdir(parents=True, exist_ok=True)
+            temporary = place / f".{secrets.token_hex(8)}"
+            shutil.copyfile(self._place(owner) / each.file_id / "content", temporary)
+            os.replace(temporary, place / each.name)
+
+    def forget(self, run_id: str) -> None:
+        """Remove the folder of a run that did not begin."""
+        if (folder := self.folder(run_id)) is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def copy(self, run_id: str, new_id: str) -> None:
+        """Copy what is in the folder of a run into that of another one."""
+        folder = self.folder(run_id)
+        for parts, _ in _files(folder) if folder is not None else ():
+            target = self.root.joinpath(new_id, *parts)
+            with suppress(OSError), _opened(self.root / run_id, parts) as source:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with open(target, "xb") as copy:
+                    shutil.copyfileobj(source, copy)
+
+    def listed(self, run_id: str) -> tuple[list[RunFile], int]:
+        """Return the files of a run by path, and how many were left out of the list."""
+        folder = self.folder(run_id)
+        seen = sorted(_files(folder)) if folder is not None else []
+        files = [_run_file(parts, size) for parts, size in seen[:_MOST_LISTED]]
+        return files, len(seen) - len(files)
+
+    def open(self, run_id: str, file_id: str) -> tuple[RunFile, BinaryIO]:
+        """Open a file of a run to read from. Raises: NotFound (AX965)."""
+        folder = self.folder(run_id)
+        for parts, _ in _files(folder) if folder is not None else ():
+            if _file_id(parts) == file_id and folder is not None:
+                with suppress(OSError):  # it was removed meanwhile, or became a link
+                    file = _opened(folder, parts)
+                    return _run_file(parts, os.fstat(file.fileno()).st_size), file
+        message = f'the run has no file "{file_id:.100}".'
+        raise NotFound("AX965", message, "List the files with GET /v1/runs/RUN_ID/files.")
+
+
+def digests(uploads: Iterable[Upload]) -> Mapping[str, str]:
+    """Return the digests of uploads by their names."""
+    return {each.name: each.sha256 for each in uploads}
+
+
+def _files(folder: Path) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield the plain files below a folder with their sizes; hidden ones are left out."""
+    waiting: list[tuple[str, ...]] = [()]
+    number = 0
+    while waiting:
+        parts = waiting.pop()
+        try:
+            found = list(os.scandir(folder.joinpath(*parts)))
+        except OSError:
+            continue
+        for entry in found:
+            number += 1
+            if number > _MOST_SEEN:
+                return
+            if entry.name.startswith(".") or entry.name == "__pycache__":
+                continue
+            with suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((*parts, entry.name))
+                elif entry.is_file(follow_symlinks=False):
+                    yield (*parts, entry.name), entry.stat(follow_symlinks=False).st_size
+
+
+def _opened(folder: Path, parts: tuple[str, ...]) -> BinaryIO:
+    """Open a plain file below a folder; no part of its path may be a link, also one made since."""
+    *folders, name = parts
+    if os.open not in os.supports_dir_fd:  # Windows: links need rights there
+        path = os.path.realpath(folder.joinpath(*parts))
+        if not Path(path).is_relative_to(os.path.realpath(folder)):
+            raise FileNotFoundError(path)
+        return open(path, "rb")
+    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        for part in folders:
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+            os.close(at)
+            at = inner
+        number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+    finally:
+        os.close(at)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise FileNotFoundError(name)
+    return os.fdopen(number, "rb")
+
+
+def _run_file(parts: tuple[str, ...], size: int) -> RunFile:
+    path = "/".join(parts).encode("utf-8", "replace").decode()
+    return RunFile(
+        file_id=_file_id(parts),
+        path=path,
+        kind="attachment" if parts[0] == ATTACHMENTS and len(parts) > 1 else "artifact",
+        size=size,
+        media_type=_media_type(path, ""),
+    )
+
+
+def _file_id(parts: tuple[str, ...]) -> str:
+    return hashlib.sha256("/".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _checked(name: str) -> str:
+    """Return the name of a file. Raises: BadRequest (AX966): it cannot be one.
+
+    >>> _checked("report.pdf")
+    'report.pdf'
+    """
+    is_wrong = (
+        not name
+        or name.startswith(".")
+        or name.endswith((".", " "))
+        or any(char in '/\\:<>"|?*' or not char.isprintable() for char in name)
+        or len(name.encode("utf-8", "replace")) > _LONGEST_NAME
+    )
+    if is_wrong:
+        message = f"{name[:100]!r} is not the name of a file."
+        hint = "Send ?name=NAME, without folders, that begins with a letter or a digit."
+        raise BadRequest("AX966", message, hint)
+    return name
+
+
+def _media_type(name: str, given: str) -> str:
+    given = given.partition(";")[0].strip()
+    if _MEDIA_TYPE.fullmatch(given):
+        return given
+    return mimetypes.guess_type(name)[0] or "application/octet-stream"
+
+
+__all__ = ["ATTACHMENTS", "RunFile", "RunFiles", "Upload", "digests"]

@@ -1,0 +1,320 @@
+"""Laws of A2A, held with the client of its own SDK."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from a2a.client import A2ACardResolver, Client, ClientConfig, create_client
+from a2a.client.errors import A2AClientError
+from a2a.types import (
+    CancelTaskRequest,
+    GetTaskRequest,
+    ListTasksRequest,
+    Message,
+    Part,
+    Role,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+    TaskState,
+)
+from a2a.utils.errors import A2AError
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Value
+
+import axil_serve.a2a as module
+from axil import MemoryJournal
+from axil_serve import RunService, app_of
+from axil_serve.a2a import A2a
+from axil_serve.files import RunFiles
+
+from .conftest import ADA, BEN, EVE, access, as_caller, greeting, refund
+from .test_files import copying
+from .test_responses import breaking, counting
+
+
+@dataclass
+class Agents:
+    """Agents of a server, for the client of one caller."""
+
+    http: httpx.AsyncClient
+    streaming: bool
+
+    async def of(self, name: str) -> Client:
+        config = ClientConfig(httpx_client=self.http, streaming=self.streaming)
+        return await create_client(f"http://127.0.0.1/a2a/{name}", client_config=config)
+
+
+@dataclass
+class Server:
+    app: Any
+    service: RunService
+    stack: contextlib.AsyncExitStack
+
+    def __call__(self, token: str = ADA, *, streaming: bool = True) -> Agents:
+        http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=self.app),
+            base_url="http://127.0.0.1",
+            headers=as_caller(token),
+        )
+        self.stack.push_async_callback(http.aclose)
+        return Agents(http, streaming)
+
+
+@contextlib.asynccontextmanager
+async def served(folder: Path) -> AsyncIterator[Server]:
+    workflows = {
+        "greeting": greeting(),
+        "refund": refund(),
+        "copying": copying(),
+        "counting": counting(),
+        "breaking": breaking(),
+    }
+    files = RunFiles(folder)
+    service = RunService(MemoryJournal(), workflows, files=files, poll_seconds=0.01)
+    app = app_of(service, access(), protocols={"a2a": A2a()})
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(service.running())
+        yield Server(app, service, stack)
+
+
+@pytest.fixture
+def tried(tmp_path: Path) -> Callable[[Callable[..., Awaitable[None]]], None]:
+    """A function that calls one with the agents of a server, with a limit of time."""
+
+    def run(body: Callable[..., Awaitable[None]]) -> None:
+        async def whole() -> None:
+            async with asyncio.timeout(20), served(tmp_path) as agents:
+                await body(agents)
+
+        asyncio.run(whole())
+
+    return run
+
+
+def says(*parts: Part, **more: Any) -> SendMessageRequest:
+    return SendMessageRequest(
+        message=Message(message_id="m", role=Role.ROLE_USER, parts=parts, **more)
+    )
+
+
+def data(value: Any) -> Part:
+    return Part(data=ParseDict(value, Value()))
+
+
+async def events_of(client: Client, request: SendMessageRequest) -> list[Any]:
+    return [event async for event in client.send_message(request)]
+
+
+async def task_of(client: Client, request: SendMessageRequest) -> Any:
+    """Return the task after a message, as the server has it."""
+    events = await events_of(client, request)
+    return await client.get_task(GetTaskRequest(id=events[0].task.id))
+
+
+def test_the_card_of_a_workflow_is_had_with_a_token_and_names_its_endpoint(tried):
+    async def body(agents):
+        http = agents().http
+        card = await A2ACardResolver(http, "http://127.0.0.1/a2a/greeting").get_agent_card()
+        assert card.name == "greeting"
+        assert [each.protocol_version for each in card.supported_interfaces] == ["1.0", "0.3"]
+        assert card.supported_interfaces[0].url == "http://127.0.0.1/a2a/greeting"
+        assert card.capabilities.streaming
+        path = "/a2a/greeting/.well-known/agent-card.json"
+        assert (await http.get(path, headers={"authorization": ""})).status_code == 401
+        assert (await http.get(path.replace("greeting", "none"))).status_code == 404
+        assert (await http.post("/a2a/none", json={})).status_code == 404
+
+    tried(body)
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_a_task_is_a_run_with_its_output_as_an_artifact(tried, streaming):
+    async def body(agents):
+        client = await agents(streaming=streaming).of("greeting")
+        events = await events_of(client, says(data({"name": "ada"})))
+        task = await client.get_task(GetTaskRequest(id=events[0].task.id))
+        assert task.status.state == TaskState.TASK_STATE_COMPLETED
+        [artifact] = task.artifacts
+        assert artifact.parts[0].text == "Hello Ada"
+        assert MessageToDict(artifact.parts[1].data) == {"text": "Hello Ada"}
+        if streaming:
+            made = [each.artifact_update for each in events if each.HasField("artifact_update")]
+            assert "".join(p.text for each in made for p in each.artifact.parts) == "Hello Ada"
+            assert [each.append for each in made] == [False] + [True] * (len(made) - 1)
+            assert made[-1].last_chunk
+            assert events[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
+
+    tried(body)
+
+
+def test_a_question_requires_input_and_the_next_message_of_the_task_is_the_answer(tried):
+    async def body(agents):
+        client = await agents().of("refund")
+        events = await events_of(client, says(data({"amount": 3})))
+        status = events[-1].status_update.status
+        assert status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+        assert status.message.parts[0].text == "Refund 3?"
+        [asked] = MessageToDict(status.message.parts[1].data)["questions"]
+        id = events[0].task.id
+        page = await client.list_tasks(ListTasksRequest(status=status.state))
+        assert [task.id for task in page.tasks] == [id]
+        with pytest.raises(A2AError, match="no open question"):
+            await events_of(
+                client, says(Part(text="yes"), task_id=id, metadata={"question": "other"})
+            )
+        answer = says(Part(text="yes"), task_id=id, metadata={"question": asked["id"]})
+        events = await events_of(client, answer)
+        assert events[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
+        assert (await client.get_task(GetTaskRequest(id=id))).artifacts[0].parts[0].text == "3: yes"
+        with pytest.raises(A2AError, match="has ended"):
+            await events_of(client, says(Part(text="again"), task_id=id))
+
+    tried(body)
+
+
+def test_a_task_is_cancelled_and_followed_by_a_second_client(tried):
+    async def body(agents):
+        client = await agents().of("refund")
+        id = (await task_of(client, says(data({"amount": 3})))).id
+
+        async def follow() -> list[Any]:
+            return [each async for each in client.subscribe(SubscribeToTaskRequest(id=id))]
+
+        following = asyncio.create_task(follow())
+        while not agents.service.feed.is_followed(id):  # noqa: ASYNC110  # no event says it
+            await asyncio.sleep(0)
+        task = await client.cancel_task(CancelTaskRequest(id=id))
+        assert task.status.state == TaskState.TASK_STATE_CANCELED
+        first, last = await following
+        assert first.task.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+        assert last.status_update.status.state == TaskState.TASK_STATE_CANCELED
+        for call in (client.cancel_task(CancelTaskRequest(id=id)), follow()):
+            with pytest.raises(A2AError, match="has ended"):
+                await call
+
+    tried(body)
+
+
+def test_a_message_may_return_before_the_run_has_ended(tried):
+    async def body(agents):
+        request = says(data({"amount": 3}))
+        request.configuration.return_immediately = True
+        [first] = await events_of(await agents(streaming=False).of("refund"), request)
+        states = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
+        assert first.task.status.state in states
+
+    tried(body)
+
+
+def test_tasks_of_a_context_continue_one_conversation(tried):
+    async def body(agents):
+        client = await agents().of("counting")
+        first = await task_of(client, says(Part(text="a")))
+        second = await task_of(client, says(Part(text="b"), context_id=first.context_id))
+        texts = [task.artifacts[0].parts[0].text for task in (first, second)]
+        assert texts == ["1 in turn 1", "3 in turn 2"]
+        page = await client.list_tasks(ListTasksRequest(page_size=1))
+        assert [task.id for task in page.tasks] == [second.id]
+        rest = await client.list_tasks(ListTasksRequest(page_token=page.next_page_token))
+        assert [task.id for task in rest.tasks] == [first.id]
+        apart = await (await agents(BEN).of("counting")).list_tasks(ListTasksRequest())
+        assert list(apart.tasks) == []
+
+    tried(body)
+
+
+def test_files_of_a_message_are_attached_and_those_of_a_run_are_artifacts(tried):
+    async def body(agents):
+        mine = agents()
+        client = await mine.of("copying")
+        sent = Part(raw=b"rain", filename="a.txt", media_type="text/plain")
+        task = await task_of(client, says(data({"name": "a.txt"}), sent))
+        output, made = task.artifacts
+        assert (output.parts[0].text, made.name) == ("rain", "out/copy.html")
+        assert (await mine.http.get(made.parts[0].url)).text == "RAIN"
+        assert (await agents(BEN).http.get(made.parts[0].url)).status_code == 404
+        assert (await mine.http.get("/v1/files")).json() == {"files": []}
+
+    tried(body)
+
+
+def test_a_task_of_another_caller_or_another_agent_does_not_exist(tried):
+    async def body(agents):
+        client = await agents().of("refund")
+        id = (await task_of(client, says(data({"amount": 3})))).id
+        ben, other = await agents(BEN).of("refund"), await agents().of("greeting")
+        for client in (ben, other):
+            messages: set[str] = set()
+            for unknown in (id, "none"):
+                for call in (
+                    client.get_task(GetTaskRequest(id=unknown)),
+                    client.cancel_task(CancelTaskRequest(id=unknown)),
+                    events_of(client, says(Part(text="yes"), task_id=unknown)),
+                ):
+                    with pytest.raises(A2AError) as caught:
+                        await call
+                    messages.add(str(caught.value).replace(unknown, "RUN"))
+            assert all("no run" in each for each in messages)
+            assert len(messages) == (1 if client is ben else 2)
+        with pytest.raises(A2AClientError, match="403"):
+            await events_of(await agents(EVE).of("refund"), says(data({"amount": 3})))
+
+    tried(body)
+
+
+def test_what_goes_wrong_is_an_error_of_the_protocol(tried):
+    async def body(agents):
+        failed = await task_of(await agents().of("breaking"), says(Part(text="x")))
+        assert failed.status.state == TaskState.TASK_STATE_FAILED
+        assert "no paper" in failed.status.message.parts[0].text
+        client = await agents().of("greeting")
+        address = Part(url="http://127.0.0.1/x", filename="a")
+        for request, match in (
+            (says(address), "no address is fetched"),
+            (says(Part(text="x"), data({})), "one part of data"),
+            (says(data(5)), "AX120"),
+            (says(Part(raw=b"x", filename="../x")), "AX966"),
+            (says(Part(text="x"), task_id="t", context_id="other"), "no run"),
+        ):
+            with pytest.raises(A2AError, match=match):
+                await events_of(client, request)
+        large = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": "x" * 1_000_001}
+        assert (await agents().http.post("/a2a/greeting", json=large)).status_code == 413
+
+    tried(body)
+
+
+def test_methods_of_version_0_3_are_answered(tried):
+    async def body(agents):
+        http = agents().http
+
+        async def call(method: str, **params: Any) -> Any:
+            sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            return (await http.post("/a2a/refund", json=sent)).json()
+
+        part = {"kind": "data", "data": {"amount": 3}}
+        message = {"kind": "message", "messageId": "m", "role": "user", "parts": [part]}
+        asked = (await call("message/send", message=message))["result"]
+        assert asked["status"]["state"] == "input-required"
+        got = (await call("tasks/get", id=asked["id"]))["result"]
+        assert got["status"]["message"]["parts"][0]["text"] == "Refund 3?"
+        assert (await call("tasks/cancel", id=asked["id"]))["result"]["status"]["state"] == (
+            "canceled"
+        )
+
+    tried(body)
+
+
+def test_the_sdk_is_imported_only_when_routes_are_made():
+    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
+    names = [each.module or "" for each in tree.body if isinstance(each, ast.ImportFrom)]
+    assert [name for name in names if name.split(".")[0] in ("a2a", "google")] == []
+    assert "axil_serve.a2a_tasks" not in names

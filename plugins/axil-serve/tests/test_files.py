@@ -1,0 +1,155 @@
+"""Laws of files: runs receive uploads and write artifacts, each caller sees its own, and no path
+leads out of the folder of a run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from axil import Context, MemoryJournal, RootGraph, Workflow
+from axil_serve import Limits, RunService, app_of
+from axil_serve.files import RunFiles, _opened
+
+from .conftest import BEN, EVE, access, as_caller
+
+
+def copying() -> Workflow:
+    """Return a graph that reads what it received, writes a file, and makes a link out."""
+    graph = RootGraph("copying")
+
+    def copy(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        folder = ctx.workspace
+        assert folder is not None
+        text = (folder / "attachments" / inputs["name"]).read_text("utf-8")
+        (folder / "out").mkdir()
+        (folder / "out" / "copy.html").write_text(text.upper(), "utf-8")
+        (folder / "out" / "passwd").symlink_to("/etc/passwd")
+        (folder / "outside").symlink_to("/etc")
+        return {"text": text}
+
+    graph.create_node(copy, name="copy")
+    graph.edge_from_entry("copy", {"name": ""})
+    graph.edge_to_exit("copy", {"text": ""})
+    return graph.build()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> RunFiles:
+    return RunFiles(tmp_path / "runs", file_bytes=1000, caller_bytes=1500)
+
+
+@pytest.fixture
+def client(files: RunFiles) -> Iterator[TestClient]:
+    service = RunService(MemoryJournal(), {"copying": copying()}, files=files, poll_seconds=0.01)
+    app = app_of(service, access(), limits=Limits(file_bytes=1000))
+    with TestClient(app, base_url="http://127.0.0.1", headers=as_caller("ada-" * 8)) as client:
+        yield client
+
+
+def uploaded(client: TestClient, name: str = "a.txt", content: Any = b"rain") -> Any:
+    headers = {"content-type": "text/plain"}
+    return client.post("/v1/files", params={"name": name}, content=content, headers=headers)
+
+
+def copied(client: TestClient, **more: Any) -> Any:
+    """Run the workflow over an upload; return the run and its files."""
+    body = {"workflow": "copying", "input": {"name": "a.txt"}, **more}
+    body.setdefault("files", [uploaded(client).json()["file_id"]])
+    answer = client.post("/v1/runs", json=body)
+    assert answer.status_code == 201, answer.text
+    run_id = answer.json()["run_id"]
+    client.get(f"/v1/runs/{run_id}/events")
+    return run_id, client.get(f"/v1/runs/{run_id}/files").json()
+
+
+def test_a_run_receives_uploads_and_its_files_are_listed_and_downloaded(client):
+    run_id, listed = copied(client)
+    assert [(each["path"], each["kind"]) for each in listed["files"]] == [
+        ("attachments/a.txt", "attachment"),
+        ("out/copy.html", "artifact"),
+    ]
+    made = listed["files"][1]
+    got = client.get(f"/v1/runs/{run_id}/files/{made['file_id']}")
+    assert (got.text, int(got.headers["content-length"])) == ("RAIN", made["size"])
+    assert got.headers["content-disposition"].startswith("attachment;")
+    assert "sandbox" in got.headers["content-security-policy"]
+    forked = client.post(f"/v1/runs/{run_id}/fork", json={}).json()["run_id"]
+    again = client.get(f"/v1/runs/{forked}/files").json()["files"]
+    assert [each["path"] for each in again] == ["attachments/a.txt", "out/copy.html"]
+
+
+def test_no_file_is_had_from_outside_the_folder_of_its_run(client, files):
+    run_id, listed = copied(client)
+    for id in ("..%2Fa", "%2Fetc%2Fpasswd", "out%2Fpasswd", "0" * 32):
+        assert client.get(f"/v1/runs/{run_id}/files/{id}").status_code == 404, id
+    made = listed["files"][1]
+    path = files.root / run_id / "out" / "copy.html"
+    path.unlink()
+    path.symlink_to("/etc/passwd")  # bent after it was listed
+    assert client.get(f"/v1/runs/{run_id}/files/{made['file_id']}").status_code == 404
+    with pytest.raises(OSError, match="outside"):
+        _opened(files.root / run_id, ("outside", "passwd"))
+    os.mkfifo(files.root / run_id / "pipe")
+    assert "pipe" not in client.get(f"/v1/runs/{run_id}/files").text
+    for name in ("", ".", "..", "../a", "a/b", "a\\b", ".axil", "a\nb", "x" * 300):
+        answer = uploaded(client, name)
+        assert (answer.status_code, answer.json()["error"]["id"]) == (400, "AX966"), name
+
+
+def test_files_of_another_caller_do_not_exist(client):
+    mine = uploaded(client).json()["file_id"]
+    run_id, listed = copied(client)
+    ben = as_caller(BEN)
+    assert client.get("/v1/files", headers=ben).json() == {"files": []}
+    body = {"workflow": "copying", "input": {"name": "a.txt"}, "files": [mine]}
+    unknown = {**body, "files": ["0" * 32]}
+    answers = [client.post("/v1/runs", json=each, headers=ben) for each in (body, unknown)]
+    assert [each.status_code for each in answers] == [404, 404]
+    assert answers[0].text.replace(mine, "0" * 32) == answers[1].text
+    assert client.delete(f"/v1/files/{mine}", headers=ben).status_code == 404
+    file_id = listed["files"][0]["file_id"]
+    for path in (f"/v1/runs/{run_id}/files", f"/v1/runs/{run_id}/files/{file_id}"):
+        assert client.get(path, headers=ben).status_code == 404
+    eve = as_caller(EVE)
+    assert client.post("/v1/files?name=a", content=b"x", headers=eve).status_code == 403
+    assert client.delete(f"/v1/files/{mine}").status_code == 200
+    assert client.delete(f"/v1/files/{mine}").status_code == 404
+
+
+def test_uploads_are_limited_in_size_one_by_one_and_together(client, files):
+    parts = (b"x" * 400 for _ in range(3))  # of no stated length
+    for content in (b"x" * 1001, parts):
+        assert uploaded(client, "large", content).status_code == 413
+    assert uploaded(client, "one", b"x" * 900).status_code == 201
+    third = uploaded(client, "two", b"x" * 900)
+    assert (third.status_code, third.json()["error"]["id"]) == (413, "AX964")
+    assert [each["name"] for each in client.get("/v1/files").json()["files"]] == ["one"]
+    left = [path for path in files.root.rglob("*") if path.is_file()]
+    assert len(left) == 2  # the file, and what is known of it
+
+
+def test_a_key_stands_for_the_files_too(client):
+    first, other = (uploaded(client, content=text).json()["file_id"] for text in (b"a", b"b"))
+    body = {"workflow": "copying", "input": {"name": "a.txt"}}
+    headers = {"idempotency-key": "k"}
+    answers = [
+        client.post("/v1/runs", json={**body, "files": [file]}, headers=headers)
+        for file in (first, first, other)
+    ]
+    assert [each.status_code for each in answers] == [201, 201, 400]
+    assert answers[0].json() == answers[1].json()
+    both = {**body, "files": [first, other]}
+    assert client.post("/v1/runs", json=both).status_code == 400  # of one name
+
+
+def test_a_run_that_does_not_begin_leaves_no_folder(client, files):
+    file = uploaded(client).json()["file_id"]
+    wrong = {"workflow": "copying", "input": 5, "files": [file]}
+    assert client.post("/v1/runs", json=wrong).status_code == 422
+    assert [each.name for each in files.root.iterdir()] == [".uploads"]
