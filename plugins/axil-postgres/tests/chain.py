@@ -25,7 +25,7 @@ def chain() -> RootGraph:
 
     def step(number: int) -> Any:
         async def body(inputs: dict[str, Any]) -> dict[str, Any]:
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.3 if LONG else 0.02)
             line = f"{inputs['run']} {number} {os.getpid()}".ljust(63) + "\n"
             # one write, so that lines of processes do not mix; in one page, so that none is cut
             os.write(LOG_FILE, line.encode())
