@@ -95,7 +95,6 @@ def test_a_killed_worker_loses_no_run_and_no_completed_step_is_repeated(
             ids = [f"r{number}" for number in range(RUNS)]
             given = ({"run": run_id, "n": 0} for run_id in ids)
             await asyncio.gather(*(engine.start(graph, one, run_id=one["run"]) for one in given))
-            results = [asyncio.ensure_future(engine.result(run_id)) for run_id in ids]
             for kill in range(1, KILLS + 1):
                 enough = kill * RUNS * chain.STEPS / (KILLS + 3)
                 while len(done(log)) < enough:  # noqa: ASYNC110  # other processes write it
@@ -108,7 +107,7 @@ def test_a_killed_worker_loses_no_run_and_no_completed_step_is_repeated(
                 if RESTARTS and kill % (KILLS // (RESTARTS + 1)) == 0 and kill < KILLS - RESTARTS:
                     await asyncio.to_thread(server.end)
                     await asyncio.to_thread(server.begin)
-            ended = await asyncio.gather(*results)
+            ended = await asyncio.gather(*map(engine.result, ids))
             records = {run_id: ReplayIndex(journal.entries(run_id)) for run_id in ids}
         journal.close()
         assert {len(replay.done) for replay in records.values()} == {chain.STEPS}
