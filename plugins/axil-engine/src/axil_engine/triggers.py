@@ -50,7 +50,7 @@ class Occurrence:
 
     run_id: str
     values: Mapping[str, str]
-    """What the input may name in braces: ``time``; or ``path``, ``name`` and ``text`` of a file."""
+    """Texts that the input may name in braces: ``time``; or ``path``, ``name``, ``text`` of a file."""
 
 
 class Trigger(Protocol):
