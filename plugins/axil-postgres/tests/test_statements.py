@@ -1,4 +1,4 @@
-"""Tests of the statements that reach the database: how many, from which thread, by which index."""
+"""Tests of the statements that reach the database: how many, from which thread, by which plan."""
 
 from __future__ import annotations
 

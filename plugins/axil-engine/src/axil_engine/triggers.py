@@ -50,7 +50,7 @@ class Occurrence:
 
     run_id: str
     values: Mapping[str, str]
-    """Texts that the input may name in braces: ``time``; or ``path``, ``name``, ``text`` of a file."""
+    """Texts that the input names in braces: ``time``; or ``path``, ``name``, ``text`` of a file."""
 
 
 class Trigger(Protocol):
