@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from axil import run_sync
-from axil.plugin import python_target
+from axil.plugin import add_shared_arguments, python_target
 from axil_serve.access import Access, Caller, new_token
 from axil_serve.errors import Unserved
 
@@ -54,13 +54,7 @@ class Serve:
             help="a protocol to serve in addition to the API; the default is all that are "
             "installed; 'off' serves none",
         )
-        parser.add_argument(
-            "--set",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="set a variable of the files to this value; may be repeated",
-        )
+        add_shared_arguments(parser, "--set")
         parser.add_argument(
             "--concurrency",
             type=int,
@@ -85,7 +79,7 @@ class Serve:
         parser.add_argument(
             "--requests-per-minute", type=float, default=600.0, metavar="N", help="for each token"
         )
-        _reading(parser)
+        add_shared_arguments(parser, "--allow")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Serve until the process is asked to end."""
@@ -94,10 +88,8 @@ class Serve:
         from axil_serve.guard import Limits
         from axil_serve.service import RunService
 
-        allow = frozenset[str](options.allow)
-        reading: dict[str, Any] = {"allow": allow}
-        if given := session.variables(options.set):
-            reading["vars"] = given
+        reading = session.reading(options)
+        allow = reading["allow"]
         workflows: dict[str, Workflow] = {}
         origins: dict[str, Any] = {}
         for target in _targets(options.targets):
@@ -147,7 +139,7 @@ class View:
         """Add the arguments."""
         parser.add_argument("run", nargs="?", default="", metavar="RUN", help="the run to show")
         _listening(parser, 0)
-        _reading(parser)
+        add_shared_arguments(parser, "--allow")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Serve until the process is asked to end."""
@@ -185,11 +177,7 @@ def _viewing(journal: Any, session: Any, allow: frozenset[str], folder: str = RU
 
 
 def _listening(parser: argparse.ArgumentParser, port: int) -> None:
-    parser.add_argument(
-        "--journal",
-        metavar="DIR",
-        help="the folder of the journal; the default is $AXIL_JOURNAL, otherwise .axil",
-    )
+    add_shared_arguments(parser, "--journal")
     parser.add_argument(
         "--files",
         default=RUNS,
@@ -219,23 +207,6 @@ def _listening(parser: argparse.ArgumentParser, port: int) -> None:
         default=[],
         metavar="ORIGIN",
         help="an origin of web pages that may send requests",
-    )
-
-
-def _reading(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--allow",
-        action="append",
-        default=[],
-        metavar="WHAT",
-        help="a permission of the workflows, as for axil run: code, network, …",
-    )
-    parser.add_argument(
-        "--allow-code",
-        action="append_const",
-        dest="allow",
-        const="code",
-        help="the same as --allow code: run code, with your rights",
     )
 
 
