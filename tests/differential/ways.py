@@ -330,17 +330,17 @@ class Tape:
 
 
 class _TapeBook:
-    def __init__(self, tape: Tape, book: Any) -> None:
-        self.tape, self.book = tape, book
+    def __init__(self, tape: Tape, writer: Any) -> None:
+        self.tape, self.writer = tape, writer
 
     def append(self, entry: Entry) -> None:
         if len(self.tape.lines) == self.tape.breaks_at:
             raise Broken("the journal breaks here.")
         self.tape.lines.append(entry)
-        self.book.append(entry)
+        self.writer.append(entry)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.book, name)
+        return getattr(self.writer, name)
 
 
 def known(case: Case, entries: Iterable[Entry]) -> set[str]:

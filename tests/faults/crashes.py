@@ -49,7 +49,7 @@ from axil import AxilError, MemoryJournal, Result
 from axil.driver import Entry, ReplayIndex
 from axil.plugin import JournalError, KernelBug
 from axil_sqlite import SqliteJournal
-from axil_sqlite.journal import SqliteBook
+from axil_sqlite.journal import SqliteRunWriter
 
 from ..internals import internal
 from .points import LOCKED, ORDERS, OWNERS, RUN, SENT, Points, World, watch
@@ -262,7 +262,7 @@ def never_asked() -> None:
 
 
 def never_waited() -> None:
-    SqliteBook.kept = lambda book: None  # type: ignore[method-assign]
+    SqliteRunWriter.kept = lambda writer: None  # type: ignore[method-assign]
 
 
 def never_refused() -> None:

@@ -95,9 +95,9 @@ def watch(points: Points, safe: Callable[[int], None]) -> None:
     connect = sqlite3.connect
     sqlite3.connect = lambda *values, **more: connect(*values, factory=Connection, **more)
     around(
-        axil_sqlite.journal.SqliteBook,
+        axil_sqlite.journal.SqliteRunWriter,
         "append",
-        lambda book, entry: f"entry {entry.kind} {entry.activation if entry.node else ''}",
+        lambda writer, entry: f"entry {entry.kind} {entry.activation if entry.node else ''}",
     )
     around(axil_sqlite.store.Store, "close", lambda store: "closing")
     kept = RunServices.kept

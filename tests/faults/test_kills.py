@@ -34,6 +34,8 @@ def effects(path: Path) -> list[dict[str, Any]]:
     )
 
 
+SIZE = 512
+"""Bytes of a line: a part of a memory page, for a kill may cut a write between two pages."""
 LEFT: float | None = None
 """In a process that is to be killed: the number of steps before the end, and the time after them.
 
@@ -64,18 +66,11 @@ def factory(path: Path, rounds: int = 3) -> RootGraph:
     """
 
     async def tell(ctx: Any, say: str) -> None:
+        about = {"activation": str(ctx.activation), "key": ctx.key(), "run": ctx.deps, "say": say}
+        line = json.dumps(about).ljust(SIZE - 1) + "\n"
+        assert len(line) == SIZE
         with path.open("a") as file:
-            file.write(
-                json.dumps(
-                    {
-                        "activation": str(ctx.activation),
-                        "key": ctx.key(),
-                        "run": ctx.deps,
-                        "say": say,
-                    }
-                )
-                + "\n"
-            )
+            file.write(line)
         counted()
         await asyncio.sleep(0.001)
 

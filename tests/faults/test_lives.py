@@ -122,8 +122,8 @@ class Dying(SqliteJournal):
         self.writer.owner = f"{host}:{os.getpid()}:another time:{id(self):x}"
 
     def open(self, run_id: str) -> Any:
-        book = super().open(run_id)
-        append, kept, close = book.append, book.kept, book.close
+        writer = super().open(run_id)
+        append, kept, close = writer.append, writer.kept, writer.close
 
         def dies() -> Any:
             self.gone = True
@@ -151,8 +151,9 @@ class Dying(SqliteJournal):
             if not self.gone:
                 close()
 
-        book.append, book.kept, book.close = dying, safe, closing  # type: ignore[method-assign]
-        return book
+        writer.append, writer.kept = dying, safe  # type: ignore[method-assign]
+        writer.close = closing  # type: ignore[method-assign]
+        return writer
 
     def die(self) -> None:
         """End as a killed process does, leaving an open claim, and nothing that was not written."""
@@ -389,11 +390,11 @@ class Lives(RuleBasedStateMachine):
 
     def append(self, run: str, entry: Entry) -> None:
         async def write() -> None:
-            book = self.journal.open(run)
-            book.append(entry)
-            if (waiting := book.kept()) is not None:
+            writer = self.journal.open(run)
+            writer.append(entry)
+            if (waiting := writer.kept()) is not None:
                 await waiting
-            book.close()
+            writer.close()
 
         asyncio.run(write())
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from axil import run_sync
-from axil_models import ContextError, ContextQuery
+from axil_memory import FactMemory, StoreMemory
+from axil_models import ContextBlock, ContextError, ContextQuery
 from axil_pgvector import PgvectorStore
 from axil_retrieval import LexicalEmbedder, StoreRetriever
-from axil_testing.kit import StoreKit
+from axil_testing.kit import ContextKit, StoreKit
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg cannot be installed here")
 pgserver = pytest.importorskip(
@@ -49,6 +52,27 @@ class TestStore(StoreKit):
         return PgvectorStore(dsn={"env": "KIT_DSN"}, collection=self.name)
 
 
+class TestMemory(ContextKit):
+    """Memories in PostgreSQL, by way of the store."""
+
+    component = StoreMemory
+    idempotent = persists = True
+    namespaced = "user"
+
+    def make(self) -> Any:
+        store = {"type": "pgvector", "dsn": {"env": "KIT_DSN"}, "collection": _table(self.folder)}
+        return StoreMemory(store=store, namespace=["user"])
+
+    async def fill(self, provider: Any, texts: Any = (), owner: str = "") -> None:
+        for number, text in enumerate(texts or self.texts):
+            await self.tell(provider, text, number, owner)
+
+
+def _table(folder: Path) -> str:
+    """Return a table of one law's own."""
+    return f"memory_{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
+
+
 def test_documents_are_found_by_several_clients_and_a_lost_connection_is_made_again(dsn):
     documents = [
         {"text": f"Sheet {n} is about {topic}.", "uri": f"sheet-{n}", "metadata": {"tags": [topic]}}
@@ -79,3 +103,22 @@ def test_a_database_that_is_not_there_is_named():
     store = PgvectorStore(dsn="postgresql://127.0.0.1:1/none")
     with pytest.raises(ContextError, match="AX911 the store axil_blocks cannot be opened"):
         store.marks([])
+
+
+def test_facts_are_kept_in_the_table(dsn):
+    store = {"type": "pgvector", "dsn": dsn, "collection": "facts"}
+    about = {"kind": "fact"}
+
+    async def go(facts: FactMemory, block: ContextBlock | None = None) -> list[str]:
+        if block is not None:
+            await facts.index.put([block])
+        found = [each.text for each in await facts.get_blocks(ContextQuery("ferns"), 5)]
+        await facts.close()
+        return found
+
+    def memory() -> FactMemory:
+        return FactMemory(index={"type": "store_memory", "store": store})
+
+    fact = ContextBlock("Ada likes ferns.", "facts:", "1", metadata=about)
+    assert run_sync(go(memory(), fact)) == ["Ada likes ferns."]
+    assert run_sync(go(memory())) == ["Ada likes ferns."]

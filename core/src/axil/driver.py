@@ -30,6 +30,7 @@ _SUBJECTS = {
             Compactor claimed_error due_of_end question_due
         """,
         "axil_journals.threads": "admit_run left_behind_error overtaken_error",
+        "axil_journals.writers": "GroupCommit RunPart RunWriter",
     },
     "Records as plain data": {
         "axil_journals.rows": """
@@ -49,7 +50,7 @@ _SUBJECTS = {
         "kernel.plan": "ResolvedGraph=Graph",
         "kernel.scopes": "CycleRun Round",
         "kernel.state": "NO_RESET",
-        "spec.graph": "KEPT",
+        "spec.graph": "KEPT kept_field local_field",
     },
     "Inspection of runs": {
         "axil_journals.deadlines": "format_time open_questions",
@@ -72,14 +73,14 @@ _SUBJECTS = {
         "axil_engine.protocol": "Engine RunStatus",
         "builder.workflow": "RunInput",
         "axil_engine.managed": "ManagedRun",
-        "axil_engine.loading": "Stand go_on",
+        "axil_engine.loading": "LastingExecutor Stand go_on lasting_executor",
         "axil_journals.deadlines": "accept_answers wall_time",
         "axil_engine.engine": "LocalEngine",
     },
     "Executors": {
         "contract.context": "Executor",
         "runtime.pool": "LocalExecutor",
-        "axil_process.executor": "ProcessExecutor",
+        "axil_process.executor": "JobExecutor ProcessExecutor",
         "axil_process.wrapper": "ProcessWrapper=Process",
         "axil_process.config": "ProcessConfig ProcessExecutorConfig=ExecutorConfig",
     },
@@ -88,6 +89,9 @@ _SUBJECTS = {
             Job decode_outcome decode_task encode_outcome
             encode_task job_of plan_of_job
         """,
+        "axil_process.conversation": "Conversation Link firing_of outcome_of",
+        "axil_process.host": "BodyHost",
+        "axil_process.errors": "BodyRaised ProcessError WorkerDied",
     },
     "Time and pauses": {
         "contract.context": "Clock",
@@ -152,9 +156,18 @@ if TYPE_CHECKING:
         StepDone as StepDone,
     )
     from axil.runtime.services import Pause as Pause, Progress as Progress, RealClock as RealClock
-    from axil.spec.graph import KEPT as KEPT
+    from axil.spec.graph import (
+        KEPT as KEPT,
+        kept_field as kept_field,
+        local_field as local_field,
+    )
     from axil_engine.engine import LocalEngine as LocalEngine
-    from axil_engine.loading import Stand as Stand, go_on as go_on
+    from axil_engine.loading import (
+        LastingExecutor as LastingExecutor,
+        Stand as Stand,
+        go_on as go_on,
+        lasting_executor as lasting_executor,
+    )
     from axil_engine.managed import ManagedRun as ManagedRun
     from axil_engine.protocol import Engine as Engine, RunStatus as RunStatus
     from axil_inspection.breakpoints import Breakpoints as Breakpoints
@@ -227,8 +240,28 @@ if TYPE_CHECKING:
         encode_delta as encode_delta,
         encode_value as encode_value,
     )
+    from axil_journals.writers import (
+        GroupCommit as GroupCommit,
+        RunPart as RunPart,
+        RunWriter as RunWriter,
+    )
     from axil_process.config import ExecutorConfig, ProcessConfig as ProcessConfig
-    from axil_process.executor import ProcessExecutor as ProcessExecutor
+    from axil_process.conversation import (
+        Conversation as Conversation,
+        Link as Link,
+        firing_of as firing_of,
+        outcome_of as outcome_of,
+    )
+    from axil_process.errors import (
+        BodyRaised as BodyRaised,
+        ProcessError as ProcessError,
+        WorkerDied as WorkerDied,
+    )
+    from axil_process.executor import (
+        JobExecutor as JobExecutor,
+        ProcessExecutor as ProcessExecutor,
+    )
+    from axil_process.host import BodyHost as BodyHost
     from axil_process.jobs import (
         Job as Job,
         decode_outcome as decode_outcome,

@@ -195,9 +195,9 @@ def test_runs_that_were_recorded_before_there_was_a_key_are_read(tmp_path):
     plain = SqliteJournal(tmp_path)
 
     async def go() -> None:
-        book = plain.open("r")
-        book.append(Entry("run", data={"long": ["x" * number for number in range(200)]}))
-        book.close()
+        writer = plain.open("r")
+        writer.append(Entry("run", data={"long": ["x" * number for number in range(200)]}))
+        writer.close()
 
     asyncio.run(go())
     entries = plain.entries("r")

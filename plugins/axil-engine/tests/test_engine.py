@@ -15,7 +15,7 @@ from axil import MemoryJournal, Out, Question, Workflow, run_sync
 from axil.driver import Entry, ManagedRun, ReplayIndex, Stand, go_on
 from axil.plugin import EngineError, JournalError
 from axil_engine import LocalEngine
-from axil_engine.engine import MAX_RECOVERIES
+from axil_engine.loading import MAX_RECOVERIES
 from axil_testing.clock import VirtualClock
 from axil_testing.specs import node, with_parts, workflow, written
 

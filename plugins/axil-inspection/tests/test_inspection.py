@@ -105,8 +105,8 @@ def test_of_a_fork_that_breaks_off_nothing_is_left_and_it_can_be_made_again(erro
         left = 100
 
         def open(self, run_id: str) -> Any:
-            book = super().open(run_id)
-            append = book.append
+            writer = super().open(run_id)
+            append = writer.append
 
             def breaks(entry: Any) -> None:
                 self.left -= 1
@@ -114,8 +114,8 @@ def test_of_a_fork_that_breaks_off_nothing_is_left_and_it_can_be_made_again(erro
                     raise error
                 append(entry)
 
-            book.append = breaks  # type: ignore[method-assign]
-            return book
+            writer.append = breaks  # type: ignore[method-assign]
+            return writer
 
     journal = Breaks()
     run(line(), {"n": 0}, journal=journal, run_id="r")
@@ -138,11 +138,11 @@ def test_a_fork_that_is_refused_leaves_the_one_of_its_name_alone():
     opens = journal.open
 
     def somebody_was_quicker(run_id: str) -> Any:
-        book, quicker = opens(run_id), opens(run_id)
+        writer, quicker = opens(run_id), opens(run_id)
         for entry in journal.entries("same"):
             quicker.append(entry)
         quicker.close()
-        return book
+        return writer
 
     journal.open = somebody_was_quicker  # type: ignore[method-assign]
     with pytest.raises(JournalError, match="AX506"):

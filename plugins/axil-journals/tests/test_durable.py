@@ -41,9 +41,9 @@ def test_a_run_that_is_at_work_is_refused_to_a_second_holder_and_free_again_when
 def test_a_book_that_was_opened_before_somebody_else_wrote_is_refused():
     journal = written([Entry("run")])
     late = journal.open("r")
-    book = journal.open("r")
-    book.append(Entry("resumed"))
-    book.close()
+    writer = journal.open("r")
+    writer.append(Entry("resumed"))
+    writer.close()
     with pytest.raises(JournalError, match="AX506"):
         late.append(Entry("resumed"))
 

@@ -26,7 +26,8 @@ from axil_postgres import PostgresJournal
 from . import chain
 
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
-WORKERS, RUNS, KILLS = (4, 300, 30) if LONG else (2, 12, 1)
+WORKERS, RUNS, KILLS, RESTARTS = (4, 1000, 100, 2) if LONG else (2, 12, 1, 0)
+SECONDS = 2400 if LONG else 120
 Journals = Callable[..., PostgresJournal]
 
 
@@ -74,27 +75,37 @@ def done(log: Path) -> list[tuple[str, str, int]]:
     return [(run, step, int(pid)) for run, step, pid in map(str.split, lines)]
 
 
+def recorded_steps(journal: PostgresJournal) -> list[tuple[str, str]]:
+    """Return the steps that the journal has as done."""
+    sql = "select runs.run, who from entries join runs on runs.id = entries.run where kind = 'done'"
+    return [(run, json.loads(who)[1][1:]) for run, who in journal.writer.database.rows(sql)]
+
+
 def test_a_killed_worker_loses_no_run_and_no_completed_step_is_repeated(
-    server: Any, tmp_path: Path
+    server: Any, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     log, chance = tmp_path / "log", random.Random(5)
+    recorded: dict[tuple[str, str], int] = {}  # steps, and how many were done when that was known
     workers = Workers(server.url, "chaos", log)
     workers.begin(WORKERS)
 
     async def go() -> list[Any]:
         journal, graph = chain.journal(server.url, "chaos"), chain.chain()
-        async with asyncio.timeout(500), LocalEngine(journal, [graph], loaded=0) as engine:
-            given = ({"run": f"r{n}", "n": 0} for n in range(RUNS))
-            ids = [await engine.start(graph, each, run_id=each["run"]) for each in given]
+        async with asyncio.timeout(SECONDS), LocalEngine(journal, [graph], loaded=0) as engine:
+            ids = [f"r{number}" for number in range(RUNS)]
+            given = ({"run": run_id, "n": 0} for run_id in ids)
+            await asyncio.gather(*(engine.start(graph, one, run_id=one["run"]) for one in given))
             results = [asyncio.ensure_future(engine.result(run_id)) for run_id in ids]
             for kill in range(1, KILLS + 1):
                 enough = kill * RUNS * chain.STEPS / (KILLS + 3)
                 while len(done(log)) < enough:  # noqa: ASYNC110  # other processes write it
-                    await asyncio.sleep(0.005)
+                    await asyncio.sleep(0.05 if LONG else 0.005)
+                found = await asyncio.to_thread(recorded_steps, journal)
+                recorded.update({each: len(done(log)) for each in found if each not in recorded})
                 workers.kill(chance.choice(done(log))[2])
                 if LONG:
                     await asyncio.to_thread(workers.begin, 1)
-                if LONG and kill == KILLS // 2:
+                if RESTARTS and kill % (KILLS // (RESTARTS + 1)) == 0 and kill < KILLS - RESTARTS:
                     await asyncio.to_thread(server.end)
                     await asyncio.to_thread(server.begin)
             ended = await asyncio.gather(*results)
@@ -112,9 +123,12 @@ def test_a_killed_worker_loses_no_run_and_no_completed_step_is_repeated(
     for run, step, pid in done(log):
         by_step[run, step].append(pid)
     assert len(by_step) == RUNS * chain.STEPS
+    record_property("done again", sum(len(pids) - 1 for pids in by_step.values()))
+    for number, (run, step, _) in enumerate(done(log)):
+        assert number < recorded.get((run, step), sys.maxsize), f"{run} {step} was recorded"
     # a step that was done twice was at work when its process was killed, before it was recorded
     for pids in by_step.values():
-        if not LONG:  # else the server was restarted, which may break off a run as well
+        if not RESTARTS:  # a restart may break off a run as well
             assert set(pids[:-1]) <= workers.killed
     assert workers.killed & {pid for *_, pid in done(log)}
 
@@ -127,9 +141,9 @@ def test_a_holder_that_was_stopped_and_taken_over_is_refused(
     async def go() -> None:
         first = journals(lease_seconds=0.3)
         second = journals(lease_seconds=0.3, tables=first.config.tables)
-        book = first.open("r")
-        book.append(Entry("run", data={"graph": "g", "digest": "d"}))
-        await book.kept()
+        writer = first.open("r")
+        writer.append(Entry("run", data={"graph": "g", "digest": "d"}))
+        await writer.kept()
         assert second.take(1, 1.0) == []
         # as SIGSTOP would: nothing of the first process renews its lease
         database = first.writer.database
@@ -138,10 +152,10 @@ def test_a_holder_that_was_stopped_and_taken_over_is_refused(
         while not (taken := second.take(1, 1.0)):
             since = await second.changed(since, 0.2)
         assert taken == ["r"]
-        book.append(Entry("clock", data={"call": 1, "value": 1.0}))
+        writer.append(Entry("clock", data={"call": 1, "value": 1.0}))
         with pytest.raises(JournalError, match="AX506"):
-            await book.kept()
-        book.close()
+            await writer.kept()
+        writer.close()
         heir = second.open("r")
         heir.append(Entry("clock", data={"call": 2, "value": 2.0}))
         await heir.kept()
@@ -154,18 +168,18 @@ def test_a_holder_that_was_stopped_and_taken_over_is_refused(
 def test_a_lost_connection_is_made_again_and_nothing_is_written_twice(journals: Journals) -> None:
     async def go() -> None:
         journal = journals()
-        book = journal.open("r")
+        writer = journal.open("r")
         for number in range(20):
             entry = Entry("clock", data={"call": number, "value": 0.0})
-            book.append(entry if number else Entry("run"))
-            await book.kept()
+            writer.append(entry if number else Entry("run"))
+            await writer.kept()
             if number % 5 == 0:  # all connections but the one that ends them
                 sql = (
                     "select count(pg_terminate_backend(pid)) from pg_stat_activity "
                     "where application_name = 'axil' and pid <> pg_backend_pid()"
                 )
                 journal.writer.database.rows(sql)
-        book.close()
+        writer.close()
         assert [entry.data.get("call", 0) for entry in journal.entries("r")] == list(range(20))
 
     asyncio.run(go())
@@ -205,11 +219,11 @@ def test_ended_runs_are_forgotten_after_a_time(journals: Journals) -> None:
     async def go() -> None:
         journal = journals(retain_days=1.0)
         for name, status in (("old", "done"), ("waits", "paused"), ("new", "done")):
-            book = journal.open(name)
-            book.append(Entry("run"))
-            book.append(Entry("ended", data={"status": status}))
-            await book.kept()
-            book.close()
+            writer = journal.open(name)
+            writer.append(Entry("run"))
+            writer.append(Entry("ended", data={"status": status}))
+            await writer.kept()
+            writer.close()
         rows = journal.writer.database.rows
         rows("update runs set touched = touched - 90000 where run <> 'new' returning 1")
         database = journal.writer.database
@@ -240,3 +254,16 @@ def test_the_command_works_off_what_was_submitted(
     assert main(["worker", *target, "--drain"]) == 0
     capsys.readouterr()
     assert [(info["run_id"], info["status"]) for info in runs()] == [("one", "done")]
+    (tmp_path / "triggers.toml").write_text(
+        '[daily]\nworkflow = "app.py:chain"\ncron = "* * * * *"\ninput = {run = "{time}", n = 0}\n'
+    )
+    triggers = ("--allow", "code", "--triggers", "triggers.toml", "--drain")
+    for _ in range(2):  # a minute may have passed, and no more
+        assert main(["worker", *triggers]) == 0
+        capsys.readouterr()
+    made = {info["run_id"]: info["status"] for info in runs()}
+    assert len(made) in (2, 3)
+    assert set(made.values()) == {"done"}
+    assert main(["runs", "prune", "--older-than", "0"]) == 0
+    capsys.readouterr()
+    assert runs() == []

@@ -69,7 +69,7 @@ def forks_by_mistake(inputs: Any) -> dict[str, Any]:
 
 async def sleeps_on(inputs: Any, ctx: Any) -> dict[str, Any]:
     """Leaves a task behind that waits, and says how many the last one left."""
-    known = len(ctx._firing.worker._waiting)
+    known = len(ctx._firing.host._waiting)
     left.append(asyncio.create_task(ctx.sleep(1e6)))
     await asyncio.sleep(0)
     return {"n": known}

@@ -22,6 +22,7 @@ import pytest
 from axil import CustomNode, LimitReached, Limits, MemoryJournal, NodeFailed, RootGraph, SpecError
 from axil.driver import LocalExecutor
 from axil_process import BodyRaised, Process, ProcessError, ProcessExecutor, WorkerDied, workers
+from axil_process.host import BodyHost
 from axil_process.wire import packed
 from axil_process.worker import Worker
 from axil_testing import VirtualClock
@@ -436,15 +437,15 @@ def test_a_process_that_has_reported_its_bodys_result_closes_what_it_opened(exit
     process.
     """
 
-    class Late(Worker):
+    class Late(BodyHost):
         def _done(self, given: Any, runner: Any) -> dict[str, Any]:
             return {"end": given}
 
-        def tell(self, message: Any) -> None:
-            super().tell(message)
+        def tell(self, message: Any, firing: int | None = None) -> None:
+            super().tell(message, firing)
             if "end" in message:
                 parent.close()
-                until(lambda: exits or not self._tasks.empty())
+                until(lambda: exits or not worker._tasks.empty())
 
     asked, asks = os.pipe()
     with (
@@ -454,7 +455,9 @@ def test_a_process_that_has_reported_its_bodys_result_closes_what_it_opened(exit
     ):
         parent.write(packed({"job": {}}))
         parent.flush()
-        Late(source, sink.fileno()).serve()
+        worker = Worker(source, sink.fileno())
+        worker._host = Late(worker._write)
+        worker.serve()
     assert exits == []
 
 

@@ -20,6 +20,7 @@ from axil_serve.agui import AgUi
 from axil_serve.chat import ChatCompletions
 from axil_serve.feed import Feed
 from axil_serve.responses import Responses
+from axil_serve.webhooks import Webhooks
 
 ADA, BEN, EVE, ALL = "ada-" * 8, "ben-" * 8, "eve-" * 8, "all-" * 8
 
@@ -48,6 +49,7 @@ PROTOCOLS = {
     "ag-ui": AgUi(),
     "openai": ChatCompletions(),
     "responses": Responses(),
+    "webhooks": Webhooks(),
 }
 
 

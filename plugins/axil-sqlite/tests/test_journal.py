@@ -1,4 +1,4 @@
-"""Entries, books, holders, threads: what any journal has to do, and what this one adds."""
+"""Entries, writers, holders, threads: what any journal has to do, and what this one adds."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def done(frame: Any, node: str, ordinal: Any = (), **data: Any) -> Entry:
     return Entry("done", frame, node, ordinal, data)
 
 
-async def safe(book: Any) -> None:
-    if (waiting := book.kept()) is not None:
+async def safe(run_writer: Any) -> None:
+    if (waiting := run_writer.kept()) is not None:
         await waiting
 
 
 def write(journal: SqliteJournal, entries: list[Entry], run_id: str = "r") -> None:
     async def go() -> None:
-        book = journal.open(run_id)
+        run_writer = journal.open(run_id)
         for entry in entries:
-            book.append(entry)
-        await safe(book)
-        book.close()
+            run_writer.append(entry)
+        await safe(run_writer)
+        run_writer.close()
 
     asyncio.run(go())
 
@@ -123,15 +123,15 @@ def test_what_the_kernel_can_encode_is_kept_exactly(tmp_path_factory, several):
 
 def test_what_is_not_json_data_is_refused_and_nothing_else_is_lost(journal):
     async def go() -> None:
-        book = journal.open("r")
-        book.append(Entry("run"))
+        run_writer = journal.open("r")
+        run_writer.append(Entry("run"))
         with pytest.raises(JournalError, match="AX501"):
-            book.append(done((), "a", value=float("nan")))
+            run_writer.append(done((), "a", value=float("nan")))
         with pytest.raises(JournalError, match="AX501"):
-            book.append(done((), "a", value=object()))
-        book.append(done((), "b"))
-        await safe(book)
-        book.close()
+            run_writer.append(done((), "a", value=object()))
+        run_writer.append(done((), "b"))
+        await safe(run_writer)
+        run_writer.close()
 
     asyncio.run(go())
     assert [entry.node for entry in journal.entries("r")] == ["", "b"]
@@ -211,21 +211,21 @@ def test_an_entry_is_deleted_only_when_what_supersedes_it_is_safe(tmp_path, monk
     put = Writer._put
 
     async def go() -> None:
-        book = journal.open("r")
+        run_writer = journal.open("r")
         for entry in entries[:2]:
-            book.append(entry)
+            run_writer.append(entry)
 
         def meanwhile(*args: Any) -> None:
             monkeypatch.setattr(Writer, "_put", put)
-            book.append(entries[2])
+            run_writer.append(entries[2])
             put(*args)
 
         monkeypatch.setattr(Writer, "_put", meanwhile)
-        await safe(book)
+        await safe(run_writer)
         assert list(journal.entries("r")) == entries[:2]  # what a crash would leave
-        await safe(book)
+        await safe(run_writer)
         assert list(journal.entries("r")) == [entries[0], entries[2]]
-        book.close()
+        run_writer.close()
 
     asyncio.run(go())
     journal.close()
@@ -291,14 +291,14 @@ def test_a_run_is_opened_again_with_all_that_its_closed_book_has_still_to_write(
     async def go() -> None:
         journal = SqliteJournal(tmp_path, sync="full")
         write_first = [Entry("run"), done((), "a")]
-        book = journal.open("r")
+        run_writer = journal.open("r")
         for entry in write_first[: 1 if is_first else 2]:
-            book.append(entry)
+            run_writer.append(entry)
         if not is_first:
-            await safe(book)
-            book.append(done((), "b"))
+            await safe(run_writer)
+            run_writer.append(done((), "b"))
         with journal.writer.lock:  # the thread has to wait
-            book.close()
+            run_writer.close()
             again = journal.open("r")
             assert list(again.entries) == list(journal.entries("r"))
             assert len(again.entries) == (1 if is_first else 3)
@@ -316,16 +316,16 @@ def test_a_book_that_is_closed_while_it_claims_its_run_lets_go_of_it(tmp_path, m
 
     async def go() -> None:
         journal = SqliteJournal(tmp_path, sync="full")
-        book = journal.open("r")
+        run_writer = journal.open("r")
 
         def meanwhile(writer: Writer, connection: Any, taken: Any) -> None:
             monkeypatch.setattr(Writer, "_put", put)
-            book.close()  # its rows are taken, and it is not said yet that it holds the run
+            run_writer.close()  # its rows are taken, and it is not said yet that it holds the run
             put(writer, connection, taken)
 
         monkeypatch.setattr(Writer, "_put", meanwhile)
-        book.append(Entry("run"))
-        await safe(book)
+        run_writer.append(Entry("run"))
+        await safe(run_writer)
         again = journal.open("r")
         again.append(Entry("resumed"))
         await safe(again)
@@ -345,18 +345,18 @@ def test_a_book_that_is_closed_while_a_commit_is_under_way_is_written_to_its_end
 
     async def go() -> None:
         journal = SqliteJournal(tmp_path, sync="full")
-        book = journal.open("r")
+        run_writer = journal.open("r")
 
         def meanwhile(writer: Writer, connection: Any, taken: Any) -> None:
             monkeypatch.setattr(Writer, "_put", put)
-            book.append(Entry("ended", data={"status": "done"}))
-            book.close()
+            run_writer.append(Entry("ended", data={"status": "done"}))
+            run_writer.close()
             put(writer, connection, taken)
             seen.append(connection.execute("select status, owner = '' from runs").fetchone())
 
         monkeypatch.setattr(Writer, "_put", meanwhile)
-        book.append(Entry("run"))
-        await safe(book)
+        run_writer.append(Entry("run"))
+        await safe(run_writer)
         again = journal.open("r")
         assert [entry.kind for entry in again.entries] == ["run", "ended"]
         again.append(Entry("resumed"))
@@ -369,11 +369,11 @@ def test_a_book_that_is_closed_while_a_commit_is_under_way_is_written_to_its_end
 
 
 def test_a_released_book_is_not_written_again_when_its_run_has_a_new_holder(journal):
-    book = journal.open("r")
-    book.append(Entry("run", data={"graph": "g"}))
-    book.close()
+    run_writer = journal.open("r")
+    run_writer.append(Entry("run", data={"graph": "g"}))
+    run_writer.close()
     assert list(journal.take(1, time.time())) == ["r"]
-    journal.writer.commit([book])  # as the thread does that was asked for it before
+    journal.writer.commit([run_writer])  # as the thread does that was asked for it before
     assert not journal.take(1, time.time())
 
 
@@ -382,10 +382,10 @@ def test_a_book_from_before_somebody_else_wrote_is_refused(journal):
 
     async def go() -> None:
         late = journal.open("r")
-        book = journal.open("r")
-        book.append(Entry("resumed"))
-        await safe(book)
-        book.close()
+        run_writer = journal.open("r")
+        run_writer.append(Entry("resumed"))
+        await safe(run_writer)
+        run_writer.close()
         late.append(Entry("resumed"))
         with pytest.raises(JournalError, match=r"AX506.*since its journal was read"):
             await safe(late)
@@ -397,9 +397,9 @@ def test_another_process_gets_the_name_of_the_owner(tmp_path):
     journal = SqliteJournal(tmp_path)
 
     async def go() -> str:
-        book = journal.open("r")
-        book.append(Entry("run"))
-        await safe(book)
+        run_writer = journal.open("r")
+        run_writer.append(Entry("run"))
+        await safe(run_writer)
         return await asyncio.to_thread(python, tmp_path, "await book_of('r', Entry('resumed'))")
 
     assert f"process {os.getpid()} on" in asyncio.run(go())
@@ -440,12 +440,12 @@ from axil.plugin import JournalError
 from axil_sqlite import SqliteJournal, parts
 journal = SqliteJournal(sys.argv[1])
 async def book_of(run_id, *entries):
-    book = journal.open(run_id)
+    run_writer = journal.open(run_id)
     for entry in entries:
-        book.append(entry)
-    if (waiting := book.kept()) is not None:
+        run_writer.append(entry)
+    if (waiting := run_writer.kept()) is not None:
         await waiting
-    return book
+    return run_writer
 async def main():
 """
 
@@ -596,12 +596,12 @@ def test_a_forgotten_run_is_gone_and_one_at_work_is_not_forgotten(journal):
         journal.forget("r")
 
     async def go() -> None:
-        book = journal.open("r")
-        book.append(Entry("run"))
-        await safe(book)
+        run_writer = journal.open("r")
+        run_writer.append(Entry("run"))
+        await safe(run_writer)
         with pytest.raises(JournalError, match="AX506"):
             journal.forget("r")
-        book.close()
+        run_writer.close()
 
     asyncio.run(go())
     journal.forget("r")
@@ -805,17 +805,17 @@ def test_an_interrupted_write_leaves_no_gap(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     async def go() -> None:
-        book = journal.open("r")
-        book.append(Entry("run"))
-        await safe(book)
-        book.append(done((), "a"))
+        run_writer = journal.open("r")
+        run_writer.append(Entry("run"))
+        await safe(run_writer)
+        run_writer.append(done((), "a"))
         with monkeypatch.context() as patch:
             patch.setattr(journal.writer.store, "writing", interrupted)
             with pytest.raises(KeyboardInterrupt):
-                journal.writer.commit([book])
+                journal.writer.commit([run_writer])
         with pytest.raises(JournalError, match=r"AX512.*KeyboardInterrupt"):
-            book.append(done((), "b"))
-        book.close()
+            run_writer.append(done((), "b"))
+        run_writer.close()
 
     asyncio.run(go())
     assert [entry.kind for entry in journal.entries("r")] == ["run"]
@@ -835,13 +835,13 @@ def test_what_is_written_while_a_book_is_being_opened_is_noticed(tmp_path, monke
         return found
 
     monkeypatch.setattr(journal, "read", read_late)
-    book = journal.open("r")
+    run_writer = journal.open("r")
     monkeypatch.undo()
 
     async def go() -> None:
-        book.append(Entry("resumed"))
+        run_writer.append(Entry("resumed"))
         with pytest.raises(JournalError, match="AX506"):
-            await safe(book)
+            await safe(run_writer)
 
     asyncio.run(go())
     assert [entry.kind for entry in journal.entries("r")] == ["run", "resumed", "done"]
@@ -970,9 +970,9 @@ def test_a_sign_of_life_is_shown_for_runs_at_work(tmp_path, monkeypatch, sync):
     journal = SqliteJournal(tmp_path, sync=sync)
 
     async def go() -> None:
-        book = journal.open("r")
-        book.append(Entry("run"))
-        await safe(book)
+        run_writer = journal.open("r")
+        run_writer.append(Entry("run"))
+        await safe(run_writer)
         [(before,)] = journal.query("select beat from runs")
         for _ in range(6000):
             await asyncio.sleep(0.01)
@@ -1018,11 +1018,11 @@ def test_where_no_thread_can_be_had_a_journal_is_written_without(tmp_path, monke
         start(thread)
 
     async def go() -> None:
-        book = journal.open("r")
-        book.append(Entry("run"))
+        run_writer = journal.open("r")
+        run_writer.append(Entry("run"))
         async with asyncio.timeout(60):
-            await safe(book)
-        book.close()
+            await safe(run_writer)
+        run_writer.close()
 
     monkeypatch.setattr(threading.Thread, "start", refused)
     asyncio.run(go())
@@ -1034,8 +1034,8 @@ def test_what_is_asked_of_a_journal_that_is_being_closed_is_answered(tmp_path):
     journal = SqliteJournal(tmp_path)
     writer: Writer = journal.writer
     write(journal, [Entry("run")])
-    book = journal.open("late")
-    book.append(Entry("run"))
+    run_writer = journal.open("late")
+    run_writer.append(Entry("run"))
 
     async def go() -> None:
         put, closing = writer._asked.put, threading.Thread(target=journal.close)
@@ -1054,7 +1054,7 @@ def test_what_is_asked_of_a_journal_that_is_being_closed_is_answered(tmp_path):
         queue, writer._asked = writer._asked, Late()  # type: ignore[assignment]
         async with asyncio.timeout(60):
             with contextlib.suppress(JournalError):
-                await safe(book)
+                await safe(run_writer)
         await asyncio.to_thread(closing.join, 60)
         assert not closing.is_alive()
 
@@ -1064,18 +1064,18 @@ def test_what_is_asked_of_a_journal_that_is_being_closed_is_answered(tmp_path):
 def test_whether_a_run_is_held_can_be_asked_while_others_come_and_go(tmp_path):
     journal = SqliteJournal(tmp_path, sync="normal")
     writer: Writer = journal.writer
-    books = [journal.open(name) for name in "abc"]
-    writer._held.update(books)
+    writers = [journal.open(name) for name in "abc"]
+    writer._held.update(writers)
 
     class Looked(str):
         def __eq__(self, other: object) -> bool:  # meanwhile a thread releases one
-            writer._held.discard(books[-1])
+            writer._held.discard(writers[-1])
             return str.__eq__(self, other)
 
         __hash__ = str.__hash__
 
     assert not writer.is_alive(writer.owner, time.time(), Looked("nobody"))
-    assert writer._held == set(books[:-1])
+    assert writer._held == set(writers[:-1])
     writer._held.clear()
     journal.close()
 
@@ -1091,13 +1091,13 @@ def test_an_unreferenced_journal_is_closed_wherever_the_collector_finds_it(tmp_p
         gc.collect()  # in the writer's thread, in the middle of a transaction
         Writer._put(writer, *given)
 
-    book = journal.open("late")
-    book.append(Entry("run"))
+    run_writer = journal.open("late")
+    run_writer.append(Entry("run"))
     writer._put = put  # type: ignore[method-assign]
     gc.disable()
     try:
         del journal, itself
-        book.close()
+        run_writer.close()
         assert writer._thread is not None
         writer._thread.join(60)
     finally:
@@ -1149,7 +1149,7 @@ def test_a_process_number_that_is_used_again_is_not_taken_for_the_holder(tmp_pat
     assert writer.is_alive(f"{host}:{pid}:{started}:other", time.time(), "r")
     assert not writer.is_alive(f"{host}:{pid}:123:other", time.time(), "r")
     assert not writer.is_alive(f"{host}:{pid}:{started}:other", time.time() - 3600, "r")
-    # ourselves, and no book holds it
+    # ourselves, and no run_writer holds it
     assert not writer.is_alive(f"{host}:{pid}:{started}:{nonce}", time.time(), "r")
     journal.close()
 

@@ -53,7 +53,7 @@ endings = st.builds(
 
 @dataclass(eq=False)
 class Both:
-    """A book in each, of one run."""
+    """A writer in each, of one run."""
 
     run: str
     model: Any
@@ -64,7 +64,7 @@ class Both:
 class Beside(RuleBasedStateMachine):
     """``MemoryJournal`` is the model."""
 
-    books = Bundle("books")
+    writers = Bundle("writers")
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,17 +75,17 @@ class Beside(RuleBasedStateMachine):
         self.real.close()
         shutil.rmtree(self.folder)
 
-    @initialize(target=books)
+    @initialize(target=writers)
     def opened(self) -> Any:
         return multiple(*(self.open(run) for run in (*RUNS, *RUNS)))
 
-    @rule(target=books, run=st.sampled_from(RUNS))
+    @rule(target=writers, run=st.sampled_from(RUNS))
     def open(self, run: str) -> Both:
         both = Both(run, self.model.open(run), self.real.open(run))
         assert list(both.real.entries) == list(both.model.entries)
         return both
 
-    @rule(both=books, thread=st.sampled_from(THREADS), is_behind=st.booleans())
+    @rule(both=writers, thread=st.sampled_from(THREADS), is_behind=st.booleans())
     def begin(self, both: Both, thread: str, is_behind: bool) -> None:
         """As a run begins: behind the last of its thread, or too late."""
         if self.model.entries(both.run):
@@ -94,7 +94,7 @@ class Beside(RuleBasedStateMachine):
         after = before[-1] if before and is_behind else ""
         self.write(both, [Entry("run", data={"graph": "g", "thread": thread, "after": after})])
 
-    @rule(both=books, entries=st.lists(facts | rounds | endings, min_size=1, max_size=6))
+    @rule(both=writers, entries=st.lists(facts | rounds | endings, min_size=1, max_size=6))
     def append(self, both: Both, entries: list[Entry]) -> None:
         self.write(both, entries)
 
@@ -116,7 +116,7 @@ class Beside(RuleBasedStateMachine):
         assert refusal(lambda: asyncio.run(real())) == expected
         both.is_refused = expected != ""
 
-    @rule(both=books)
+    @rule(both=writers)
     def close(self, both: Both) -> None:
         both.model.close()
         both.real.close()

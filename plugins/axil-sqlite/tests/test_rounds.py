@@ -12,7 +12,7 @@ import pytest
 from axil import Graph, MemoryJournal, Result, RootGraph, node
 from axil.driver import Entry, entry_row as row_of, joined_row as joined, row_entries as entries_of
 from axil_sqlite import SqliteJournal
-from axil_sqlite.journal import SqliteBook
+from axil_sqlite.journal import SqliteRunWriter
 
 KEYS = {"x": ""}
 Make = Callable[[list[str]], RootGraph]
@@ -99,13 +99,13 @@ def test_interleaved_rounds_do_the_same_on_any_journal(journal, tmp_path, make: 
 @pytest.mark.parametrize("make", [two_cycles, two_visits])
 def test_interleaved_rounds_are_read_as_they_were_appended(journal, monkeypatch, make: Make):
     appended: list[Entry] = []
-    append = SqliteBook.append
+    append = SqliteRunWriter.append
 
-    def noted(book: SqliteBook, entry: Entry) -> None:
-        append(book, entry)
+    def noted(writer: SqliteRunWriter, entry: Entry) -> None:
+        append(writer, entry)
         appended.append(entry)
 
-    monkeypatch.setattr(SqliteBook, "append", noted)
+    monkeypatch.setattr(SqliteRunWriter, "append", noted)
     run(make, journal)
     assert list(journal.entries("r")) == appended
     assert [entry.kind for entry in appended].count("round") == 2
@@ -177,16 +177,16 @@ def test_a_round_behind_a_firing_in_another_frame_has_its_own_row(journal, frame
     entries = [Entry("run"), done(("c", 0)), done(frame), round_of((), "c", 0)]
 
     async def go() -> None:
-        book = journal.open("r")
+        writer = journal.open("r")
         for entry in entries:
-            book.append(entry)
-        await book.kept()
-        book.close()
+            writer.append(entry)
+        await writer.kept()
+        writer.close()
 
     asyncio.run(go())
     assert list(journal.numbered("r")) == list(enumerate(entries))
     [(rows,)] = journal.query("select count(*) from entries")
     assert rows == len(entries)
-    # A book that is opened later leaves out exactly what the round supersedes.
+    # A writer that is opened later leaves out exactly what the round supersedes.
     expected = [entry for entry in entries if entry.frame[:2] != ("c", 0)]
     assert list(journal.open("r").entries) == expected

@@ -216,9 +216,11 @@ class Forgets(MemoryJournal):
     """Loses what was done."""
 
     def open(self, run_id: str) -> Any:
-        book = super().open(run_id)
-        book.entries = tuple(entry for entry in book.entries if entry.kind not in ("done", "step"))
-        return book
+        writer = super().open(run_id)
+        writer.entries = tuple(
+            entry for entry in writer.entries if entry.kind not in ("done", "step")
+        )
+        return writer
 
 
 class BeginsAgain(LocalEngine):
@@ -263,6 +265,13 @@ class TakesWhatIsAtWork(LocalEngine):
         super().__init__(journal if isinstance(journal, Shared) else Shared(), *values, **more)
 
 
+class TakesAnyVersion(LocalEngine):
+    """Continues a run with the version that it has."""
+
+    def __init__(self, journal: Any, workflows: Sequence[Workflow], **more: Any) -> None:
+        super().__init__(journal, workflows, find=lambda header: workflows[0], migrate=True, **more)
+
+
 def kit_of(engine: type[LocalEngine]) -> type[EngineKit]:
     class Given(TestLocal):
         patience_seconds = 0.2
@@ -304,6 +313,7 @@ BROKEN = [
     (TakesUpNothing, "what one engine breaks off another continues with"),
     (LeavesThemWaiting, "what one engine breaks off another continues with"),
     (NeverCloses, "what one engine breaks off another continues with"),
+    (TakesAnyVersion, "a run continues in an engine that has its version"),
     (ReadsNoMail, "another engine answers and cancels a run at work"),
     (TakesWhatIsAtWork, "a run is at work in one engine at a time"),
 ]

@@ -812,23 +812,23 @@ class Bent(MemoryJournal):
 
 
 class BentBook:
-    def __init__(self, journal: Bent, book: Any) -> None:
-        self.journal, self.book = journal, book
+    def __init__(self, journal: Bent, writer: Any) -> None:
+        self.journal, self.writer = journal, writer
 
     @property
     def entries(self) -> Any:
-        return self.journal.read(list(self.book.entries))
+        return self.journal.read(list(self.writer.entries))
 
     def append(self, entry: Entry) -> None:
         written = self.journal.written(entry)
         if written is not None:
-            self.book.append(written)
+            self.writer.append(written)
 
     def kept(self) -> Any:
-        return self.book.kept()
+        return self.writer.kept()
 
     def close(self) -> None:
-        self.book.close()
+        self.writer.close()
 
 
 class Mixes(Bent):
@@ -857,9 +857,9 @@ class HeldByAll(MemoryJournal):
 
         class Book(BentBook):
             def append(self, entry: Entry) -> None:
-                book = MemoryJournal.open(journal, run_id)
-                book.append(entry)
-                book.close()
+                writer = MemoryJournal.open(journal, run_id)
+                writer.append(entry)
+                writer.close()
 
         return Book(Bent(), super().open(run_id))
 
@@ -874,7 +874,7 @@ class LosesWhatIsNotSafe(MemoryJournal):
 
             def kept(self) -> Any:
                 if self.last is not None:
-                    self.book.append(self.last)
+                    self.writer.append(self.last)
                 self.last = None
 
         return Book(Bent(), super().open(run_id))
@@ -909,7 +909,7 @@ class KeepsWhatItRefuses(MemoryJournal):
         class Book(BentBook):
             def append(self, entry: Entry) -> None:
                 try:
-                    self.book.append(entry)
+                    self.writer.append(entry)
                 except JournalError:
                     shelves[run_id].entries[shelves[run_id].count + 1] = entry
                     raise

@@ -178,6 +178,7 @@ class Graph:
         join: str | ComponentRef | Join | Mapping[str, Any] | None = ...,
         merge: Any = ...,
         lane: str | None = ...,
+        resources: Mapping[str, float] | None = ...,
         effects: Effects | None = ...,
         inline: bool = ...,
         wrappers: Sequence[Any] = ...,
@@ -196,6 +197,7 @@ class Graph:
         join: str | ComponentRef | Join | Mapping[str, Any] | None = ...,
         merge: Any = ...,
         lane: str | None = ...,
+        resources: Mapping[str, float] | None = ...,
         effects: Effects | None = ...,
         inline: bool = ...,
         wrappers: Sequence[Any] = ...,
@@ -217,6 +219,8 @@ class Graph:
             pull_keys, push_keys: attributes that it sees, and output fields that it writes back;
                 see ``NodeSpec``.
             merge: how states that meet at it are merged: a callable, or one per edge group.
+            resources: what its body needs of a machine, as ``{"gpus": 1}``; see
+                ``NodeSpec.resources``.
             wrappers: around its body, outermost first: objects, names, or ``{type: …, …}``.
             collect: fields that are lists however many edges bring them; ``"list"``: all.
         Raises: SpecError: the name is taken, reserved or malformed; the kind cannot be inside a
@@ -236,6 +240,7 @@ class Graph:
         join: str | ComponentRef | Join | Mapping[str, Any] | None = None,
         merge: Any = None,
         lane: str | None = None,
+        resources: Mapping[str, float] | None = None,
         effects: Effects | None = None,
         inline: bool = False,
         wrappers: Sequence[Any] = (),
@@ -295,6 +300,7 @@ class Graph:
             pull=contract and contract.pull if pull_keys is _UNSET else pull_keys,
             push=contract and contract.push if push_keys is _UNSET else push_keys,
             attributes=attributes,
+            extras={"resources": dict(resources)} if resources else {},
         )
         return component if component is not None else name
 

@@ -59,6 +59,7 @@ class NodeOptions(TypedDict, total=False):
     join: str | ComponentRef | Join | Mapping[str, Any] | None
     merge: Any
     lane: str | None
+    resources: Mapping[str, float] | None
     effects: Effects | None
     inline: bool
     wrappers: Sequence[Any]

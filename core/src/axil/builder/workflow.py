@@ -126,12 +126,13 @@ class Workflow(Generic[S]):
         """Return a run of a class of its own, as ``start`` returns a ``Run``; for engines
         (``axil.driver.ManagedRun``).
         """
-        plan = self.plan
+        plan, chosen = self.plan, self._options(options)
+        if hasattr(chosen.executor, "check"):
+            chosen.executor.check(plan)
         inputs, values = self.given(input, attributes)
-        ready = self._options(options)
         if "IPython" in sys.modules and (watch := self._live("watch")) is not None:
-            ready = replace(ready, observers=(*ready.observers, watch))
-        return kind(plan, inputs, ready, values)
+            chosen = replace(chosen, observers=(*chosen.observers, watch))
+        return kind(plan, inputs, chosen, values)
 
     def given(
         self, input: Any, attributes: Mapping[str, Any] | None = None

@@ -300,14 +300,14 @@ def arranged(
         return Arranged(_of_one(call), {"value": places[0]})
     required = [name for name, is_required in wanted.items() if is_required]
     named = {name: name for name in wanted if name in known}
+    strangers = [name for name in required if name not in named]
+    if not strangers:
+        return Arranged(_by_name(call), named)
     in_place = {
         name
         for name, place in zip(wanted, places, strict=False)
         if name in named and (also or _ALSO).get(name, name) == place
     }
-    strangers = [name for name in required if name not in named]
-    if not strangers:
-        return Arranged(_by_name(call), named)
     by_name = [name for name in required if name in named and name not in in_place]
     if by_name or not first_of(call):
         mixed = (

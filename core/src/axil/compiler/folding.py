@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from axil.compiler.bodies import Plain, is_coroutine_function
 from axil.kernel.joins import ALL, EACH, GATE, Join
 from axil.kernel.plan import (
     BACK,
@@ -224,12 +225,12 @@ class _Scope:
                     routers=vertex.routers,
                     leaves=leaves[n],
                     body=body,
-                    call=vertex.call or body,
+                    call=body.call if isinstance(body, Plain) else body,
                     mode=body.mode,
                     quick=body.mode == "inline"
                     and vertex.lane is None
                     and vertex.effects != "external",
-                    is_coroutine=vertex.is_coroutine,
+                    is_coroutine=body.mode == "async" and is_coroutine_function(body),
                     wants_ctx=getattr(body, "wants_ctx", True),
                     kind=getattr(body, "kind", "node"),
                     spreads=is_direct and not vertex.routers,

@@ -81,7 +81,6 @@ class FunctionNode:
 
     def adapted(self, rules: BodyRules) -> Body:
         """Return the body, as the graph's rules want it."""
-        rules = replace(rules, given={"node": self})
         return as_forward(self.function, rules, _POSITIONS[:2], inline=self.inline)
 
 

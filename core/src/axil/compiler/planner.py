@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any, cast
 from axil._door import provided
 from axil.compiler.bodies import (
     BodyRules,
-    Plain,
     bind,
     body_of,
     is_async,
-    is_coroutine_function,
 )
 from axil.compiler.declared import brought, misread
 from axil.compiler.edges import KINDS, EdgeParts, carry_of
@@ -518,11 +516,7 @@ class _Draft:
                     n: v for n, v in (("spec", node), ("body", vertex.body)) if n in hook.argnames
                 }
                 vertex = replace(vertex, body=hook.function(**chosen) or vertex.body)
-        body = vertex.body
-        call = body.call if isinstance(body, Plain) else None
-        return replace(
-            vertex, call=call, is_coroutine=body.mode == "async" and is_coroutine_function(body)
-        )
+        return vertex
 
     def _vertex(self, node: NodeSpec) -> ResolvedNode:
         kind = self.kinds[node.id]

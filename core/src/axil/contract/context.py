@@ -118,7 +118,11 @@ class Channel(Protocol):
 
 
 class Executor(Protocol):
-    """Runs one body at a time, wherever it likes. ``axil.executors``."""
+    """Runs one body at a time, wherever it likes. ``axil.executors``.
+
+    It may have a method ``check(plan)``, which is called before a run of the plan begins, and
+    raises SpecError where a body cannot be executed.
+    """
 
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
         """Return the result of ``body(task, ctx)``, awaited if necessary."""

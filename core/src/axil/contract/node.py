@@ -17,7 +17,7 @@ attribute        what it says                                 without it
 ``adapted``      a body of the compiler's own form            made of ``run``
 ``scope``        a graph that runs inside the node            it has a body
 ``bind``         is called with the edges that start there    not called
-``given``        more values that ``run`` may ask for         ``node`` and ``config`` only
+``given``        more values that ``run`` may ask for         ``node`` and its ``config`` only
 ``inline``       whether it is called without a thread        as its function says
 ``strict``       whether payloads are fields, not messages    as the graph says
 ``join``         when it fires                                ``gate``
@@ -66,7 +66,7 @@ class Edge(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class NodeContract:
     """A node component, read once: see the table above."""
 
@@ -91,7 +91,9 @@ class NodeContract:
         """Return the contract of a component."""
         get = getattr
         call = get(component, "run", component)
-        config = get(component, "config", None)
+        given = {"node": component, **get(component, "given", {})}
+        if hasattr(component, "config"):
+            given["config"] = component.config
         is_called = callable(component)
         return cls(
             component,
@@ -99,7 +101,7 @@ class NodeContract:
             get(component, "adapted", None),
             get(component, "scope", None),
             None if isinstance(component, type) else get(component, "bind", None),
-            {"node": component, "config": config, **get(component, "given", {})},
+            given,
             bool(get(component, "inline", get(call, "inline", None))),
             is_called or get(component, "strict", False),
             get(component, "join", None),

@@ -117,10 +117,6 @@ class ResolvedNode:
     type: str = ""
     own: Body | None = None
     """The body as the node's component gives it, inside all that is wrapped around it."""
-    call: Callable[[Task, Any], Any] | None = None
-    """The shortest way into the body; None: the body itself."""
-    is_coroutine: bool = False
-    """True if ``call`` is a coroutine function: calling it runs nothing of it yet."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from axil import ConfigError, Problem
-from axil.plugin import Registry, canonical_name
-from axil_build import outputs, report, verify, wheels
+from axil.plugin import Registry, canonical_name, decode_config
+from axil_build import cluster, outputs, report, verify, wheels
 from axil_build.plan import Plan, plan
-from axil_build.settings import Settings, read
+from axil_build.settings import Dist, Settings, read
 from axil_build.wheels import Wheel
 
 JOURNAL: Final = "axil-sqlite"
@@ -66,6 +66,14 @@ class Build:
         parser.add_argument(
             "--out", metavar="FOLDER", help="the output folder; without it build/NAME"
         )
+        for name, made in (("compose", "a compose file"), ("helm", "a Helm chart")):
+            parser.add_argument(
+                f"--{name}",
+                action="append_const",
+                dest="outputs",
+                const=name,
+                help=f"make {made} of workers in addition; needs axil-engine and axil-postgres",
+            )
         parser.add_argument("--until", choices=STEPS, default="verify", help="the last step")
         parser.add_argument("--format", choices=("text", "json"), default="text")
 
@@ -76,6 +84,10 @@ class Build:
             hint = "Add --allow code, if you trust them."
             raise ConfigError(Problem("AX700", "--functions", message, hint))
         settings = read(options.files, options.functions)
+        if options.outputs:
+            wanted = {"outputs": (*settings.dist.outputs, *options.outputs)}
+            dist = decode_config(Dist, {**settings.dist.model_dump(), **wanted}, "--compose")
+            settings = settings.model_copy(update={"dist": dist})
         out = Path(options.out) if options.out else Path("build") / settings.name
         made = build(settings, session.registry, out, until=options.until)
         if options.format == "json":
@@ -188,8 +200,13 @@ def _assemble(made: Made, settings: Settings, place: Path) -> Wheel:
     main = wheels.described(made.plan.name, path)
     if "pyz" in settings.dist.outputs:
         outputs.single_file(made.plan, [*(each.path for each in made.wheels), path], python, place)
-    if "container" in settings.dist.outputs:
+    if "container" in settings.dist.outputs or settings.dist.is_worker:
         outputs.container(made.plan, entry, [*made.wheels, main], python, place)
+    allow_code = settings.verify.allow_code or bool(made.plan.graphs)
+    if "compose" in settings.dist.outputs:
+        cluster.compose(made.plan, python, place, allow_code=allow_code)
+    if "helm" in settings.dist.outputs:
+        cluster.helm(made.plan, python, place, allow_code=allow_code)
     return main
 
 

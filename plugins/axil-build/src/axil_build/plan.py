@@ -25,6 +25,7 @@ from axil.plugin import (
 from axil_build.settings import Settings
 
 COMMAND = "axil-cli"
+WORKER = ("axil-engine", "axil-postgres")
 PINNING = "axil-dependencies"
 
 
@@ -84,6 +85,10 @@ def plan(settings: Settings, registry: Registry) -> Plan:
     something is denied. SpecError: a workflow cannot be read.
     """
     functions = settings.functions_folder()
+    if functions and settings.dist.is_worker:
+        message = "workers read no functions, so compose and helm cannot be made of them."
+        hint = "Put the functions into a plugin, and name it in plugins.include."
+        raise ConfigError(Problem("AX740", "workflows.functions", message, hint))
     files = [str(file) for file in settings.workflow_files()]
     targets = settings.graphs()
     named = [*files, *(each.kept if each.file else each.text for each in targets)]
@@ -200,6 +205,8 @@ def _roots(found: Dependencies, settings: Settings) -> dict[str, tuple[str, ...]
     }
     if settings.dist.command:
         roots[COMMAND] = ("dist.command",)
+    if settings.dist.is_worker:
+        roots |= dict.fromkeys(WORKER, ("dist.outputs",))
     for name in settings.plugins.include:
         roots[canonical_name(name)] = ("plugins.include",)
     for name, uses in found.distributions().items():

@@ -7,15 +7,15 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from axil import ConfigError, Problem
 from axil.plugin import PythonTarget, decode_config, python_target
 
 FILE = "axil-build.toml"
-Output = Literal["wheel", "pyz", "container"]
+Output = Literal["wheel", "pyz", "container", "compose", "helm"]
 
 
 class _Part(BaseModel):
@@ -40,8 +40,20 @@ class Dist(_Part):
     )
     outputs: tuple[Output, ...] = Field(
         default=("wheel", "pyz", "container"),
-        description="Beside the lock, the wheels and the reports.",
+        description="Beside the lock, the wheels and the reports; also compose and helm, for "
+        "workers on many machines.",
     )
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether it is built for workers of many machines."""
+        return not {"compose", "helm"}.isdisjoint(self.outputs)
+
+    @model_validator(mode="after")
+    def _has_a_command(self) -> Self:
+        if self.is_worker and not self.command:
+            raise ValueError("the outputs compose and helm need command = true")
+        return self
 
     @field_validator("name")
     @classmethod

@@ -525,15 +525,15 @@ class Runs:
             raise misuse("RUN", f'"{run_id}" is {info.status} already.')
 
         async def end() -> None:
-            book = journal.open(run_id)
+            writer = journal.open(run_id)
             try:
-                book.append(
+                writer.append(
                     Entry("ended", data={"status": "cancelled", "error": "it was cancelled"})
                 )
-                if (waiting := book.kept()) is not None:
+                if (waiting := writer.kept()) is not None:
                     await waiting
             finally:
-                book.close()
+                writer.close()
 
         run_sync(end())
         session.tell(f"{run_id} is cancelled.")

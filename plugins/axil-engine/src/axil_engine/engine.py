@@ -68,19 +68,19 @@ from axil_engine.loading import (
     RECHECK_SECONDS,
     OpenedJournal,
     append,
+    check_recoveries,
     deliver,
     finish,
+    lasting_executor,
     load,
     off_loop,
 )
 from axil_engine.managed import ManagedRun
 from axil_engine.protocol import RunStatus
-from axil_engine.status import recoveries_without_progress, status_of
+from axil_engine.status import status_of
 
 log = logging.getLogger("axil_engine")
 
-MAX_RECOVERIES = 5
-"""Recoveries without progress before a run is left for a person to look at."""
 _GATHER_SECONDS = 0.02  # changes that follow each other so closely are looked at together
 _SHARE = 10.0  # of the time between two looks, a look takes no more than one part in so many
 _LONGEST_GATHER_SECONDS = 0.5
@@ -127,12 +127,13 @@ class LocalEngine:
             recheck_seconds: real time between two looks at a journal that reports no change.
             folder_of: returns the workspace of a run by its id; None: as of the options.
             options: for all runs, as of ``axil.Options``: ``deps``, ``channel``, ``clock``,
-                ``observers``, ``limits``, ``executor`` …
+                ``observers``, ``limits``, ``executor`` (it is closed with the engine) …
         """
         self.journal: SharedJournal = MemoryJournal() if journal is None else journal
         self.max_loaded, self.patience_seconds = loaded, patience_seconds
         self.recheck_seconds = recheck_seconds
         self._options, self._find, self._folder_of = options, find, folder_of
+        self._executor = lasting_executor(options)
         self._clock: Clock = options.pop("clock", None) or RealClock()
         self._workflows = {workflow.plan.graph.digest: workflow for workflow in workflows}
         self._entered = AsyncExitStack()  # workflows whose components are provisioned
@@ -295,6 +296,8 @@ class LocalEngine:
                 _resolve(waiters, _closed())
             self._waiters.clear()
             await self._entered.aclose()
+            if self._executor is not None:
+                await self._executor.end()
             self._provisioned, self._refused = set(), set()
 
     async def _wait_for(self, tasks: Iterable[asyncio.Task[None]], seconds: float) -> None:
@@ -519,11 +522,8 @@ class LocalEngine:
     ) -> Workflow:
         """Return the workflow of a run to be loaded, unless it is interrupted again and again."""
         found = self._workflow_of(replay)
-        times = recoveries_without_progress(entries)
-        if times >= MAX_RECOVERIES and run_id not in self._asked_for:
-            message = f'the run "{run_id}" was recovered {times} times without progress.'
-            hint = "Find out what interrupts it; then resume or cancel it."
-            raise EngineError(message, id="AX543", hint=hint)
+        if run_id not in self._asked_for:
+            check_recoveries(run_id, entries)
         return found
 
     def _with_live_status(self, infos: Iterable[RunInfo]) -> list[RunInfo]:

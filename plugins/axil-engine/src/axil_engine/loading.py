@@ -14,21 +14,24 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar
 
-from axil import Result, Workflow
+from axil import Context, Result, Workflow
 from axil.driver import (
     Clock,
     Entry,
+    Executor,
     JournalWriter,
     Letter,
+    LocalExecutor,
     RealClock,
     ReplayIndex,
     SharedJournal,
     accept_answers,
     question_due,
 )
-from axil.plugin import JournalError
+from axil.plugin import Body, EngineError, JournalError, Plan, Task
 from axil_engine.clock import SuspendingClock
 from axil_engine.managed import ManagedRun
+from axil_engine.status import recoveries_without_progress
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,6 +40,8 @@ PATIENCE_SECONDS = 5.0
 """The seconds that all bodies of a run have to sleep before the run is unloaded."""
 RECHECK_SECONDS = 5.0
 """Seconds between two looks at a journal that reports no change."""
+MAX_RECOVERIES = 5
+"""Recoveries without progress before a run is left for a person to look at."""
 _THREADS = 8
 
 
@@ -54,6 +59,42 @@ async def off_loop(
 def _threads() -> ThreadPoolExecutor:
     """Return threads of their own: those of bodies may all be busy."""
     return ThreadPoolExecutor(_THREADS, "axil-journal")
+
+
+class LastingExecutor:
+    """An executor of many runs: a run that ends does not close it, its engine does."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def check(self, plan: Plan) -> None:
+        """See ``Executor``."""
+        given: Any = self._executor
+        if hasattr(given, "check"):
+            given.check(plan)
+
+    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+        """See ``Executor``."""
+        return await self._executor.execute(body, task, ctx)
+
+    async def close(self) -> None:
+        """Keep what was acquired: the next run uses it."""
+
+    async def end(self) -> None:
+        """Release what was acquired."""
+        await self._executor.close()
+
+
+def lasting_executor(options: dict[str, Any]) -> LastingExecutor | None:
+    """Replace the executor in the options of all runs by one that lasts, and return it.
+
+    That of the event loop is left as it is: it has nothing to keep.
+    """
+    given = options.get("executor")
+    if given is None or type(given) is LocalExecutor:
+        return None
+    options["executor"] = lasting = LastingExecutor(given)
+    return lasting
 
 
 class OpenedJournal:
@@ -181,6 +222,15 @@ def _is_new(answer: Entry, replay: ReplayIndex, clock: Clock) -> bool:
     return False
 
 
+def check_recoveries(run_id: str, entries: Sequence[Entry], most: int = MAX_RECOVERIES) -> None:
+    """Refuse a run that is interrupted again and again. Raises: EngineError (AX543)."""
+    times = recoveries_without_progress(entries)
+    if times >= most:
+        message = f'the run "{run_id}" was recovered {times} times without progress.'
+        hint = "Find out what interrupts it; then resume or cancel it."
+        raise EngineError(message, id="AX543", hint=hint)
+
+
 @dataclass(frozen=True, slots=True)
 class Stand:
     """The status of a run after ``go_on``."""
@@ -199,6 +249,7 @@ async def go_on(
     *,
     recheck_seconds: float = RECHECK_SECONDS,
     patience_seconds: float = PATIENCE_SECONDS,
+    max_recoveries: int | None = MAX_RECOVERIES,
     **options: Any,
 ) -> Stand:
     """Execute a run until it ends or waits: what an engine does with a run that is due.
@@ -210,13 +261,18 @@ async def go_on(
     Args:
         recheck_seconds: between two looks for mail, where the journal reports no change.
         patience_seconds: how long all bodies have to sleep before the run is put away.
+        max_recoveries: how often it may be recovered without progress; None: without limit, since
+            somebody asked for it.
         options: as of ``axil.Options``.
     Raises: JournalError: AX506: another process holds the run; AX503, AX504 and others.
+        EngineError (AX543): it was recovered too often.
     """
 
-    def found(replay: ReplayIndex, _: Sequence[Entry]) -> Workflow:
+    def found(replay: ReplayIndex, entries: Sequence[Entry]) -> Workflow:
         if replay.header is None:
             raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+        if max_recoveries is not None:
+            check_recoveries(run_id, entries, max_recoveries)
         return workflow
 
     loaded = await load(journal, run_id, found, options, patience_seconds)
@@ -240,4 +296,4 @@ async def _read_mail(journal: SharedJournal, run: ManagedRun, recheck_seconds: f
             await deliver(journal, run, letters)
 
 
-__all__ = ["Stand", "go_on"]
+__all__ = ["LastingExecutor", "Stand", "go_on", "lasting_executor"]

@@ -7,13 +7,15 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, cast
 
 from axil import Workflow, run_sync
 from axil.driver import Engine
 from axil.plugin import add_shared_arguments
+from axil_engine.triggers import TriggeredRuns, TriggerSettings, read_triggers
 
 _GRACE_SECONDS: Final = 10.0
 
@@ -45,6 +47,13 @@ class Worker:
             help="the largest number of runs at the same time",
         )
         parser.add_argument(
+            "--triggers",
+            type=Path,
+            metavar="FILE",
+            help="a TOML file of times and folders that start runs; give it to every worker: "
+            "each occurrence starts one run",
+        )
+        parser.add_argument(
             "--drain", action="store_true", help="end when no run is due, instead of waiting"
         )
         add_shared_arguments(parser, "--journal", "--set", "--allow")
@@ -52,6 +61,8 @@ class Worker:
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Execute runs until the process is asked to end."""
         workflows = [workflow for workflow, _ in _workflows(options.targets, options, session)]
+        triggers = _triggers(options, session)
+        workflows += [workflow for _, _, workflow, _ in triggers]
         allow = frozenset[str](options.allow)
 
         def find(header: Mapping[str, Any]) -> Workflow:
@@ -61,7 +72,18 @@ class Worker:
         journal = session.journal(options, "axil worker")
         try:
             engine = make(journal, workflows, find=find, loaded=options.concurrency, allow=allow)
-            asyncio.run(_serve(engine, session, is_draining=options.drain))
+            watching = [
+                TriggeredRuns(
+                    trigger=settings.trigger(name, options.triggers.parent),
+                    engine=engine,
+                    journal=journal,
+                    workflow=workflow,
+                    input=settings.input,
+                    origin=origin,
+                )
+                for name, settings, workflow, origin in triggers
+            ]
+            asyncio.run(_serve(engine, session, watching, is_draining=options.drain))
         finally:
             journal.close()
         return 0
@@ -93,8 +115,7 @@ class Submit:
         make = session.registry.resolve("engines", "local", "--engine")
         journal = session.journal(options, "axil submit")
         given = _input(options.input, workflow.plan.graph.spec.payload)
-        # a worker executes it where it can read and write files as here
-        origin = {**origin, "workspace": os.getcwd(), "functions": None}
+        origin = _here(origin)
 
         async def store() -> str:
             async with make(journal, [workflow], loaded=0) as engine:
@@ -109,8 +130,10 @@ class Submit:
         return 0
 
 
-async def _serve(engine: Engine, session: Any, *, is_draining: bool) -> None:
-    """Run an engine until a signal, or until no run is due."""
+async def _serve(
+    engine: Engine, session: Any, triggered: Sequence[TriggeredRuns], *, is_draining: bool
+) -> None:
+    """Run an engine until a signal, or until no run is due; triggers start others meanwhile."""
     ending, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # Windows: Ctrl-C is an exception there
@@ -118,12 +141,19 @@ async def _serve(engine: Engine, session: Any, *, is_draining: bool) -> None:
     given: Any = engine
     async with given:
         session.tell("The worker is ready; Ctrl+C ends it, and its runs stay in the journal.")
-        waits = [asyncio.ensure_future(ending.wait())]
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(ending.wait())]
+        for runs in triggered:  # before it may end because nothing is due
+            await runs.look()
+        watching = [asyncio.ensure_future(runs.watch()) for runs in triggered]
+        waits += watching  # none of them ends but by an error
         if is_draining:
             waits.append(asyncio.ensure_future(given.idle()))
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for waiting in waits:
             waiting.cancel()
+        for ended in await asyncio.gather(*watching, return_exceptions=True):
+            if isinstance(ended, Exception):
+                raise ended
         if ending.is_set():
             session.tell("The worker ends: runs at work have a few seconds.")
             await given.close(grace_seconds=_GRACE_SECONDS)
@@ -139,6 +169,35 @@ def _workflows(
         workflow = session.workflow(target, **reading)
         found.append((workflow, session.origin(target, workflow, reading)))
     return found
+
+
+def _triggers(
+    options: argparse.Namespace, session: Any
+) -> list[tuple[str, TriggerSettings, Workflow, dict[str, Any]]]:
+    """Return the triggers, each with its workflow and what is kept with the workflow's runs."""
+    if options.triggers is None:
+        return []
+    settings = read_triggers(options.triggers)
+    folder: Path = options.triggers.parent
+    targets = [_placed(each.workflow, folder) for each in settings.values()]
+    read = _workflows(targets, options, session)
+    return [
+        (name, each, workflow, _here(origin))
+        for (name, each), (workflow, origin) in zip(settings.items(), read, strict=True)
+    ]
+
+
+def _placed(target: str, folder: Path) -> str:
+    """Return a target as it is found from here; ``folder`` is where a file of it is looked for."""
+    place, colon, graph = target.partition(":")
+    return f"{folder / place}{colon}{graph}" if (folder / place).is_file() else target
+
+
+def _here(origin: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is kept with a run that a worker executes where it can read and write files as
+    here.
+    """
+    return {**origin, "workspace": os.getcwd(), "functions": None}
 
 
 def _input(text: str | None, payload: str) -> Any:

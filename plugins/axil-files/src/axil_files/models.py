@@ -72,6 +72,9 @@ class Settings(Part):
         "When the node fires: gate, all, each, or a join that a plugin provides."
     )
     lane: str | None = optional("Nodes of one lane share a limit of concurrency.")
+    resources: dict[Text, Annotated[float, Field(gt=0, allow_inf_nan=False)]] | None = optional(
+        "What the body needs of the machine that executes it: gpus, cpus, memory in bytes …"
+    )
     effects: Literal["none", "idempotent", "external"] | None = optional(
         "What running the node once more may do to the world; external: a resumed run asks first."
     )

@@ -257,7 +257,7 @@ class Reader:
             )
         use = self._use({"type": data["type"], "config": data.get("config")}, keys, "type")
         self._inner_graphs(use, keys)
-        extras = {key: data[key] for key in ("input", "output") if data.get(key)}
+        extras = {key: data[key] for key in ("input", "output", "resources") if data.get(key)}
         if data.get("log_output") is False:
             extras["log_output"] = False
         return NodeSpec(

@@ -291,8 +291,10 @@ class Bell:
         self._waiting.append(mine := (asyncio.get_running_loop(), event))
         try:
             if self._count == since:
+                # before Python 3.12 wait_for swallows a cancellation that comes with the bell
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(event.wait(), seconds)
+                    async with asyncio.timeout(seconds):
+                        await event.wait()
         finally:
             with suppress(ValueError):
                 self._waiting.remove(mine)

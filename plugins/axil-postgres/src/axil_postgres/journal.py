@@ -1,34 +1,29 @@
-"""``postgresql``: the journal and its books."""
+"""``postgresql``: the journal and its writers of runs."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import weakref
-from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from axil import AxilError
 from axil.driver import (
     AT_ONCE,
     Cipher,
-    Compactor,
     Entry,
-    EntryRow,
     Letter,
     RunInfo,
+    RunWriter,
     claimed_error,
-    due_of_end,
     entry_row,
-    joined_row,
 )
 from axil.plugin import JournalError
 from axil_postgres.codec import Codec
 from axil_postgres.database import Database
-from axil_postgres.writer import Waiter, Writer, new_epoch
+from axil_postgres.writer import Writer, new_epoch
 
 _INFOS: Final = (
     "select run, graph, status, holder <> 0 and "
@@ -187,14 +182,14 @@ class PostgresJournal:
 
     # ------------------------------------------------------------------ what a run needs
 
-    def open(self, run_id: str) -> PostgresBook:
+    def open(self, run_id: str) -> PostgresRunWriter:
         """See ``axil.driver.Journal``. Raises: JournalError (AX511): an entry is damaged."""
         _storable(run_id)
-        return PostgresBook(self, run_id)
+        return PostgresRunWriter(self, run_id)
 
     def entries(self, run_id: str) -> Sequence[Entry]:
         """See ``axil.driver.Journal``; with superseded entries, as far as they are kept."""
-        self.writer.settle(run_id)
+        self.writer.finish_now(run_id)
         return [entry for _, entry in self.read(run_id)]
 
     def read(self, run_id: str) -> Iterator[tuple[int, Entry]]:
@@ -209,7 +204,7 @@ class PostgresJournal:
         """See ``axil.driver.Journal``."""
         if not name or not _is_storable(name):
             return []
-        self.writer.settle()
+        self.writer.finish_now()
         return [
             run for (run,) in self._rows("select run from runs where thread = %s order by id", name)
         ]
@@ -220,7 +215,7 @@ class PostgresJournal:
         self, *, status: Collection[str] = (), after: str = "", limit: int = 0
     ) -> Sequence[RunInfo]:
         """See ``axil.driver.SharedJournal``."""
-        self.writer.settle()
+        self.writer.finish_now()
         wanted, alive = set(status), {"open", "running"}
         # a running run whose process is gone is open: that is known only afterwards
         kept = wanted | alive if wanted & alive else wanted
@@ -240,7 +235,7 @@ class PostgresJournal:
 
     def forget(self, run_id: str) -> None:
         """See ``axil.driver.Journal``."""
-        self.writer.settle()
+        self.writer.finish_now()
 
         def doing(connection: Any) -> None:
             with connection.transaction():
@@ -280,7 +275,7 @@ class PostgresJournal:
         Raises: JournalError (AX503, AX506).
         """
         writer = self.writer
-        writer.settle()
+        writer.finish_now()
 
         def doing(connection: Any) -> None:
             with connection.transaction():
@@ -313,7 +308,7 @@ class PostgresJournal:
     def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
         """See ``axil.driver.SharedJournal``."""
         for run_id in run_ids:
-            self.writer.settle(run_id)
+            self.writer.finish_now(run_id)
         names = [run_id for run_id in run_ids if _is_storable(run_id)]
         return [_info(row) for row in self._rows(f"{_INFOS} where run = any(%s::text[])", names)]
 
@@ -327,7 +322,7 @@ class PostgresJournal:
     ) -> Sequence[str]:
         """See ``axil.driver.SharedJournal``."""
         writer = self.writer
-        writer.settle()
+        writer.finish_now()
         given = {
             "now": now,
             "most": most,
@@ -347,7 +342,7 @@ class PostgresJournal:
 
     def next_due(self, now: float) -> float | None:
         """See ``axil.driver.SharedJournal``."""
-        self.writer.settle()
+        self.writer.finish_now()
         sql = "select min(due) from runs where holder = 0 and due > %s"
         return self._rows(sql, now)[0][0]
 
@@ -361,7 +356,7 @@ class PostgresJournal:
 
     def wake(self, run_id: str, due: float = AT_ONCE) -> None:
         """See ``axil.driver.SharedJournal``."""
-        self.writer.settle(run_id)
+        self.writer.finish_now(run_id)
         sql = (
             "update runs set due = case when holder = 0 then %s else due end where run = %s "
             "returning pg_notify(%s, '')"
@@ -373,7 +368,7 @@ class PostgresJournal:
     def post(self, run_id: str, entry: Entry) -> bool:
         """See ``axil.driver.SharedJournal``."""
         writer = self.writer
-        writer.settle(run_id)
+        writer.finish_now(run_id)
         question, body, sealed = writer.codec.letter(run_id, entry)
         given = {
             "run": run_id,
@@ -447,101 +442,26 @@ class PostgresJournal:
         return f"PostgresJournal(tables={self.config.tables!r}, sync={self.config.sync!r})"
 
 
-class PostgresBook:
+class PostgresRunWriter(RunWriter):
     """One run's part; see ``axil.driver.JournalWriter``."""
 
     def __init__(self, journal: PostgresJournal, run_id: str) -> None:
-        self.run_id = run_id
-        self._writer, self._detail = journal.writer, journal.config.detail
-        self.id = 0
-        self.seen = (0, 0)
-        """The epoch of the run and the number of its next entry, as they were when this was opened;
-        zeros: there was no run."""
-        self.epoch: int | None = None
-        """Of the claim; None: nothing is claimed yet."""
+        writer = journal.writer
+        writer.finish_now(run_id)  # what an earlier writer of this process has still to write
+        found = writer.database.rows("select epoch, next from runs where run = %s", (run_id,))
+        super().__init__(
+            writer,
+            run_id,
+            seen=found[0] if found else (0, 0),
+            entries=journal.read(run_id) if found else (),
+            detail=journal.config.detail,
+        )
         self.claiming = new_epoch()
         """The epoch that the claim will have."""
-        self.rows: deque[EntryRow] = deque()
-        """Appended, and not yet taken by the writer."""
-        self.superseded: deque[tuple[int, int]] = deque()
-        """Entries to be deleted, each behind the entry that is safe before."""
-        self.fault: AxilError | None = None
-        self.closing = self.is_let_go = False
-        self.ended = ""
-        self.due: float | None = AT_ONCE
-        self.header: Mapping[str, Any] = {}
-        self.digest = ""
-        self._known = Compactor[int]()
-        self._past: deque[int] = deque()  # superseded, and still there
-        self._done: Entry | None = None  # the last entry, if it is a firing's
-        self._writer.settle(run_id)  # what an earlier book of this process has still to write
-        # before the entries: who writes in between is found out when this book claims the run
-        sql = "select epoch, next from runs where run = %s"
-        if found := self._writer.database.rows(sql, (run_id,)):
-            self.seen = found[0]
-        there: dict[int, Entry] = {}
-        for seq, entry in journal.read(run_id) if found else ():
-            for gone in self._known.add(entry, seq):
-                del there[gone]
-                self._past.append(gone)
-            there[seq] = entry
-        self.entries: Sequence[Entry] = list(there.values())
-        self.safe = self._next = self.seen[1]
 
-    def append(self, entry: Entry) -> None:
-        """See ``axil.driver.JournalWriter``."""
-        if self.fault is not None:
-            raise self.fault
-        if self.closing:
-            raise claimed_error(self.run_id, "its book was closed")
-        both = self._joined(entry) if entry.kind == "round" else None
-        row = both or entry_row(self._next, entry)
-        if entry.kind == "run":
-            _storable(
-                *(str(entry.data.get(name, "")) for name in ("graph", "thread", "forked_from"))
-            )
-            self.header, self.digest = entry.data, str(entry.data.get("digest", ""))
-        elif entry.kind == "resumed" and "now" in entry.data:
-            self.digest = str(entry.data["now"].get("digest", ""))
-        gone = self._known.add(entry, row.seq)
-        if both is not None:
-            gone.remove(row.seq - 1)  # it goes when its row does
-        self._past.extend(gone)
-        while len(self._past) > self._detail:
-            self.superseded.append((row.seq, self._past.popleft()))
-        self._next += 1
-        self._done = entry if entry.kind == "done" else None
-        self.rows.append(row)
-        # behind the row: who reads it finds the row
-        self.due = due_of_end(entry.data) if entry.kind == "ended" else AT_ONCE
-        self.ended = entry.data["status"] if entry.kind == "ended" else ""
-
-    def _joined(self, round: Entry) -> EntryRow | None:
-        """Return one row for ``round`` and the firing that ended it, if the writer has not taken
-        the row of that one yet.
-        """
-        if self._done is None or not self._detail:
-            return None
-        try:
-            both = joined_row(self.rows[-1], self._done, round)
-            if both is not None:
-                self.rows.pop()
-        except IndexError:  # it has
-            return None
-        return both
-
-    def kept(self) -> Waiter | None:
-        """See ``axil.driver.JournalWriter``."""
-        if self.fault is not None:
-            raise self.fault
-        return None if self.safe == self._next else self._writer.kept(self)
-
-    def close(self) -> None:
-        """See ``axil.driver.JournalWriter``."""
-        is_closed, self.closing = self.closing, True
-        # it holds the run, or is just being given it
-        if not is_closed and self._next > self.seen[1]:
-            self._writer.finish(self)
+    def check_names(self, *names: str) -> None:
+        """Raises: JournalError (AX501)."""
+        _storable(*names)
 
 
 def _info(row: Sequence[Any]) -> RunInfo:

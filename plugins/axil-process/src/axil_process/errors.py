@@ -23,12 +23,15 @@ class ProcessError(ProblemError, RuntimeError):
 class WorkerDied(ProcessError):
     """The process that ran a body ended before the body did."""
 
-    def __init__(self, code: int, why: str = "") -> None:
+    def __init__(self, code: int | None, why: str = "") -> None:
         self.code = code
-        """As of ``subprocess``: an exit code, or minus the number of the signal."""
+        """As of ``subprocess``: an exit code, or minus the number of the signal; None: the process
+        was on another machine.
+        """
+        how = f": {why}" if why or code is None else f" {ended(code)}"
         super().__init__(
             "AX550",
-            f"the process that ran the body ended{f': {why}' if why else f' {ended(code)}'}.",
+            f"the process that ran the body ended{how}.",
             "The run continues, and so does the next firing.",
         )
 

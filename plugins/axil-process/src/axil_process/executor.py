@@ -1,51 +1,83 @@
-"""``process``: an executor whose bodies run in processes of their own."""
+"""Executors whose bodies run elsewhere, as jobs; ``process``: in processes of their own."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from axil import Context, NodeSpec
-from axil.driver import LocalExecutor
+from axil import Context, NodeSpec, Out, Schema
+from axil.driver import LocalExecutor, ResolvedGraph
 from axil.plugin import Body, Plan, ResolvedNode, Task, decode_config
 from axil_process.config import ExecutorConfig
 from axil_process.jobs import Job, job_of
 from axil_process.workers import Workers
 
 
-class ProcessExecutor:
-    """Plain functions, or all bodies in certain lanes, in processes; the rest where it usually is.
+class JobExecutor:
+    """An executor that sends some bodies elsewhere, as jobs; the rest run where they usually do.
 
-    One may serve many runs, one after the other or at once: each run closes it, and its processes
-    end when the last has.
+    A subclass says where: ``run``, ``takes`` and ``end``. One may serve many runs, one after the
+    other or at once, on several event loops.
     """
 
-    type: ClassVar[str] = "process"
-    Config: ClassVar[type[ExecutorConfig]] = ExecutorConfig
+    has_places: ClassVar[bool] = False
+    """True if it finds machines by ``resources`` of nodes, whose bodies it takes always."""
 
-    def __init__(
-        self, config: ExecutorConfig | Mapping[str, Any] | None = None, /, **settings: Any
-    ) -> None:
-        """Nothing is started before the first body. Raises: ConfigError."""
-        given = (
-            config
-            if isinstance(config, ExecutorConfig)
-            else decode_config(self.Config, {**(config or {}), **settings}, self.type)
-        )
-        self.config = given
-        self.workers = Workers(given)
-        self._local = LocalExecutor(64, self.type)
+    def __init__(self, name: str, *, state: str = "", lanes: Sequence[str] = ()) -> None:
+        """Store the settings.
+
+        Args:
+            state: where the class of a typed state can be imported from, ``module:Class``.
+            lanes: bodies of nodes in these lanes; without lanes those that it ``takes``.
+        """
+        self._name, self._state, self._lanes = name, state, tuple(lanes)
+        self._local = LocalExecutor(64, name)
         self._jobs: dict[int, tuple[ResolvedNode, Job | None]] = {}
+        self._checked: dict[int, Plan] = {}
         self._at_work: Counter[asyncio.AbstractEventLoop] = Counter()
         self._lock = threading.Lock()
+
+    async def run(self, job: Job, task: Task, ctx: Context, schema: Schema) -> Out:
+        """Return one firing of a body that runs elsewhere."""
+        raise NotImplementedError
+
+    async def end(self) -> None:
+        """Release what this event loop acquired."""
+        raise NotImplementedError
+
+    def place(self, spec: NodeSpec) -> None:
+        """Refuse a node whose body finds no place. Raises: SpecError."""
+
+    def takes(self, node: NodeSpec, body: Body) -> bool:
+        """Return whether the body of a node runs elsewhere, where no lanes are given."""
+        return body.mode == "thread"
+
+    def check(self, plan: Plan) -> None:
+        """Refuse a plan with a body that is to run elsewhere and cannot; called before a run.
+
+        Raises: SpecError: AX544 a body cannot be named; what ``place`` raises.
+        """
+        if id(plan) in self._checked:
+            return
+        plans = [plan]
+        while plans:
+            graph = plans.pop().graph
+            specs = {node.id: node for node in graph.spec.nodes}
+            for vertex in graph.vertices:
+                body: Any = vertex.own or vertex.body
+                if body.mode == "scope":
+                    plans += [body.plan] if hasattr(body, "plan") else []
+                elif vertex.name in specs and self._job(graph, vertex) is not None:
+                    self.place(specs[vertex.name])
+        self._checked[id(plan)] = plan
 
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
         """See ``axil.driver.Executor``.
 
-        Raises: SpecError (AX544): a body that is to run in a process cannot be named.
+        Raises: SpecError (AX544): a body that is to run elsewhere cannot be named.
         """
         loop = asyncio.get_running_loop()
         with self._lock:
@@ -61,35 +93,36 @@ class ProcessExecutor:
         vertex: ResolvedNode = task.node.vertex
         if body is not vertex.own:
             return await self._local.execute(body, task, ctx)
-        if id(vertex) not in self._jobs:
-            self._jobs[id(vertex)] = (vertex, self._job(plan, vertex, body))
-        job = self._jobs[id(vertex)][1]
+        job = self._job(plan.graph, vertex)
         if job is None:
             return await self._local.execute(body, task, ctx)
-        return await self.workers.run(job, task, ctx, plan.graph.schema)
+        return await self.run(job, task, ctx, plan.graph.schema)
 
-    def _job(self, plan: Plan, vertex: ResolvedNode, body: Body) -> Job | None:
+    def _job(self, graph: ResolvedGraph, vertex: ResolvedNode) -> Job | None:
         """Return the job of a node's body; None: it runs here."""
-        graph = plan.graph.spec
-        spec = next((node for node in graph.nodes if node.id == vertex.name), None)
-        lanes = self.config.lanes
-        if spec is None or not (vertex.lane in lanes if lanes else self.takes(spec, body)):
+        if id(vertex) not in self._jobs:
+            self._jobs[id(vertex)] = (vertex, self._made(graph, vertex))
+        return self._jobs[id(vertex)][1]
+
+    def _made(self, graph: ResolvedGraph, vertex: ResolvedNode) -> Job | None:
+        whole, body = graph.spec, vertex.own
+        spec = next((node for node in whole.nodes if node.id == vertex.name), None)
+        if spec is None or body is None:
+            return None
+        is_taken = vertex.lane in self._lanes if self._lanes else self.takes(spec, body)
+        if not is_taken and not (self.has_places and spec.resources):
             return None
         return job_of(
             spec,
-            graph.payload,
-            plan.graph.schema,
-            state=self.config.state,
-            grants=graph.extras.get("grants"),
+            whole.payload,
+            graph.schema,
+            state=self._state,
+            grants=whole.extras.get("grants"),
         )
 
-    def takes(self, node: NodeSpec, body: Body) -> bool:
-        """Return whether the body of a node runs in a process, where no lanes are given."""
-        return body.mode == "thread"
-
     async def close(self) -> None:
-        """End this event loop's processes, unless another run's bodies are at work there, and the
-        threads, unless any are at work.
+        """Release what this event loop acquired, unless another run's bodies are at work there, and
+        the threads, unless any are at work.
 
         May be used again.
         """
@@ -97,9 +130,43 @@ class ProcessExecutor:
         with self._lock:
             has_work = self._at_work[loop] > 0
             if not self._at_work:
-                # who comes while processes end has others
-                local, self._local = self._local, LocalExecutor(64, self.type)
+                # who comes while this ends has others
+                local, self._local = self._local, LocalExecutor(64, self._name)
         if local is not None:
             await local.close()
         if not has_work:
-            await self.workers.close()
+            await self.end()
+
+
+class ProcessExecutor(JobExecutor):
+    """Plain functions, or all bodies in certain lanes, in processes; the rest where it usually is.
+
+    Each run closes it, and its processes end when the last has; an engine keeps it.
+    """
+
+    type: ClassVar[str] = "process"
+    Config: ClassVar[type[ExecutorConfig]] = ExecutorConfig
+
+    def __init__(
+        self, config: ExecutorConfig | Mapping[str, Any] | None = None, /, **settings: Any
+    ) -> None:
+        """Nothing is started before the first body. Raises: ConfigError."""
+        given = (
+            config
+            if isinstance(config, ExecutorConfig)
+            else decode_config(self.Config, {**(config or {}), **settings}, self.type)
+        )
+        super().__init__(self.type, state=given.state, lanes=given.lanes)
+        self.config = given
+        self.workers = Workers(given)
+
+    async def run(self, job: Job, task: Task, ctx: Context, schema: Schema) -> Out:
+        """Return one firing of a body in a process."""
+        return await self.workers.run(job, task, ctx, schema)
+
+    async def end(self) -> None:
+        """End the processes of this event loop."""
+        await self.workers.close()
+
+
+__all__ = ["JobExecutor", "ProcessExecutor"]

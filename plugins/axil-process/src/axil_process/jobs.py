@@ -9,10 +9,11 @@ body from it by the same planner, once, and runs it as often as it is asked to.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from axil import (
@@ -29,11 +30,19 @@ from axil import (
     State,
     Token,
 )
-from axil.driver import decode_delta, decode_value, encode_delta, encode_value
+from axil.driver import (
+    decode_delta,
+    decode_value,
+    encode_delta,
+    encode_value,
+    kept_field,
+    local_field,
+)
 from axil.plugin import ENTRY, EXIT, CompileOptions, FunctionNode, Grants, Plan, Task, compile_spec
 
 Job = Mapping[str, Any]
-"""JSON data; two jobs that are equal are the same body."""
+"""JSON data; two jobs with one ``digest`` are the same body. ``fields``, if it is there: the fields
+of the state that the body sees; ``resources``: what it needs of a machine."""
 
 
 def job_of(
@@ -73,7 +82,13 @@ def job_of(
         raise _unnamed(
             spec, "its state is typed, and its class is not named", 'Say state: "module:Class".'
         )
-    return job
+    if spec.resources:
+        job["resources"] = dict(spec.resources)
+    if spec.pull is not None and payload != "state" and not schema.closed:
+        own = (local_field(spec.id), kept_field(spec.id))
+        job["fields"] = sorted({*spec.pull, *own})
+    text = json.dumps(job, sort_keys=True, separators=(",", ":"))
+    return {**job, "digest": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _plain(spec: NodeSpec, what: str, value: Any) -> Any:
@@ -200,8 +215,10 @@ def _schema(path: str) -> Schema:
 # --------------------------------------------------------------------------------------------------
 
 
-def encode_task(task: Task, schema: Schema) -> dict[str, Any]:
-    """Return a firing as plain data.
+def encode_task(
+    task: Task, schema: Schema, fields: Collection[str] | None = None
+) -> dict[str, Any]:
+    """Return a firing as plain data, with these fields of its state; None: with all.
 
     Raises: JournalError (AX501): a payload or a value of the state is not plain data.
     """
@@ -211,7 +228,10 @@ def encode_task(task: Task, schema: Schema) -> dict[str, Any]:
         "payloads": [
             [token.edge, encode_value(token.payload), list(token.ordinal)] for token in task.tokens
         ],
-        "state": encode_delta(dict(task.state.items()), schema),
+        "state": encode_delta(
+            {name: value for name, value in task.state.items() if fields is None or name in fields},
+            schema,
+        ),
     }
 
 

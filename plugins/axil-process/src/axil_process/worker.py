@@ -1,50 +1,21 @@
-"""The other side of the pipe: takes jobs and firings, runs bodies one at a time, and asks its
-parent for what only the run can tell.
+"""The process's end of the pipes: a thread reads, the main thread runs the body.
 
-The main thread runs the body; another reads. When the pipe ends the process does, whatever the body
-is at: its result is not awaited.
+When the pipe ends the process does, whatever the body is at: its result is not awaited.
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import os
 import queue
 import threading
 import time
-import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import Future
-from contextvars import ContextVar
-from pathlib import Path
-from typing import Any, NoReturn, cast
+from collections.abc import Mapping
+from typing import Any
 
-from axil import AxilError, Context, Out, Question
-from axil.driver import decode_value, encode_value
-from axil.plugin import BodyError, Effects, Plan, StepKind, Task
-from axil_process.errors import ProcessError
-from axil_process.jobs import decode_task, encode_outcome, plan_of_job
+from axil_process.host import BodyHost
 from axil_process.wire import LENGTH, packed
-
-_inside: ContextVar[int] = ContextVar("axil_process_step", default=0)
-
-
-class Paused(BaseException):
-    """The run waits for a person, or for a time: the body ends here, and runs again later."""
-
-
-class Asked:
-    """Something that was asked of the parent."""
-
-    __slots__ = ("answer", "begins", "number")
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.begins: Future[None] = Future()
-        """Of a step: done when it is to be taken."""
-        self.answer: Future[Any] = Future()
 
 
 class Worker:
@@ -54,47 +25,29 @@ class Worker:
         """Take ``grace``, the seconds to close what was opened; None: as long as it takes."""
         self._source, self._sink, self._grace = source, sink, grace
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._waiting: dict[int, Asked] = {}
-        self._count = self._firing = 0
         self._is_busy = False
         """True while a body runs: from the arrival of its firing until its result is known."""
-        self._lock = threading.Lock()
-        self._plans: dict[str, Plan] = {}
+        self._host = BodyHost(self._write)
 
     def serve(self) -> None:
         """Until the pipe ends."""
         threading.Thread(target=self._listen, name="axil-process", daemon=True).start()
-        self.tell({"ready": True})
+        self._host.tell({"ready": True})
         with asyncio.Runner() as runner:
             while (given := self._tasks.get()) is not None:
-                answer = self._done(given, runner)
-                with self._lock:
-                    # what its body left behind is heard no more, and is answered no more
-                    self._firing += 1
-                    abandoned, self._waiting = self._waiting, {}
-                for asked in abandoned.values():
-                    asked.answer.cancel()
+                answer = self._host.execute(given, runner)
                 # before the message: the parent may end this process as soon as it has read it
-                # of it
                 self._is_busy = False
-                self.tell(answer)
-            for component in (
-                each for plan in self._plans.values() for each in reversed(plan.graph.components)
-            ):
-                if hasattr(component, "close"):
-                    runner.run(component.close())
+                self._host.tell(answer)
+            self._host.close(runner)
 
     def _listen(self) -> None:
         while (message := self._heard()) is not None and "close" not in message:
-            if "begin" in message:
-                if (step := self._waiting.get(message["begin"])) is not None:
-                    step.begins.set_result(None)
-            elif "re" in message:
-                if (asked := self._waiting.pop(message["re"], None)) is not None:
-                    self._answered(asked.answer, message)
-            else:
+            if "job" in message:
                 self._is_busy = True
                 self._tasks.put(message)
+            else:
+                self._host.hear(message)
         if self._is_busy:  # the parent is gone, or has no use for us
             os._exit(0)
         self._tasks.put(None)
@@ -113,7 +66,7 @@ class Worker:
         for each in (self._source.fileno(), self._sink):
             os.dup2(writes, each, inheritable=False)
         os.close(writes)
-        self._lock = threading.Lock()
+        self._host.forked()
 
     def _heard(self) -> dict[str, Any] | None:
         """Return the next message of the parent. None: there are no more, also in the middle of a
@@ -126,249 +79,11 @@ class Worker:
         body = self._source.read(length)
         return json.loads(body) if len(body) == length else None
 
-    def _answered(self, answer: Future[Any], message: Mapping[str, Any]) -> None:
-        if not answer.set_running_or_notify_cancel():  # it is no longer awaited
-            return
-        if "value" in message:
-            answer.set_result(decode_value(message["value"]))
-        else:
-            answer.set_exception(
-                Paused()
-                if message.get("paused")
-                else ProcessError("AX551", str(message.get("error")))
-            )
-
-    def tell(self, message: Mapping[str, Any], firing: int | None = None) -> None:
-        """Send a message to the parent; drop one of a firing that is over.
-
-        The parent is gone: so are we.
-        """
-        with self._lock:
-            if firing is None or firing == self._firing:
-                self._write(message)
-
-    def ask(self, firing: int, what: str, *given: Any) -> Asked:
-        """Ask the parent something. Raises: ProcessError (AX552): the firing is over."""
-        plain = encode_value(list(given))
-        with self._lock:
-            if firing != self._firing:
-                raise ProcessError(
-                    "AX552",
-                    f"ctx.{what} is not available any more: the body has ended.",
-                    "Await everything that the body starts.",
-                )
-            self._count += 1
-            asked = self._waiting[self._count] = Asked(self._count)
-            self._write({"ask": what, "n": asked.number, "in": _inside.get(), "given": plain})
-        return asked
-
     def _write(self, message: Mapping[str, Any]) -> None:
+        """Send a message. The parent is gone: so are we."""
         data = memoryview(packed(message))
         while data:
             try:
                 data = data[os.write(self._sink, data) :]
             except BrokenPipeError:
                 os._exit(0)
-
-    # ------------------------------------------------------------------ one firing
-
-    def _done(self, given: Mapping[str, Any], runner: asyncio.Runner) -> dict[str, Any]:
-        try:
-            plan = self._plan(given["job"], runner)
-            task = decode_task(given["task"], plan)
-            ctx = Elsewhere(Firing(self, self._firing), given["ctx"], task)
-            out = plan.graph.vertices[0].body(task, ctx)
-            if inspect.isawaitable(out):
-                out = runner.run(_awaited(out))
-            if type(out) is not Out:
-                raise BodyError(f"the body gave {type(out).__name__}; a body gives an Out.")
-            return {"end": encode_outcome(out, plan.graph.schema)}
-        except Paused:
-            return {"paused": True}
-        except BaseException as error:  # noqa: BLE001
-            # also SystemExit: the parent hears of it, and this process goes on
-            paused = [each for each in _all(error) if isinstance(each, Paused)]
-            if paused and len(paused) == len(_all(error)):
-                return {"paused": True}
-            return {"failed": error_data(error)}
-
-    def _plan(self, job: Mapping[str, Any], runner: asyncio.Runner) -> Plan:
-        key = json.dumps(job, sort_keys=True)
-        if key not in self._plans:
-            plan = plan_of_job(job)
-            for component in plan.graph.components:
-                if hasattr(component, "provision"):
-                    runner.run(component.provision())
-            self._plans[key] = plan
-        return self._plans[key]
-
-
-def _all(error: BaseException) -> list[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        return [
-            each
-            for part in cast("BaseExceptionGroup[BaseException]", error).exceptions
-            for each in _all(part)
-        ]
-    return [error]
-
-
-async def _awaited(doing: Awaitable[Any]) -> Any:
-    return await doing
-
-
-def error_data(error: BaseException) -> dict[str, Any]:
-    """Return an error in plain data; of one without readable text its kind at least."""
-    kind = f"{type(error).__module__}.{type(error).__qualname__}"
-    try:
-        message = str(error)
-    except Exception:  # noqa: BLE001  # an error whose text raises is still an error
-        message = ""
-    lines = (
-        traceback.format_exception(type(error), error, error.__traceback__)
-        if message
-        else [f"{kind}\n"]
-    )
-    transient = bool(getattr(error, "transient", False))
-    return {"kind": kind, "message": message, "traceback": "".join(lines), "transient": transient}
-
-
-class Firing:
-    """The messages of one body to the parent, until the body has ended."""
-
-    __slots__ = ("number", "worker")
-
-    def __init__(self, worker: Worker, number: int) -> None:
-        self.worker, self.number = worker, number
-
-    def tell(self, message: Mapping[str, Any]) -> None:
-        """See ``Worker.tell``."""
-        self.worker.tell(message, self.number)
-
-    def ask(self, what: str, *given: Any) -> Asked:
-        """See ``Worker.ask``."""
-        return self.worker.ask(self.number, what, *given)
-
-
-class Elsewhere(Context):
-    """The context of a body whose run is in another process."""
-
-    __slots__ = ("_firing", "_given")
-
-    def __init__(self, firing: Firing, given: Mapping[str, Any], task: Task) -> None:
-        super().__init__(cast("Any", None), task, task.activation)
-        self._firing, self._given = firing, given
-
-    @property
-    def run_id(self) -> str:
-        return str(self._given["run_id"])
-
-    @property
-    def thread(self) -> str:
-        return str(self._given["thread"])
-
-    @property
-    def workspace(self) -> Path | None:
-        path = self._given["workspace"]
-        return None if path is None else Path(path)
-
-    def allows(self, what: str, /) -> bool:
-        return bool(self._firing.ask("allows", what).answer.result())
-
-    def emit(self, chunk: Any, /) -> None:
-        self._shown("emit", chunk)
-
-    def note(self, chunk: Any, /) -> None:
-        self._shown("note", chunk)
-
-    def _shown(self, how: str, chunk: Any) -> None:
-        try:
-            plain = encode_value(chunk)
-        except AxilError:
-            plain = repr(chunk)
-        self._firing.tell({how: plain, "in": _inside.get()})
-
-    def now(self) -> float:
-        return float(self._firing.ask("now").answer.result())
-
-    def key(self, name: str = "", /) -> str:
-        return str(self._firing.ask("key", name).answer.result())
-
-    def spend(self, **amounts: float) -> None:
-        self._firing.tell({"spend": amounts, "in": _inside.get()})
-
-    async def sleep(self, seconds: float, /) -> None:
-        await asyncio.wrap_future(self._firing.ask("sleep", seconds).answer)
-
-    async def ask(self, question: Question | str, /, *, name: str = "") -> Any:
-        asked = Question(text=question) if isinstance(question, str) else question
-        return await asyncio.wrap_future(self._firing.ask("ask", asked.plain(), name).answer)
-
-    async def step(
-        self,
-        name: str,
-        call: Callable[[], Awaitable[Any]],
-        /,
-        *,
-        request: Any = None,
-        effects: Effects = "idempotent",
-        kind: StepKind = "",
-    ) -> Any:
-        plain = request() if callable(request) else request
-        asked = self._firing.ask("step", name, plain, effects, kind)
-        begins, ends = asyncio.wrap_future(asked.begins), asyncio.wrap_future(asked.answer)
-        await asyncio.wait({begins, ends}, return_when=asyncio.FIRST_COMPLETED)
-        if not begins.done():  # it is on record, or may not be done
-            return await ends
-        token = _inside.set(asked.number)
-        try:
-            value = await call()
-            plain = encode_value(value)
-        except BaseException as error:
-            how = {"paused": True} if isinstance(error, Paused) else {"failed": error_data(error)}
-            self._firing.tell({"stepped": asked.number, **how})
-            ends.cancel()
-            raise
-        finally:
-            _inside.reset(token)
-        self._firing.tell({"stepped": asked.number, "value": plain})
-        await ends  # it is recorded
-        return value
-
-    # ------------------------------------------------------------------ what cannot be had here
-
-    def _refuse(self, what: str) -> NoReturn:
-        hint = "Run the node in the run's own process, or do not use it."
-        raise ProcessError("AX552", f"ctx.{what} is not available in a process of its own.", hint)
-
-    @property
-    def deps(self) -> Any:
-        self._refuse("deps")
-
-    @property
-    def clock(self) -> Any:
-        self._refuse("clock")
-
-    @property
-    def ledger(self) -> Any:
-        self._refuse("ledger")
-
-    def part(self, name: str = "", /) -> Context:
-        self._refuse("part")
-
-    async def execute(self, body: Any, /, task: Task | None = None) -> Out:
-        self._refuse("execute")
-
-    async def run(
-        self,
-        plan: Any,
-        inputs: Any = None,
-        /,
-        *,
-        name: str | int | Sequence[str | int],
-        state: Any = None,
-    ) -> Any:
-        self._refuse("run")
-
-    async def reserve(self, **_: Any) -> Any:
-        self._refuse("reserve")

@@ -1,5 +1,4 @@
-"""The parent's side: processes that are kept and used again, and one conversation with one of them
-for each firing.
+"""Processes that are kept and used again, and one conversation with one of them for each firing.
 
 A worker belongs to the event loop it was started on. One that is in the middle of something cannot
 be asked to stop, since its body may be deaf: it is killed with all that it started, and the next
@@ -12,22 +11,20 @@ sends is bounded, and refused where it is no message; what it prints is kept asi
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import json
 import logging
-import math
 import os
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from axil import Context, Out, Question, Schema
-from axil.driver import Pause, decode_value, encode_value
+from axil import Context, Out, Schema
 from axil.plugin import LoopLocal, Task
 from axil_process.config import ProcessConfig
-from axil_process.errors import ProcessError, WorkerDied, ended, raised
-from axil_process.jobs import Job, decode_outcome, encode_task
+from axil_process.conversation import Conversation, firing_of, mapping, no_message, outcome_of
+from axil_process.errors import ProcessError, WorkerDied, ended
+from axil_process.jobs import Job
 from axil_process.wire import LENGTH, packed
 from axil_subprocess import KILL, Child, Launch, Place, sandboxed
 
@@ -56,7 +53,7 @@ class Workers:
 
         Raises: WorkerDied, BodyRaised, ProcessError; JournalError: a value cannot be sent; Pause.
         """
-        given = {"job": job, "task": encode_task(task, schema), "ctx": _context_data(ctx)}
+        given = firing_of(job, task, ctx, schema)
         place = self._places.get()
         folder = ctx.workspace and Path(ctx.workspace) if self.config.sandbox != "off" else None
         seconds = self.config.timeout_seconds
@@ -68,7 +65,7 @@ class Workers:
                     if worker is None:
                         self.started += 1
                         worker = await _Worker.started(self.config, folder)
-                    answer = await self._answer(place, worker, ctx, given)
+                    answer = await self._answer(place, worker, ctx, job, given)
             except TimeoutError:
                 if not time.expired():
                     raise
@@ -79,20 +76,20 @@ class Workers:
                 await worker.close()
             else:
                 place.idle.append(worker)
-        if "failed" in answer:
-            raise raised(_mapping(answer["failed"]))
-        try:
-            return decode_outcome(_mapping(answer["end"]), schema)
-        except _MALFORMED as error:
-            raise _no_message() from error
+        return outcome_of(answer, schema)
 
     async def _answer(
-        self, place: _Place, worker: _Worker, ctx: Context, given: Mapping[str, Any]
+        self, place: _Place, worker: _Worker, ctx: Context, job: Job, given: dict[str, Any]
     ) -> Mapping[str, Any]:
         """Return what a worker answers to a firing; one that is interrupted is killed."""
+        if given["job"] not in worker.jobs:
+            worker.jobs.add(given["job"])
+            given["define"] = job
         place.busy.add(worker)
+        worker.output_bytes = self.config.output_bytes
         try:
-            answer = await _Firing(worker, ctx, self.config.output_bytes).run(given)
+            talk = Conversation(worker, ctx, is_trusted=not worker.is_sandboxed)
+            answer = await talk.run(given)
             worker.firings += 1
             return answer
         except BaseException:
@@ -136,39 +133,6 @@ class _Place:
         return None
 
 
-_MALFORMED: Final = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
-"""Errors that are raised where the data read is not the expected data."""
-
-
-def _no_message() -> ProcessError:
-    return ProcessError(
-        "AX555",
-        "the process that ran the body sent something that is no message of a body.",
-        "The body wrote to the pipe of its process, or means harm.",
-    )
-
-
-def _mapping(given: Any) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        raise _no_message()
-    return cast("dict[str, Any]", given)
-
-
-def _context_data(ctx: Context) -> dict[str, Any]:
-    return {
-        "run_id": ctx.run_id,
-        "thread": ctx.thread,
-        "workspace": None if ctx.workspace is None else str(ctx.workspace),
-    }
-
-
 class _Worker:
     """One process and its pipes."""
 
@@ -176,6 +140,8 @@ class _Worker:
         self.child, self.process, self.firings = child, child.process, 0
         self.folder = folder
         """The workspace that it sees, in a sandbox."""
+        self.jobs: set[str] = set()
+        """Digests of the jobs that it was sent."""
         self.is_sandboxed = child.process.stderr is not None
         self.output_bytes = output_bytes
         """The bytes that it may still send in this firing; None: no limit."""
@@ -246,7 +212,7 @@ class _Worker:
                 if self.output_bytes < 0:
                     message = "the body sent more to its run than output_bytes allows."
                     raise ProcessError("AX556", message, "Set output_bytes higher, or send less.")
-            return _mapping(json.loads(await self.process.stdout.readexactly(length)))
+            return mapping(json.loads(await self.process.stdout.readexactly(length)))
         except asyncio.IncompleteReadError:
             self.child.signal(KILL)  # it closed the pipe; whatever is left of it goes, too
             code = await self.process.wait()
@@ -255,7 +221,7 @@ class _Worker:
                 code = 128 - code  # as a sandbox says which signal ended a program
             raise WorkerDied(code, self._printed.reported()) from None
         except (ValueError, RecursionError) as error:
-            raise _no_message() from error
+            raise no_message() from error
 
     async def kill(self) -> None:
         """End it at once, with all that it started."""
@@ -306,10 +272,6 @@ class _Printed:
         self._kept = b""
 
 
-def _is_amount(given: Any) -> bool:
-    return type(given) in (int, float) and math.isfinite(given) and given >= 0
-
-
 def _shown() -> list[str]:
     """Return the import path that a process in a sandbox has: never the user's home as a whole."""
     home = os.path.realpath(Path.home())
@@ -334,113 +296,3 @@ def _place(
         variables={**_BASE, **home, **variables},
         memory_bytes=memory_bytes,
     )
-
-
-class _Firing:
-    """The conversation with a worker over one firing.
-
-    What the body asks inside a step is asked of the run inside that step.
-    """
-
-    def __init__(self, worker: _Worker, ctx: Context, output_bytes: int | None) -> None:
-        self.worker, self.ctx, self.output_bytes = worker, ctx, output_bytes
-        self._inside: dict[int, contextvars.Context] = {0: contextvars.copy_context()}
-        self._steps: dict[int, asyncio.Future[Any]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._paused: list[Pause] = []
-
-    async def run(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the end of the body: ``end`` or ``failed``. Raises: Pause, WorkerDied."""
-        self.worker.tell(given)
-        self.worker.output_bytes = self.output_bytes
-        try:
-            while True:
-                message = await self.worker.hear()
-                if "stepped" not in message:
-                    if "end" in message or "failed" in message:
-                        return message
-                    if "paused" in message:
-                        # what was asked before has begun then, so the run knows of it
-                        await asyncio.sleep(0)
-                        raise Pause(
-                            *(question for pause in self._paused for question in pause.questions)
-                        )
-                self._inside[message.get("in", 0)].run(self._take, message)
-        except _MALFORMED as error:
-            if not self.worker.is_sandboxed:
-                raise
-            raise _no_message() from error
-        finally:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _take(self, message: Mapping[str, Any]) -> None:
-        ctx = self.ctx
-        if "emit" in message:
-            ctx.emit(decode_value(message["emit"]))
-        elif "note" in message:
-            ctx.note(decode_value(message["note"]))
-        elif "spend" in message:
-            spent = _mapping(message["spend"])
-            if self.worker.is_sandboxed and not all(map(_is_amount, spent.values())):
-                raise _no_message()
-            ctx.spend(**spent)
-        elif "stepped" in message:
-            self._stepped(message)
-        else:
-            self._answer(message["ask"], message["n"], decode_value(message["given"]))
-
-    def _answer(self, what: str, number: int, given: list[Any]) -> None:
-        ctx = self.ctx
-        if what == "now":
-            self.worker.tell({"re": number, "value": ctx.now()})
-        elif what == "key":
-            self.worker.tell({"re": number, "value": ctx.key(*given)})
-        elif what == "allows":
-            self.worker.tell({"re": number, "value": ctx.allows(*given)})
-        elif what == "sleep":
-            self._later(number, ctx.sleep(*given))
-        elif what == "ask":
-            stated: dict[str, Any] = given[0]
-            options = tuple(stated.pop("options"))
-            self._later(number, ctx.ask(Question(**stated, options=options), name=given[1]))
-        else:
-            name, request, effects, kind = given
-            step = ctx.step(
-                name, lambda: self._step(number), request=request, effects=effects, kind=kind
-            )
-            self._later(number, step)
-
-    def _later(self, number: int, doing: Coroutine[Any, Any, Any]) -> None:
-        async def answering() -> None:
-            try:
-                answer = {"value": encode_value(await doing)}
-            except Pause as pause:
-                self._paused.append(pause)
-                answer = {"paused": True}
-            except Exception as error:  # noqa: BLE001  # raised in the body, as it would be here
-                answer = {"error": str(error)}
-            self.worker.tell({"re": number, **answer})
-
-        task = asyncio.create_task(answering())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        # it was never begun where the firing ended first
-        task.add_done_callback(lambda _: doing.close())
-
-    async def _step(self, number: int) -> Any:
-        """Have the worker take a step."""
-        self._inside[number] = contextvars.copy_context()
-        self._steps[number] = asyncio.get_running_loop().create_future()
-        self.worker.tell({"begin": number})
-        return await self._steps[number]
-
-    def _stepped(self, message: Mapping[str, Any]) -> None:
-        step = self._steps[message["stepped"]]
-        if "value" in message:
-            step.set_result(decode_value(message["value"]))
-        elif "failed" in message:
-            step.set_exception(raised(message["failed"]))
-        else:
-            step.set_exception(self._paused[-1])

@@ -1,4 +1,4 @@
-"""``sqlite``: the journal and its books."""
+"""``sqlite``: the journal and its writers of runs."""
 
 from __future__ import annotations
 
@@ -8,35 +8,31 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections import Counter, deque
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil import AxilError
 from axil.driver import (
     AT_ONCE,
     Cipher,
-    Compactor,
     Entry,
-    EntryRow as Row,
     Letter,
     RunInfo,
+    RunWriter,
     claimed_error,
-    due_of_end,
     entry_row as row_of,
-    joined_row as joined,
     row_entries as entries_of,
 )
 from axil.plugin import JournalError
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
 from axil_sqlite.store import Store, Sync
-from axil_sqlite.writer import Waiter, Writer, insert
+from axil_sqlite.writer import Writer, insert
 
 _ROWS = (
     "select seq, kind, who, body, crc from entries where run = (select id from runs "
@@ -138,13 +134,13 @@ class SqliteJournal:
 
     # ------------------------------------------------------------------ what a run needs
 
-    def open(self, run_id: str) -> SqliteBook:
+    def open(self, run_id: str) -> SqliteRunWriter:
         """See ``axil.driver.Journal``. Raises: JournalError (AX511): an entry is damaged."""
-        return SqliteBook(self, run_id)
+        return SqliteRunWriter(self, run_id)
 
     def entries(self, run_id: str) -> Sequence[Entry]:
         """See ``axil.driver.Journal``; with superseded entries, as far as they are kept."""
-        self.writer.let_go(run_id)
+        self.writer.finish_now(run_id)
         return [entry for _, entry in self.numbered(run_id)]
 
     def numbered(self, run_id: str) -> Sequence[tuple[int, Entry]]:
@@ -218,7 +214,7 @@ class SqliteJournal:
         self, *, status: Collection[str] = (), after: str = "", limit: int = 0
     ) -> Sequence[RunInfo]:
         """See ``axil.driver.SharedJournal``."""
-        self.writer.let_go()
+        self.writer.finish_now()
         where, values = "", ()
         if after:
             where = "where (touched, id) < (select touched, id from runs where run = ?)"
@@ -247,7 +243,7 @@ class SqliteJournal:
         """See ``axil.driver.Journal``."""
         _storable(run_id)
         writer = self.writer
-        writer.let_go()
+        writer.finish_now()
         with writer.lock, writer.store.writing() as connection:
             found = connection.execute(
                 "select id, owner, beat from runs where run = ?", (run_id,)
@@ -264,7 +260,7 @@ class SqliteJournal:
     def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
         """See ``axil.driver.SharedJournal``."""
         for run_id in run_ids:
-            self.writer.let_go(run_id)
+            self.writer.finish_now(run_id)
         names = json.dumps(list(run_ids))
         rows = self.query(f"{_INFOS} where run in (select value from json_each(?))", names)
         return list(map(self._info, rows))
@@ -279,7 +275,7 @@ class SqliteJournal:
     ) -> Sequence[str]:
         """See ``axil.driver.SharedJournal``; a run of an unknown digest fits every engine."""
         writer = self.writer
-        writer.let_go()
+        writer.finish_now()
         rows = self.query(
             "select run, digest, owner, beat from runs where due <= ? order by due, touched", now
         )
@@ -305,7 +301,7 @@ class SqliteJournal:
 
     def next_due(self, now: float) -> float | None:
         """See ``axil.driver.SharedJournal``."""
-        self.writer.let_go()
+        self.writer.finish_now()
         return self.query("select min(due) from runs where due > ?", now)[0][0]
 
     def release(self, run_id: str) -> None:
@@ -341,7 +337,7 @@ class SqliteJournal:
         """Open a transaction about a run; also says whether a process holds it."""
         _storable(run_id)
         writer = self.writer
-        writer.let_go(run_id)
+        writer.finish_now(run_id)
         with writer.lock, writer.store.writing() as connection:
             sql = "select id, owner, beat from runs where run = ?"
             found = connection.execute(sql, (run_id,)).fetchone()
@@ -434,7 +430,7 @@ class SqliteJournal:
         """
         _storable(run_id)
         writer = self.writer
-        writer.let_go()
+        writer.finish_now()
         with writer.lock, writer.store.writing() as connection:
             found = connection.execute(
                 "select id, owner, beat from runs where run = ?", (run_id,)
@@ -486,104 +482,23 @@ class SqliteJournal:
         return f"SqliteJournal({str(self.config.folder)!r}, sync={self.config.sync!r})"
 
 
-class SqliteBook:
+class SqliteRunWriter(RunWriter):
     """One run's part; see ``axil.driver.JournalWriter``."""
 
     def __init__(self, journal: SqliteJournal, run_id: str) -> None:
-        self.run_id = run_id
-        self._writer, self._detail = journal.writer, journal.config.detail
-        self.id = 0
-        self.seen: tuple[int, int]
-        """The epoch of the run and the number of its next entry, as they were when this was opened;
-        zeros: there was no run.
-        """
-        self.epoch: int | None = None
-        """Of the claim; None: nothing is claimed yet."""
-        self.rows: deque[Row] = deque()
-        """Appended, and not yet taken by the writer."""
-        self.superseded: deque[tuple[int, int]] = deque()
-        """Entries to be deleted, as pairs: the entry that has to be safe before, or is committed
-        with the deletion, and the entry to be deleted."""
-        self.fault: AxilError | None = None
-        self.closing = self.is_released = False
-        self.ended: Literal["", "done", "paused", "failed", "limited", "cancelled"] = ""
-        self.due: float | None = AT_ONCE
-        self.header: Mapping[str, Any] = {}
-        self.digest = ""
-        """Of the run's graph, if it is to be written."""
-        self._known = Compactor[int]()
-        self._past: deque[int] = deque()  # superseded, and still there
-        self._done: Entry | None = None  # the last entry, if it is a firing's
-        self._writer.let_go(run_id)  # what an earlier book of this process has still to write
-        # before the entries: who writes in between is found out when this book claims the run
-        self.seen = self._seen(journal)
-        there: dict[int, Entry] = {}
-        for seq, entry in journal.read(run_id):
-            for gone in self._known.add(entry, seq):
-                del there[gone]
-                self._past.append(gone)
-            there[seq] = entry
-        self.entries: Sequence[Entry] = list(there.values())
-        self.safe = self._next = self.seen[1]
+        journal.writer.finish_now(run_id)  # what an earlier writer of this process has to write
+        found = journal.query("select epoch, next from runs where run = ?", run_id)
+        super().__init__(
+            journal.writer,
+            run_id,
+            seen=found[0] if found else (0, 0),
+            entries=journal.read(run_id),
+            detail=journal.config.detail,
+        )
 
-    def _seen(self, journal: SqliteJournal) -> tuple[int, int]:
-        found = journal.query("select epoch, next from runs where run = ?", self.run_id)
-        return found[0] if found else (0, 0)
-
-    def append(self, entry: Entry) -> None:
-        """See ``axil.driver.JournalWriter``."""
-        if self.fault is not None:
-            raise self.fault
-        if self.closing:
-            raise claimed_error(self.run_id, "its book was closed")
-        both = self._joined(entry) if entry.kind == "round" else None
-        row = both or row_of(self._next, entry)
-        if entry.kind == "run":
-            _storable(
-                *(str(entry.data.get(name, "")) for name in ("graph", "thread", "forked_from"))
-            )
-            self.header, self.digest = entry.data, str(entry.data.get("digest", ""))
-        elif entry.kind == "resumed" and "now" in entry.data:
-            self.digest = str(entry.data["now"].get("digest", ""))
-        gone = self._known.add(entry, row.seq)
-        if both is not None:
-            gone.remove(row.seq - 1)  # it goes when its row does
-        self._past.extend(gone)
-        while len(self._past) > self._detail:
-            self.superseded.append((row.seq, self._past.popleft()))
-        self._next += 1
-        self._done = entry if entry.kind == "done" else None
-        self.rows.append(row)
-        # behind the row: who reads it finds the row
-        self.due = due_of_end(entry.data) if entry.kind == "ended" else AT_ONCE
-        self.ended = entry.data["status"] if entry.kind == "ended" else ""
-
-    def _joined(self, round: Entry) -> Row | None:
-        """Return one row for ``round`` and the firing that ended it, if the writer has not taken
-        the row of that one yet.
-        """
-        if self._done is None or not self._detail:
-            return None
-        try:
-            both = joined(self.rows[-1], self._done, round)
-            if both is not None:
-                self.rows.pop()
-        except IndexError:  # it has
-            return None
-        return both
-
-    def kept(self) -> Waiter | None:
-        """See ``axil.driver.JournalWriter``."""
-        if self.fault is not None:
-            raise self.fault
-        return None if self.safe == self._next else self._writer.kept(self)
-
-    def close(self) -> None:
-        """See ``axil.driver.JournalWriter``."""
-        is_closed, self.closing = self.closing, True
-        # it holds the run, or is just being given it
-        if not is_closed and self._next > self.seen[1]:
-            self._writer.finish(self)
+    def check_names(self, *names: str) -> None:
+        """Raises: JournalError (AX501)."""
+        _storable(*names)
 
 
 def _storable(*names: str) -> None:

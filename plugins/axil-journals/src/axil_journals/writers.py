@@ -1,0 +1,217 @@
+"""Writers of runs for journals that commit what many runs appended in one transaction.
+
+A ``RunWriter`` turns the entries of its run into rows, in a queue of its own. A ``GroupCommit``
+commits the queues of all runs of a process: a caller that needs entries safe asks it, and what was
+appended by then, in all runs that were asked for, goes into one transaction. Its subclasses know
+the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Generic, NamedTuple, Self, TypeVar
+
+from axil import AxilError
+from axil_journals.journal import AT_ONCE, Compactor, Entry, claimed_error, due_of_end
+from axil_journals.rows import Row, joined, row_of
+
+Waiter = asyncio.Future[None]
+
+
+class RunWriter(ABC):
+    """One run's part of a journal; see ``JournalWriter``. A ``GroupCommit`` sets its attributes."""
+
+    def __init__(
+        self,
+        group: GroupCommit[Any],
+        run_id: str,
+        *,
+        seen: tuple[int, int],
+        entries: Iterable[tuple[int, Entry]],
+        detail: int,
+    ) -> None:
+        """Take in the record of the run; nothing is claimed yet.
+
+        Args:
+            seen: the epoch of the run and the number of its next entry, read before ``entries``,
+                so that what another process writes in between is noticed; zeros: there is no run.
+            entries: what is stored, with numbers.
+            detail: how many superseded entries stay.
+        """
+        self.run_id, self.seen = run_id, seen
+        self._group, self._detail = group, detail
+        self.id = 0
+        """The number of the run in the database."""
+        self.epoch: int | None = None
+        """Of the claim; None: nothing is claimed yet."""
+        self.rows: deque[Row] = deque()
+        """Appended, and not yet taken for a transaction."""
+        self.superseded: deque[tuple[int, int]] = deque()
+        """Entries to be deleted, as pairs: the entry that has to be safe before, or is committed
+        with the deletion, and the entry to be deleted."""
+        self.fault: AxilError | None = None
+        self.closing = self.is_released = False
+        self.ended = ""
+        """The status with which the run ended; empty: it has not ended."""
+        self.due: float | None = AT_ONCE
+        self.header: Mapping[str, Any] = {}
+        self.digest = ""
+        """Of the run's graph, if it is to be written."""
+        self._known = Compactor[int]()
+        self._past: deque[int] = deque()  # superseded, and still stored
+        self._done: Entry | None = None  # the last entry, if it is a firing's
+        stored: dict[int, Entry] = {}
+        for seq, entry in entries:
+            for gone in self._known.add(entry, seq):
+                del stored[gone]
+                self._past.append(gone)
+            stored[seq] = entry
+        self.entries: Sequence[Entry] = list(stored.values())
+        self.safe = self._next = seen[1]
+
+    @abstractmethod
+    def check_names(self, *names: str) -> None:
+        """Raises: JournalError (AX501): a name holds what a text of the database cannot hold."""
+
+    def append(self, entry: Entry) -> None:
+        """See ``JournalWriter``."""
+        if self.fault is not None:
+            raise self.fault
+        if self.closing:
+            raise claimed_error(self.run_id, "its writer was closed")
+        both = self._joined(entry) if entry.kind == "round" else None
+        row = both or row_of(self._next, entry)
+        if entry.kind == "run":
+            names = ("graph", "thread", "forked_from")
+            self.check_names(*(str(entry.data.get(name, "")) for name in names))
+            self.header, self.digest = entry.data, str(entry.data.get("digest", ""))
+        elif entry.kind == "resumed" and "now" in entry.data:
+            self.digest = str(entry.data["now"].get("digest", ""))
+        gone = self._known.add(entry, row.seq)
+        if both is not None:
+            gone.remove(row.seq - 1)  # it goes when its row does
+        self._past.extend(gone)
+        while len(self._past) > self._detail:
+            self.superseded.append((row.seq, self._past.popleft()))
+        self._next += 1
+        self._done = entry if entry.kind == "done" else None
+        self.rows.append(row)
+        # behind the row: a thread that reads this finds the row
+        self.due = due_of_end(entry.data) if entry.kind == "ended" else AT_ONCE
+        self.ended = entry.data["status"] if entry.kind == "ended" else ""
+
+    def _joined(self, round: Entry) -> Row | None:
+        """Return one row for ``round`` and the firing that ended it, unless the row of the firing
+        was taken for a transaction.
+        """
+        if self._done is None or not self._detail:
+            return None
+        try:
+            both = joined(self.rows[-1], self._done, round)
+            if both is not None:
+                self.rows.pop()
+        except IndexError:  # it was
+            return None
+        return both
+
+    def kept(self) -> Waiter | None:
+        """See ``JournalWriter``."""
+        if self.fault is not None:
+            raise self.fault
+        return None if self.safe == self._next else self._group.kept(self)
+
+    def close(self) -> None:
+        """See ``JournalWriter``."""
+        is_closed, self.closing = self.closing, True
+        # it holds the run, or is about to
+        if not is_closed and self._next > self.seen[1]:
+            self._group.finish(self)
+
+    def take_part(self) -> RunPart[Self]:
+        """Take the rows for a transaction.
+
+        Whether it is closing and how it ended are read before: then all that belongs to it is among
+        the rows.
+        """
+        is_closing, ended, due = self.closing, self.ended, self.due
+        rows: list[Row] = []
+        # meanwhile ``append`` may take back the last one, to join it with the next
+        with suppress(IndexError):
+            for _ in range(len(self.rows)):
+                rows.append(self.rows.popleft())
+        gone: list[int] = []
+        while rows and self.superseded and self.superseded[0][0] <= rows[-1].seq:
+            gone.append(self.superseded.popleft()[1])
+        return RunPart(self, rows, is_closing, ended, due, gone)
+
+
+W = TypeVar("W", bound=RunWriter)
+
+
+class RunPart(NamedTuple, Generic[W]):
+    """The rows of a run in one transaction, as they were when they were taken, whatever happens to
+    the writer meanwhile.
+    """
+
+    run: W
+    rows: Sequence[Row]
+    is_closing: bool
+    ended: str
+    due: float | None
+    superseded: Sequence[int]
+    """The numbers of entries to be deleted. An entry that was appended since the rows were taken is
+    not safe yet; what it supersedes is not among them, for a crash now would lose both."""
+
+    @property
+    def next(self) -> int:
+        """The number of the entry behind these."""
+        return self.rows[-1].seq + 1 if self.rows else self.run.safe
+
+
+class GroupCommit(ABC, Generic[W]):
+    """The commits of a process: one for all runs that were asked for in one turn of a loop."""
+
+    def __init__(self) -> None:
+        self._turns: dict[asyncio.AbstractEventLoop, list[tuple[W, Waiter]]] = {}
+
+    def kept(self, run: W) -> Waiter:
+        """Return what is done when all that ``run`` has appended is safe."""
+        loop = asyncio.get_running_loop()
+        waiter: Waiter = loop.create_future()
+        if loop in self._turns:
+            self._turns[loop].append((run, waiter))
+        else:  # one request for each turn of the loop, not for each run
+            self._turns[loop] = [(run, waiter)]
+            loop.call_soon(lambda: self.ask(self._turns.pop(loop)))
+        return waiter
+
+    @abstractmethod
+    def ask(self, asked: Sequence[tuple[W, Waiter]]) -> None:
+        """Commit the rows of these runs, or have them committed, and then settle the waiters."""
+
+    @abstractmethod
+    def finish(self, run: W) -> None:
+        """Write the rest of a run, and release it."""
+
+    def settle(self, waiters: Iterable[tuple[W, Waiter]]) -> None:
+        """Resolve waiters after a commit, in their event loop."""
+        for run, waiter in waiters:
+            if waiter.done():
+                continue
+            if run.fault is None:
+                waiter.set_result(None)
+            else:
+                waiter.set_exception(run.fault)
+
+    def settle_threadsafe(self, waiters: Iterable[tuple[W, Waiter]]) -> None:
+        """Resolve waiters after a commit, each in its own event loop, from any thread."""
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[W, Waiter]]] = {}
+        for run, waiter in waiters:
+            by_loop.setdefault(waiter.get_loop(), []).append((run, waiter))
+        for loop, own in by_loop.items():
+            with suppress(RuntimeError):  # the loop is closed: there are no waiters any more
+                loop.call_soon_threadsafe(self.settle, own)

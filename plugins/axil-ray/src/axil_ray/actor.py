@@ -1,0 +1,60 @@
+"""The other side: a process of the cluster that runs bodies.
+
+Messages are those of ``docs/reference/conversations.md``, as JSON in bytes; Ray carries them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import queue
+import socket
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from axil.driver import BodyHost
+
+
+class BodyActor:
+    """One process for bodies, which executes one at a time.
+
+    Ray calls its methods in threads: one call of ``exchange`` at a time, and any of ``tell``.
+    """
+
+    def __init__(self, path: Sequence[str]) -> None:
+        """``path``: the import path of the run's process, for what is here, too."""
+        sys.path += [each for each in path if each not in sys.path and os.path.isdir(each)]
+        self._said: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        self._firings: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        self._host = BodyHost(self._said.put)
+        threading.Thread(target=self._work, name="axil-ray", daemon=True).start()
+
+    def where(self) -> tuple[str, int, str]:
+        """Return the name of the machine, the number of the process, and the id of the node."""
+        ray: Any = importlib.import_module("ray")
+        return socket.gethostname(), os.getpid(), ray.get_runtime_context().get_node_id()
+
+    def exchange(self, messages: bytes) -> bytes:
+        """Take messages of the run, and return those of the body as soon as there are any."""
+        self.tell(messages)
+        found = [self._said.get()]
+        while not self._said.empty():
+            found.append(self._said.get())
+        return json.dumps(found).encode()
+
+    def tell(self, messages: bytes) -> None:
+        """Take messages of the run."""
+        for message in json.loads(messages):
+            if "job" in message:
+                self._firings.put(message)
+            else:
+                self._host.hear(message)
+
+    def _work(self) -> None:
+        with asyncio.Runner() as runner:
+            while True:
+                self._host.tell(self._host.execute(self._firings.get(), runner))

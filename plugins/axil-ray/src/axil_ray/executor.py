@@ -1,0 +1,51 @@
+"""``ray``: an executor whose bodies run on the machines of a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from axil import Context, NodeSpec, Out, Schema
+from axil.driver import Job, JobExecutor
+from axil.plugin import Task, decode_config
+from axil_ray.cluster import Cluster
+from axil_ray.config import RayConfig
+
+
+class RayExecutor(JobExecutor):
+    """Bodies of nodes with ``resources``, of nodes in certain lanes, or all plain functions, on the
+    machines of a cluster; the rest where it usually is.
+
+    A run closes it, and its processes end; an engine keeps it as long as it lives.
+    """
+
+    type: ClassVar[str] = "ray"
+    Config: ClassVar[type[RayConfig]] = RayConfig
+    has_places: ClassVar[bool] = True
+
+    def __init__(
+        self, config: RayConfig | Mapping[str, Any] | None = None, /, **settings: Any
+    ) -> None:
+        """Nothing is connected before the first plan is checked. Raises: ConfigError."""
+        given = (
+            config
+            if isinstance(config, RayConfig)
+            else decode_config(self.Config, {**(config or {}), **settings}, self.type)
+        )
+        super().__init__(self.type, state=given.state, lanes=given.lanes)
+        self.config, self.cluster = given, Cluster(given)
+
+    def place(self, spec: NodeSpec) -> None:
+        """Refuse a node whose resources no node of the cluster has. Raises: SpecError (AX558)."""
+        self.cluster.place(spec)
+
+    async def run(self, job: Job, task: Task, ctx: Context, schema: Schema) -> Out:
+        """Return one firing of a body in the cluster."""
+        return await self.cluster.run(job, task, ctx, schema)
+
+    async def end(self) -> None:
+        """End the processes of this event loop."""
+        await self.cluster.close()
+
+
+__all__ = ["RayExecutor"]

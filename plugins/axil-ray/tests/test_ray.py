@@ -1,0 +1,214 @@
+"""Bodies in a real cluster on this machine: skipped where Ray is not installed.
+
+One cluster serves all tests of this file: a head with one processor and no GPU. It says that it has
+a GPU only where a test adds a node that says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from axil import MemoryJournal, NodeFailed, RootGraph, SpecError
+from axil.driver import BodyRaised, LocalEngine, ProcessError, WorkerDied
+from axil_ray import RayExecutor
+from axil_ray.actor import BodyActor
+from axil_wrappers import Retry
+
+sys.path.insert(0, str(Path(__file__).parent))
+import far
+
+has_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None,
+    reason="Ray is not installed: pip install axil-ray[ray]",
+)
+# Ray leaves sockets and files to the garbage collector, and warns of its own plans.
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def make(body: Any, keys: tuple[str, ...] = ("n",), exits: Any = None, **more: Any) -> RootGraph:
+    graph = RootGraph("t", attributes={"total": 3, "large": "x" * 1000})
+    graph.create_node(body, name="work", **more)
+    graph.edge_from_entry("work", dict.fromkeys(keys, ""))
+    graph.edge_to_exit("work", exits)
+    return graph.build()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    os.environ |= {
+        "RAY_AUTH_MODE": "disabled",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        # a machine that is busy with other tests takes its time
+        "RAY_agent_register_timeout_ms": "180000",
+        "RAY_raylet_start_wait_time_s": "180",
+    }
+    import ray
+    from ray.cluster_utils import Cluster
+
+    small = {"num_cpus": 1, "object_store_memory": 80 << 20}
+    found = Cluster(initialize_head=True, head_node_args={**small, "include_dashboard": False})
+    ray.init(address=found.address, log_to_driver=False, logging_level="ERROR")
+    yield found
+    ray.shutdown()
+    found.shutdown()
+
+
+# ---------------------------------------------------------------------------- without a cluster
+
+
+def test_a_job_and_the_fields_that_a_node_pulls_travel_once(monkeypatch):
+    """The actor, without Ray around it: what it is sent, and what it says."""
+    graph = make(far.sees, pull_keys={"total": ""}, exits=["sees", "whole"])
+    executor, sent = RayExecutor(), list[dict[str, Any]]()
+    actor = BodyActor([])
+
+    class Cluster:
+        started, idle = 0, None
+
+        async def run(self, job: Any, task: Any, ctx: Any, schema: Any) -> Any:
+            from axil.driver import Conversation, firing_of, outcome_of
+
+            given = firing_of(job, task, ctx, schema)
+            if not sent:
+                given["define"] = job
+            sent.append(given)
+            return outcome_of(await Conversation(self, ctx).run(given), schema)
+
+        def tell(self, message: Any) -> None:
+            self.said = json.dumps([message]).encode()
+
+        async def hear(self) -> Any:
+            (message,) = json.loads(await asyncio.to_thread(actor.exchange, self.said))
+            return message
+
+        def place(self, spec: Any) -> None: ...
+
+        async def close(self) -> None: ...
+
+    monkeypatch.setattr(executor, "cluster", Cluster())
+
+    async def go() -> list[Any]:
+        async with graph:
+            return [await graph.run({"n": n}, executor=executor) for n in range(2)]
+
+    for result in asyncio.run(go()):
+        assert result.output == {"sees": ["total"], "whole": ["total"]}
+    assert [set(each["task"]["state"]) for each in sent] == [{"total"}] * 2
+    assert sent[0]["job"] == sent[1]["job"] == sent[0]["define"]["digest"]
+
+
+def test_without_ray_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    graph = make(far.where, resources={"gpus": 1})
+    with pytest.raises(ProcessError, match=r"AX559.*axil-ray\[ray\]"):
+        asyncio.run(graph.run({"n": 1}, executor=RayExecutor()))
+
+
+# ------------------------------------------------------------------------------- with a cluster
+
+
+@has_ray
+def test_bodies_run_in_the_cluster_in_processes_that_live_as_long_as_the_engine(cluster):
+    executor = RayExecutor(workers=1)
+    graph = make(far.where, exits=["n", "pid"])
+
+    async def go() -> set[int]:
+        async with LocalEngine(MemoryJournal(), [graph], executor=executor) as engine:
+            ids = [await engine.start(graph, {"n": n}) for n in range(3)]
+            results = [await engine.result(run_id) for run_id in ids]
+        assert [result.output["n"] for result in results] == [0, 2, 4]
+        return {result.output["pid"] for result in results}
+
+    (pid,) = asyncio.run(go())
+    assert pid != os.getpid()
+    assert executor.cluster.started == 1
+
+
+@has_ray
+def test_a_body_there_has_its_run_and_its_errors_come_back(cluster):
+    executor, graph = RayExecutor(lanes=["far"]), make(far.talks, lane="far", exits=None)
+    chunks = list[Any]()
+
+    class Sees:
+        def chunk(self, **given: Any) -> None:
+            chunks.append(given)
+
+    async def go() -> Any:
+        journal = MemoryJournal()
+        async with LocalEngine(journal, [graph], executor=executor) as engine:
+            run_id = await engine.start(graph, {"n": 1})
+            await engine.idle()
+            await engine.answer(run_id, {"work?m": 41})
+            result = await engine.result(run_id)
+            steps = [each for each in journal.entries(run_id) if each.kind == "step"]
+        return result, steps
+
+    result, steps = asyncio.run(go())
+    assert result.output["n"] == 42
+    assert result.output["pid"] != os.getpid()
+    assert result.usage.tokens or result.usage
+    assert len(steps) == 1  # recorded once, and not taken again after the pause
+
+    with pytest.raises(NodeFailed) as caught:
+        asyncio.run(make(far.fails).run({"n": 1}, executor=RayExecutor()))
+    cause = caught.value.__cause__
+    assert isinstance(cause, ValueError)
+    assert isinstance(cause, BodyRaised)
+
+
+@has_ray
+def test_resources_that_no_node_has_are_refused_before_anything_runs(cluster):
+    for resources, said in (
+        ({"gpus": 1}, r'AX558 node "work": its body needs gpus: 1, and none has any, of 1 nodes'),
+        ({"cpus": 64}, r"needs cpus: 64, and the largest has 1"),
+        ({"scanner": 2}, r"needs scanner: 2, and none has any"),
+    ):
+        graph = make(far.where, resources=resources)
+        with pytest.raises(SpecError, match=said):
+            graph.start({"n": 1}, executor=RayExecutor())
+    with pytest.raises(SpecError, match="AX544"):
+        make(lambda inputs: {}, resources={"cpus": 1}).start({"n": 1}, executor=RayExecutor())
+
+
+@has_ray
+def test_a_lost_process_and_a_lost_node_are_named_and_the_firing_can_be_repeated(cluster, tmp_path):
+    with pytest.raises(NodeFailed) as caught:
+        asyncio.run(make(far.ends).run({"n": 1}, executor=RayExecutor()))
+    assert isinstance(caught.value.__cause__, WorkerDied)
+    assert "its node is there" in str(caught.value)
+
+    node = cluster.add_node(num_cpus=1, num_gpus=1, object_store_memory=80 << 20)
+    file = tmp_path / "file"
+    resources = {"gpus": 1}
+
+    async def go(wrappers: list[Any], *, again: bool) -> Any:
+        graph = make(far.waits, ("file",), exits=["pid"], resources=resources, wrappers=wrappers)
+        executor, lost = RayExecutor(), node
+        async with (
+            asyncio.timeout(60),
+            LocalEngine(MemoryJournal(), [graph], executor=executor) as engine,
+        ):
+            run_id = await engine.start(graph, {"file": str(file)})
+            while not file.exists():  # noqa: ASYNC110  # another process writes it
+                await asyncio.sleep(0.01)
+            await asyncio.to_thread(cluster.remove_node, lost)
+            if again:
+                (tmp_path / "file.go").touch()
+                await asyncio.to_thread(
+                    cluster.add_node, num_cpus=1, num_gpus=1, object_store_memory=80 << 20
+                )
+            return await engine.result(run_id)
+
+    retry = Retry(tries=3, on=["*.WorkerDied"])
+    result = asyncio.run(go([retry], again=True))
+    assert result.status == "done"
+    assert str(result.output["pid"]) not in file.read_text().split()[:1]

@@ -1,0 +1,569 @@
+"""The engine: runs are stored in a journal, and Temporal decides when and where they go on.
+
+Theory of operation
+-------------------
+The journal has the runs, with all their values; ``LocalEngine`` without room stores, answers and
+cancels them there, and waits for their results. For each run Temporal has one ``Coordinator``,
+which is named after the run. It has an activity executed, ``go_on`` of the run, on a task queue
+that only workers with this version of its graph listen to; then it waits for the time at which the
+run is due, or for a signal.
+
+Whether a run is executed is decided by the journal: it refuses a second holder, and says when a run
+is due. So a signal or an activity too many does no harm, and one that is missing is made up for: a
+worker looks for due runs whenever the journal changes (``_watch``), and signals their coordinators.
+This is also how a run begins that was stored by ``axil submit``, or goes on that was answered by a
+process that knows nothing of Temporal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
+from typing import Any, Final, cast
+
+from temporalio import activity
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleIntervalSpec,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleSpec,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
+)
+from temporalio.envconfig import ClientConfig
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from axil import AxilError, Result, Workflow
+from axil.driver import (
+    Engine,
+    Entry,
+    LocalEngine,
+    ReplayIndex,
+    RunInfo,
+    RunInput,
+    RunStatus,
+    SharedJournal,
+    decode_value,
+    fork,
+    go_on,
+    lasting_executor,
+)
+from axil.plugin import EngineError, JournalError
+from axil_temporal.coordinator import (
+    BEGIN,
+    CANCEL,
+    EXECUTE,
+    HEARTBEAT_SECONDS,
+    NAME,
+    Coordinator,
+    queue_of,
+)
+
+log = logging.getLogger("axil_temporal")
+
+_AT_A_TIME: Final = 100  # runs that one look for due runs finds at most
+_PASSING: Final = ("AX506", "AX510", "AX512")
+"""Errors of a journal after which Temporal tries again: another process holds the run still."""
+
+Find = Callable[[Mapping[str, Any]], Workflow]
+
+
+class TemporalEngine:
+    """An engine on a Temporal server, for the runs of one journal.
+
+        async with TemporalEngine(PostgresJournal("postgresql://db/axil"), [letters]) as engine:
+            run_id = await engine.start(letters, {"to": "Ada"})
+            result = await engine.result(run_id)
+
+    Where the server is, and with which key and certificates it is reached, say the variables of
+    Temporal (``TEMPORAL_ADDRESS``, ``TEMPORAL_NAMESPACE`` …) and its configuration file.
+    """
+
+    def __init__(
+        self,
+        journal: SharedJournal | None = None,
+        workflows: Iterable[Workflow] = (),
+        *,
+        find: Find | None = None,
+        loaded: int = 100,
+        queue: str = "axil",
+        client: Client | None = None,
+        patience_seconds: float = 5.0,
+        recheck_seconds: float = 5.0,
+        **options: Any,
+    ) -> None:
+        """Store the settings; nothing is read or connected before ``async with``.
+
+        Args:
+            journal: shared with all other engines; None: one in memory, for tests.
+            workflows: those whose runs this process executes, in these versions.
+            find: returns the workflow of a run where it is none of these. If it raises, the run is
+                left to other workers.
+            loaded: how many runs of each version may be at work in this process; 0: it only
+                submits.
+            queue: the first part of the names of task queues, workflows and schedules.
+            client: None: connected as Temporal's environment says.
+            patience_seconds: how long all bodies of a run have to sleep before it is put away.
+            recheck_seconds: between two looks at a journal that reports no change.
+            options: for all runs, as of ``axil.Options``.
+        """
+        self.queue, self.max_loaded = queue, loaded
+        self.patience_seconds, self.recheck_seconds = patience_seconds, recheck_seconds
+        self._options, self._find, self._given = options, find, client
+        self._executor = lasting_executor(options)
+        self._runs = LocalEngine(
+            journal, workflows, find=self._found, loaded=0, recheck_seconds=recheck_seconds
+        )
+        self.journal: SharedJournal = self._runs.journal
+        self._workflows = {each.plan.graph.digest: each for each in workflows}
+        self._versions: dict[str, _Version] = {}
+        self._client: Client | None = None
+        self._refused: set[str] = set()  # runs that this process cannot execute
+        self._signalled: dict[str, float] = {}  # runs, and when their coordinators were signalled
+        self._watching: asyncio.Task[None] | None = None
+        self._workers: list[tuple[Worker, asyncio.Task[None]]] = []
+        self._opening = asyncio.Lock()
+        self._entered = AsyncExitStack()
+
+    async def __aenter__(self) -> TemporalEngine:
+        self._client = self._given or await _connected()
+        await self._runs.__aenter__()
+        self._listen(self.queue, workflows=[Coordinator])
+        if self.max_loaded:
+            for workflow in list(self._workflows.values()):
+                await self._serve(workflow)
+            self._watching = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # -------------------------------------------------------------------------- the protocol
+
+    async def start(
+        self,
+        workflow: Workflow,
+        input: RunInput = None,
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        run_id: str = "",
+        thread: str = "",
+        origin: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Store a new run and return its id; see ``axil.driver.Engine``."""
+        given: dict[str, Any] = {"run_id": run_id, "thread": thread, "origin": origin}
+        run_id = await self._runs.start(workflow, input, attributes, **given)
+        if self.max_loaded:
+            await self._serve(workflow)
+        await self._signal(run_id, workflow.plan.graph.digest)
+        return run_id
+
+    def list(self) -> Sequence[RunInfo]:
+        """Return the runs of the journal; see ``Engine``."""
+        return self._runs.list()
+
+    def get(self, run_id: str) -> RunStatus:
+        """Return the status of a run; see ``Engine``."""
+        return self._runs.get(run_id)
+
+    async def answer(self, run_id: str, answers: Mapping[str, Any]) -> None:
+        """Store answers and resume the run; see ``Engine``."""
+        await self._runs.answer(run_id, answers)
+        self._refused.discard(run_id)
+        await self._signal(run_id)
+
+    async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
+        """End a run, whatever its status; see ``Engine``."""
+        await self._runs.cancel(run_id, reason)
+        with suppress(RPCError):  # it may have ended already, or may never have begun
+            await self._handle(run_id).signal(Coordinator.look, False)
+
+    async def resume(self, run_id: str) -> None:
+        """Resume a run that was interrupted, failed or was cancelled; see ``Engine``."""
+        await self._runs.resume(run_id)
+        self._refused.discard(run_id)
+        await self._signal(run_id, is_asked=True)
+
+    async def result(self, run_id: str) -> Result:
+        """Wait until a run has ended, and return its result; see ``Engine``."""
+        return await self._runs.result(run_id)
+
+    async def close(self, *, grace_seconds: float = 0.0) -> None:
+        """Stop the runs at work here; other workers continue them. See ``Engine``.
+
+        Args:
+            grace_seconds: how long runs at work may take to end before they are interrupted.
+        """
+        at_work = [each for version in self._versions.values() for each in version.at_work]
+        if at_work and grace_seconds:
+            await asyncio.wait(at_work, timeout=grace_seconds)
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait({self._watching})
+        workers, self._workers = self._workers, []
+        await asyncio.gather(*(worker.shutdown() for worker, _ in workers))
+        await asyncio.gather(*(running for _, running in workers))
+        await self._runs.close()
+        self._versions.clear()
+        await self._entered.aclose()
+        if self._executor is not None:
+            await self._executor.end()
+
+    async def idle(self) -> None:
+        """Wait until no run is at work here, and none that this process knows is due."""
+        since = 0
+        while self.loaded or await self._has_due():
+            since = await self.journal.changed(since, 0.2)
+
+    @property
+    def loaded(self) -> int:
+        """The number of runs at work in this process."""
+        return sum(len(version.at_work) for version in self._versions.values())
+
+    # ------------------------------------------------------------------ schedules
+
+    async def schedule(
+        self,
+        name: str,
+        workflow: Workflow,
+        input: RunInput = None,
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        cron: Sequence[str] = (),
+        every_seconds: float | None = None,
+        time_zone: str = "",
+        may_overlap: bool = False,
+        origin: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Have Temporal start a run again and again; the same name again changes the schedule.
+
+        The input is kept in the journal, as a run that waits and never begins; each firing is a run
+        with a copy of it, named after the schedule and the time, and begins once.
+
+        Args:
+            cron: expressions as ``0 9 * * MON-FRI``; Temporal adds them to ``every_seconds``.
+            time_zone: of the expressions, as ``Europe/Rome``; empty: UTC.
+            may_overlap: start a run also while the one before is not over.
+            origin: as of ``start``.
+        Raises: EngineError (AX548): there is no time at which it would start a run.
+        """
+        if not cron and not every_seconds:
+            message = f'the schedule "{name}" has no time at which it starts a run.'
+            raise EngineError(message, id="AX548", hint="Pass cron, or every_seconds.")
+        template = f"{name}-{secrets.token_hex(4)}"
+        await self._keep_template(template, workflow, input, attributes, origin)
+        digest = workflow.plan.graph.digest
+        policy = ScheduleOverlapPolicy.ALLOW_ALL if may_overlap else ScheduleOverlapPolicy.SKIP
+        every = [] if every_seconds is None else [timedelta(seconds=every_seconds)]
+        schedule = Schedule(
+            ScheduleActionStartWorkflow(
+                NAME,
+                args=["", digest, template],
+                id=f"{self.queue}/{name}",
+                task_queue=self.queue,
+            ),
+            spec=ScheduleSpec(
+                cron_expressions=list(cron),
+                intervals=[ScheduleIntervalSpec(each) for each in every],
+                time_zone_name=time_zone or None,
+            ),
+            policy=SchedulePolicy(overlap=policy),
+        )
+
+        former = list[str]()
+
+        def changed(known: ScheduleUpdateInput) -> ScheduleUpdate:
+            action: Any = known.description.schedule.action
+            former[:] = [str(decode_payload(action.args[2]))]
+            return ScheduleUpdate(schedule)
+
+        try:
+            await self._connected.create_schedule(self._schedule_id(name), schedule)
+        except ScheduleAlreadyRunningError:
+            handle = self._connected.get_schedule_handle(self._schedule_id(name))
+            await handle.update(changed)
+        for each in former:
+            await self._runs.cancel(each, "the schedule was changed")
+
+    async def unschedule(self, name: str) -> None:
+        """Delete a schedule; runs that it started are not changed."""
+        handle = self._connected.get_schedule_handle(self._schedule_id(name))
+        action: Any = (await handle.describe()).schedule.action
+        await handle.delete()
+        await self._runs.cancel(str(decode_payload(action.args[2])), "the schedule was deleted")
+
+    async def trigger(self, name: str) -> None:
+        """Start a run of a schedule now."""
+        await self._connected.get_schedule_handle(self._schedule_id(name)).trigger()
+
+    def _schedule_id(self, name: str) -> str:
+        return f"{self.queue}/{name}"
+
+    async def _keep_template(
+        self,
+        template: str,
+        workflow: Workflow,
+        input: RunInput,
+        attributes: Mapping[str, Any] | None,
+        origin: Mapping[str, Any] | None,
+    ) -> None:
+        """Keep the input of a schedule, as a run that is paused and asks nothing."""
+        from axil import MemoryJournal
+
+        draft = LocalEngine(MemoryJournal(), loaded=0)
+        async with draft:
+            await draft.start(workflow, input, attributes, run_id=template, origin=origin)
+            (header,) = draft.journal.entries(template)
+        writer = await asyncio.to_thread(self.journal.open, template)
+        try:
+            writer.append(header)
+            writer.append(Entry("ended", data={"status": "paused", "questions": []}))
+            if (stored := writer.kept()) is not None:
+                await stored
+        finally:
+            writer.close()
+
+    # ------------------------------------------------------------------ Temporal
+
+    @property
+    def _connected(self) -> Client:
+        if self._client is None:
+            raise EngineError(
+                "the engine is not connected.", id="AX540", hint="Enter it with `async with`."
+            )
+        return self._client
+
+    def _handle(self, run_id: str) -> Any:
+        return self._connected.get_workflow_handle(f"{self.queue}/{run_id}")
+
+    async def _signal(self, run_id: str, digest: str = "", *, is_asked: bool = False) -> None:
+        """Signal the coordinator of a run; begin one if it has none."""
+        self._signalled[run_id] = time.monotonic()
+        if not digest:
+            try:
+                await self._handle(run_id).signal(Coordinator.look, is_asked)
+                return
+            except RPCError as error:
+                if error.status != RPCStatusCode.NOT_FOUND:
+                    raise
+            digest = (await self._header(run_id))["digest"]
+        await self._connected.start_workflow(
+            NAME,
+            args=[run_id, digest, ""],
+            id=f"{self.queue}/{run_id}",
+            task_queue=self.queue,
+            start_signal="look",
+            start_signal_args=[is_asked],
+        )
+
+    async def _header(self, run_id: str) -> Mapping[str, Any]:
+        replay = ReplayIndex(await asyncio.to_thread(self.journal.entries, run_id))
+        if replay.header is None:
+            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+        return replay.header.data
+
+    def _listen(self, queue: str, **what: Any) -> None:
+        """Listen to a task queue until the engine is closed."""
+        runner = UnsandboxedWorkflowRunner()  # the coordinator is the only workflow
+        worker = Worker(self._connected, task_queue=queue, workflow_runner=runner, **what)
+        self._workers.append((worker, asyncio.create_task(_run(worker, queue))))
+
+    async def _serve(self, workflow: Workflow) -> None:
+        """Execute runs of a workflow, in this version."""
+        digest = workflow.plan.graph.digest
+        async with self._opening:
+            if digest in self._versions:
+                return
+            await self._entered.enter_async_context(workflow)
+            version = self._versions[digest] = _Version(self, workflow)
+            self._workflows[digest] = workflow
+            self._listen(
+                queue_of(self.queue, digest),
+                activities=[version.execute, version.begin, version.cancel],
+                max_concurrent_activities=self.max_loaded,
+            )
+
+    def _found(self, header: Mapping[str, Any]) -> Workflow:
+        """Return the workflow of a run; see ``find`` of ``LocalEngine``."""
+        found = self._workflows.get(header["digest"])
+        if found is None and self._find is not None:
+            found = self._find(header)
+        if found is None:
+            message = f'the engine has no workflow "{header.get("graph", "")}" in this version.'
+            raise EngineError(message, id="AX542", hint="Pass it to the engine, or pass `find`.")
+        return found
+
+    # ------------------------------------------------------------------ due runs
+
+    async def _watch(self) -> None:
+        """Signal the coordinators of due runs whenever the journal changes."""
+        since = 0
+        while True:
+            try:
+                since = await self.journal.changed(since, self.recheck_seconds)
+                await self._look()
+            except Exception:  # what fails now may work the next time
+                log.exception("looking for runs that are due failed")
+                await asyncio.sleep(min(self.recheck_seconds, 1.0))
+
+    async def _look(self) -> None:
+        """Signal the coordinators of runs that are due and were not signalled lately."""
+        now = time.monotonic()
+        self._signalled = {
+            run_id: when
+            for run_id, when in self._signalled.items()
+            if now - when < self.recheck_seconds
+        }
+        async with self._taken(_AT_A_TIME, {*self._refused, *self._signalled}) as due:
+            pass  # given back: the activity takes them
+        for run_id in due:
+            header = await self._header(run_id)
+            try:
+                read = {**header, "origin": decode_value(header.get("origin", {}))}
+                await self._serve(self._found(read))
+            except Exception as error:  # noqa: BLE001  # ``find`` may raise anything
+                log.info("run %s is left to other workers: %s", run_id, error)
+                self._refused.add(run_id)
+                continue
+            await self._signal(run_id, header["digest"])
+
+    async def _has_due(self) -> bool:
+        async with self._taken(1, self._refused) as due:
+            return bool(due)
+
+    @asynccontextmanager
+    async def _taken(self, most: int, without: Iterable[str]) -> AsyncGenerator[Sequence[str]]:
+        """Hold due runs for a moment, so that it is known that no other process has them."""
+        journal, digests = self.journal, None if self._find else list(self._workflows)
+        call, now = asyncio.to_thread, time.time()
+        due = await call(journal.take, most, now, digests=digests, without=list(without))
+        try:
+            yield due
+        finally:
+            for run_id in due:
+                await call(journal.release, run_id)
+
+    def refuse(self, run_id: str, error: Exception) -> None:
+        """Leave a run alone that cannot be executed here, until somebody resumes it."""
+        log.error("run %s was interrupted: %s", run_id, error)
+        self._refused.add(run_id)
+
+    async def execute(self, workflow: Workflow, run_id: str, is_asked: bool) -> list[Any]:
+        """Execute a run that is due: ``[status, due]``."""
+        found = await asyncio.to_thread(self.journal.infos, [run_id])
+        if not found:
+            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+        info = found[0]
+        if info.due is None or info.due > time.time():
+            return [info.status, info.due]
+        more: dict[str, Any] = {"max_recoveries": None} if is_asked else {}
+        stand = await go_on(
+            self.journal,
+            workflow,
+            run_id,
+            recheck_seconds=self.recheck_seconds,
+            patience_seconds=self.patience_seconds,
+            **more,
+            **self._options,
+        )
+        (info,) = await asyncio.to_thread(self.journal.infos, [run_id])
+        return [stand.status, info.due]  # it may have been answered when it paused
+
+    async def end(self, run_id: str) -> None:
+        """End a run whose coordinator was cancelled in Temporal."""
+        await self._runs.cancel(run_id, "cancelled in Temporal")
+
+
+class _Version:
+    """The activities of one version of a workflow."""
+
+    def __init__(self, engine: TemporalEngine, workflow: Workflow) -> None:
+        self._engine, self._workflow = engine, workflow
+        self.at_work: set[asyncio.Task[Any]] = set()
+
+    @activity.defn(name=EXECUTE)
+    async def execute(self, run_id: str, is_asked: bool) -> list[Any]:
+        """Execute a run until it ends or waits."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.at_work.add(task)
+        beating = asyncio.create_task(_beat())
+        try:
+            return await self._engine.execute(self._workflow, run_id, is_asked)
+        except AxilError as error:
+            if error.id in _PASSING:
+                raise
+            self._engine.refuse(run_id, error)
+            raise ApplicationError(str(error), type=error.id, non_retryable=True) from error
+        finally:
+            beating.cancel()
+            self.at_work.discard(task)
+
+    @activity.defn(name=BEGIN)
+    async def begin(self, template: str, run_id: str) -> None:
+        """Store the run of a schedule, unless it was stored before."""
+        try:
+            await fork(self._engine.journal, template, run_id, at=1)
+        except JournalError as error:
+            if error.id != "AX506":
+                raise ApplicationError(str(error), type=error.id, non_retryable=True) from error
+
+    @activity.defn(name=CANCEL)
+    async def cancel(self, run_id: str) -> None:
+        """End the run whose coordinator was cancelled."""
+        beating = asyncio.create_task(_beat())
+        try:
+            await self._engine.end(run_id)
+        finally:
+            beating.cancel()
+
+
+async def _beat() -> None:
+    """Show Temporal that the activity is alive, and hear whether it is cancelled."""
+    while True:
+        activity.heartbeat()
+        await asyncio.sleep(HEARTBEAT_SECONDS / 3)
+
+
+async def _run(worker: Worker, queue: str) -> None:
+    try:
+        await worker.run()
+    except Exception:  # the other queues, and the engine, work without it
+        log.exception("listening to the task queue %s failed", queue)
+
+
+async def _connected() -> Client:
+    """Return a client as Temporal's environment says. Raises: EngineError (AX549)."""
+    config = cast("dict[str, Any]", {**ClientConfig.load_client_connect_config()})
+    address = config.setdefault("target_host", "localhost:7233")
+    try:
+        return await Client.connect(**config)
+    except RuntimeError as error:
+        message = f"there is no Temporal server at {address}: {error}."
+        hint = "Set TEMPORAL_ADDRESS, or start one: temporal server start-dev."
+        raise EngineError(message, id="AX549", hint=hint) from None
+
+
+def decode_payload(given: Any) -> Any:
+    """Return the value of an argument as Temporal describes it: a payload, or the value itself."""
+    from temporalio.converter import DataConverter
+
+    if not hasattr(given, "metadata"):
+        return given
+    return DataConverter.default.payload_converter.from_payload(given)
+
+
+_: type[Engine] = TemporalEngine  # the type checker compares them
+
+__all__ = ["TemporalEngine"]
