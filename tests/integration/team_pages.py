@@ -40,16 +40,18 @@ class Seen:
         self.used: dict[str, list[Usage]] = {}
 
     def firing_started(self, activation: Any, kind: str) -> None:
-        """Note the place of a firing: those side by side are shown as they start."""
+        """Note the place of a firing: agents side by side are shown as they start."""
         self.order.setdefault(str(activation), len(self.order))
+        if activation.path not in self.used:
+            self.used[activation.path] = []
 
     def step_finished(self, activation: Any, step: str, result: Any, kind: str) -> None:
         """Note a reply of a model, with what it used."""
         if kind != "model":
             return
-        name = str(activation.path).rpartition("/")[2]
+        name = _short(activation.path)
         usage = result["usage"]
-        self.used.setdefault(name, []).append(
+        self.used[activation.path].append(
             Usage(input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"])
         )
         at = self.order[str(activation)]
@@ -67,10 +69,14 @@ class Seen:
         """Return the cost table."""
         rows = ["| agent | calls | input tokens | output tokens | cost |", "|---|---|---|---|---|"]
         whole: list[Usage] = []
-        for name, calls in self.used.items():
-            rows.append(_row(name, calls))
+        for path, calls in self.used.items():
+            rows += [_row(_short(path), calls)] if calls else []
             whole += calls
         return "\n".join([*rows, _row("**all**", whole)])
+
+
+def _short(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _row(name: str, calls: list[Usage]) -> str:

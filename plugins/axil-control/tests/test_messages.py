@@ -70,6 +70,15 @@ def test_of_equal_votes_the_first_edge_wins():
     ]
 
 
+def test_what_a_pattern_finds_is_the_vote():
+    said = ["6 * 7 ANSWER: 42", "ANSWER: 41", "I think ANSWER: 42", "No idea."]
+    config = Vote.Config(pattern="ANSWER: *(.+)")
+    assert Vote(config).run([[message(text)] for text in said]) == [message("42", "assistant")]
+    assert Vote(Vote.Config(pattern="[ab]")).run([[message("xa")]]) == [message("a", "assistant")]
+    with pytest.raises(ValueError, match="AX601"):
+        Vote.Config(pattern="(")
+
+
 def test_blank_texts_do_not_vote():
     assert Vote().run([[message(" ")], [message("")], [message("x")]]) == [
         message("x", "assistant")

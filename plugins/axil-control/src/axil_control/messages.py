@@ -8,10 +8,18 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from axil import Out
-from axil.plugin import Message, as_messages, fold_payloads, is_messages, message, text_of
+from axil.plugin import (
+    Message,
+    as_messages,
+    compile_pattern,
+    fold_payloads,
+    is_messages,
+    message,
+    text_of,
+)
 
 
 def silence() -> Out:
@@ -82,17 +90,40 @@ class Vote:
 
     inline = True
 
+    examples: tuple[dict[str, str], ...] = ({}, {"pattern": "ANSWER: *(.+)"})
+
     class Config(BaseModel, extra="forbid", frozen=True):
-        """``vote`` has no settings."""
+        """The part of a text that is the vote."""
+
+        pattern: str = Field(
+            default="",
+            description="A regular expression: its first group, or its match, is the vote; a text "
+            "without one has none. Without a pattern the whole text.",
+        )
+
+        @field_validator("pattern")
+        @classmethod
+        def _is_one(cls, pattern: str) -> str:
+            compile_pattern(pattern)
+            return pattern
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
+        self._pattern = compile_pattern(self.config.pattern) if self.config.pattern else None
+
+    def _vote(self, text: str) -> str:
+        """Return what counts of a text; empty: it has no vote."""
+        if self._pattern is None:
+            return text
+        match = self._pattern.search(text)
+        return "" if match is None else match.group(min(1, self._pattern.groups)) or ""
 
     def run(self, payloads: list[Any]) -> Any:
+        """Return the most frequent vote."""
         last: dict[Any, str] = {}
         for position, payload in enumerate(payloads):
             for m in as_messages(payload):
-                last[m.get("source") or position] = text_of(m)
+                last[m.get("source") or position] = self._vote(text_of(m))
         votes = Counter(text for text in last.values() if text.strip())
         if not votes:
             return silence()

@@ -127,14 +127,19 @@ def bounded(scope: Scope) -> str:
     """Say how a cycle is entered and bounded: ``entered at check; at most 100 rounds``."""
     if not scope.entries:
         return "never entered"
-    lines = [f"entered at {entry}; {_limit(scope.limits[entry])}" for entry in scope.entries]
+    lines = [f"entered at {entry}; {_limit(scope, entry)}" for entry in scope.entries]
     return " | ".join(lines) + (
         "; fails with AX402 if several are taken at once" if len(lines) > 1 else ""
     )
 
 
-def _limit(limit: CycleLimit) -> str:
+def _limit(scope: Scope, entry: str) -> str:
+    limit = scope.limits[entry]
     if limit.rounds is None:
+        spec = scope.specs.get(entry)
+        most = getattr(spec.body, "most", None) if spec is not None else None
+        if isinstance(most, int):  # a controller that counts by itself
+            return f"at most {most} round{'s' if most != 1 else ''} by its controller, then out"
         return "no limit of its own"
     return (
         f"at most {limit.rounds} round{'s' if limit.rounds != 1 else ''}, then "
