@@ -1,4 +1,4 @@
-# help · demo · cluster · test · check · bench · docs · manifests · clean          Needs Python 3.11+ and make; everything else goes into .venv.
+# help · demo · cluster · test · check · bench · docs · manifests · changelog · clean          Needs Python 3.11+ and make; everything else goes into .venv.
 
 PYTHON    ?= python3
 VENV      := .venv
@@ -29,7 +29,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Tests start many processes: each would compile every module again where bytecode is not kept.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo cluster test check style types arrows alone lowest kits thorough foreign temporal ray browser bench docs manifests clean
+.PHONY: help demo cluster test check style types arrows alone lowest kits thorough foreign temporal ray browser bench docs manifests changelog clean
 .DEFAULT_GOAL := help
 
 help:
@@ -41,6 +41,7 @@ help:
 	@echo "make bench   measure beside others; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages"
 	@echo "make manifests   write what is made of the code: manifests, the reference of plugins, the pages of the examples"
+	@echo "make changelog   write the fragments of changelog.d/ into CHANGELOG.md, as VERSION=…"
 	@echo "make clean   remove .venv and whatever was built"
 
 # What the demo needs: the usual set, nothing else.
@@ -154,10 +155,15 @@ bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py --bench "$(BENCH)" --peers "$(PEERS)" $(if $(QUICK),--quick) $(if $(WRITE),--write $(WRITE)) $(BENCH_ARGS)
 	@$(BIN)/python benchmarks/retrieval.py
 	@$(if $(FLOORS),$(BIN)/python benchmarks/floors.py)
+	@$(if $(STREAM),$(BIN)/python benchmarks/stream.py)
 
 # The pages are plain Markdown: nothing to build, but links, ids and examples can be wrong.
 docs: $(STAMP)
 	$(BIN)/python -m pytest tests/house/test_docs.py
+
+# The fragments of changelog.d/ as a section of CHANGELOG.md; without VERSION they are only shown.
+changelog: $(STAMP)
+	$(BIN)/towncrier build $(if $(VERSION),--version $(VERSION) --yes,--version next --draft)
 
 # What the house tests find out of date when a component of a member changes.
 manifests: $(STAMP)

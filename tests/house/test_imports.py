@@ -59,10 +59,12 @@ def test_importing_a_member_prints_nothing(member):
 
 # Where the import name is not the distribution's name with underscores.
 IMPORTED_AS = {
+    "a2a-sdk": "a2a",
     "google-genai": "google",
     "markdown-it-py": "markdown_it",
     "opentelemetry-api": "opentelemetry",
     "opentelemetry-sdk": "opentelemetry",
+    "protobuf": "google",
     "pyyaml": "yaml",
 }
 

@@ -1527,6 +1527,13 @@ def test_a_condition_that_is_a_statement_gets_a_hint_how_to_write_it():
     )
 
 
+@pytest.mark.parametrize(("version", "ids"), [("1", []), ('"0.4.0"', []), ("99", ["AX175"])])
+def test_a_version_that_is_not_known_is_a_warning(version: str, ids: list[str]):
+    text = '{"version": %s, "graph": {"nodes": [{"id": "a", "type": "x"}], "start": "a"}}'
+    spec = spec_from(parse_json(text % version, "flow.json"), LoadOptions(environment={}))
+    assert [warning.id for warning in spec.extras.get("warnings", ())] == ids
+
+
 def test_what_a_file_requires_and_lacks_is_a_warning():
     text = (
         '{"requires": {"axil-nobody": "", "axil": ">=99.1", "pytest": ">=1"}, "graph": '

@@ -75,15 +75,21 @@ def filled(path: str, run_id: str = "r") -> str:
 
 def test_nothing_but_the_page_is_had_without_a_token(client):
     walked = [*routes_of(client), "/nothing", "/v1", "/.well-known/agent-card.json", "/v1/"]
-    for path in walked:
-        for method in METHODS:
-            for headers in ({}, as_caller("wrong" * 8), {"authorization": f"Basic {ADA}"}):
-                answer = client.request(method, filled(path), headers=headers)
-                if path in OPEN:
-                    assert answer.status_code == (200 if method == "GET" else 405), (method, path)
-                else:
-                    assert answer.status_code == 401, (method, path)
-                    assert set(answer.json()["error"]) == {"id", "message"}
+    without = ({}, as_caller("wrong" * 8), {"authorization": f"Basic {ADA}"})
+    asked = [(method, path, {}) for path in walked for method in METHODS]
+    asked += [
+        (m, path, headers)
+        for path, ms in routes_of(client).items()
+        for m in ms - {"HEAD"}
+        for headers in without
+    ]
+    for method, path, headers in asked:
+        answer = client.request(method, filled(path), headers=headers)
+        if path in OPEN:
+            assert answer.status_code == (200 if method == "GET" else 405), (method, path)
+        else:
+            assert answer.status_code == 401, (method, path)
+            assert set(answer.json()["error"]) == {"id", "message"}
     with pytest.raises(WebSocketDisconnect), client.websocket_connect("/v1/runs"):
         pass
 

@@ -365,13 +365,18 @@ class _Tasks(RequestHandler):
         words, is_begun = Words(last_nodes(service, call.workflow)), False
         async with aclosing(until_stopped(service, caller, run_id, after=after)) as events:
             async for event in events:
-                if text := words.hear(event):
+                known, text = words.fields, words.hear(event)
+                if text:
                     part = Artifact(artifact_id="output", name="output", parts=[Part(text=text)])
                     yield made(part, is_begun, last=False)
                     is_begun = True
+                if words.fields not in (None, {}, known):  # these replace what was sent before
+                    yield made(_output("", words.fields), append=False, last=False)
         run = await self._run(call, run_id)
         if run["status"] == "done":
-            rest = _output(words.rest(said(run)), run["output"])
+            whole = said(run)
+            is_begun = is_begun and not words.is_superseded(whole)  # else this replaces it
+            rest = _output(words.rest(whole) if is_begun else whole, run["output"])
             yield made(rest, is_begun, last=True)
             for each in await self._artifacts(call, run_id):
                 yield made(each, append=False, last=True)

@@ -12,8 +12,9 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
+    Sequence,
 )
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
@@ -233,19 +234,22 @@ class _Api:
         await self.service.read(self.service.look, caller, run_id)
         query = request.query_params
         after = request.headers.get("last-event-id", query.get("after", ""))
-        events = self.service.stream(
+        events = self.service.batches(
             caller, run_id, after=after, live=query.get("live", "1") != "0"
         )
         return event_stream(self._frames(events))
 
-    async def _frames(self, events: AsyncIterator[StreamEvent]) -> AsyncGenerator[bytes]:
+    async def _frames(
+        self, batches: AsyncGenerator[Sequence[StreamEvent]]
+    ) -> AsyncGenerator[bytes]:
         silent = 0
-        async for event in events:
-            if event.kind:
-                yield frame(event.kind, event.data, id=event.id)
-                silent = 0
-            elif (silent := silent + 1) % IDLE_EVENTS == 0:
-                yield SILENCE
+        async with aclosing(batches):
+            async for batch in batches:
+                if any(event.kind for event in batch):
+                    yield b"".join(frame(e.kind, e.data, id=e.id) for e in batch if e.kind)
+                    silent = 0
+                elif (silent := silent + 1) % IDLE_EVENTS == 0:
+                    yield SILENCE
         yield frame("end", {})
 
     async def answer(self, request: Request) -> Response:

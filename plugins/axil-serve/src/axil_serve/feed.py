@@ -8,6 +8,7 @@ and reads the journal again from where it stood.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from axil import hookimpl
 from axil.driver import Entry, JournalWriter, SharedJournal
 from axil_serve.data import plain
 
-_MOST: Final = 5000
+MOST: Final = 10_000
 """Events that wait for one follower."""
 
 
@@ -36,19 +37,23 @@ class Follower:
 
     loop: asyncio.AbstractEventLoop
     waiting: list[Happened] = field(default_factory=list[Happened])
+    lock: threading.Lock = field(default_factory=threading.Lock)
     more: asyncio.Event = field(default_factory=asyncio.Event)
     is_behind: bool = False
     """True if events were lost, because too many waited."""
 
     def put(self, happened: Happened) -> None:
         """Add an event; from any thread."""
-        if self.is_behind:
-            return
-        if len(self.waiting) >= _MOST:
-            self.is_behind, self.waiting = True, []
-        else:
-            self.waiting.append(happened)
-        self.loop.call_soon_threadsafe(self.more.set)
+        with self.lock:
+            if self.is_behind:
+                return
+            is_first = not self.waiting
+            if len(self.waiting) >= MOST:
+                self.is_behind, self.waiting = True, []
+            else:
+                self.waiting.append(happened)
+        if is_first or self.is_behind:  # the reader was awake already for all others
+            self.loop.call_soon_threadsafe(self.more.set)
 
     async def take(self, seconds: float) -> list[Happened]:
         """Wait for events, at most so long, and return them."""
@@ -57,8 +62,9 @@ class Follower:
                 await asyncio.wait_for(self.more.wait(), seconds)
             except TimeoutError:
                 return []
-        self.more.clear()
-        taken, self.waiting = self.waiting, []
+        with self.lock:
+            self.more.clear()
+            taken, self.waiting = self.waiting, []
         return taken
 
 

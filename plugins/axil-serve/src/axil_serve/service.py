@@ -54,6 +54,8 @@ _STORED_TRIES: Final = 500
 _STORED_SECONDS: Final = 0.01
 """A journal stores what is appended to it within a few milliseconds."""
 _LAST: Final = 20
+_MOST_TOGETHER: Final = 256
+"""Events that a stream sends at once."""
 Reopen = Callable[[Mapping[str, Any]], Workflow]
 """From the data that was kept with a run, its origin, to its workflow."""
 
@@ -210,13 +212,22 @@ class RunService:
             after: the id of the last step that is known; empty: all are yielded.
             live: whether what is not recorded is yielded, too.
         """
+        async with aclosing(self.batches(caller, run_id, after=after, live=live)) as batches:
+            async for batch in batches:
+                for event in batch:
+                    yield event
+
+    async def batches(
+        self, caller: Caller, run_id: str, *, after: str = "", live: bool = True
+    ) -> AsyncGenerator[Sequence[StreamEvent]]:
+        """Yield the events of ``stream``, those together that happened meanwhile."""
         await self.read(self._seen, caller, run_id, "look")
         self.check_streams(caller)
         self._streams[caller.name] += 1
         try:
-            async with aclosing(self._stream(run_id, after, live=live)) as events:
-                async for event in events:
-                    yield event
+            async with aclosing(self._batches(run_id, after, live=live)) as batches:
+                async for batch in batches:
+                    yield batch
         finally:
             self._streams[caller.name] -= 1
             if not self._streams[caller.name]:
@@ -229,7 +240,9 @@ class RunService:
             message = "too many streams are open."
             raise Busy("AX964", message, "Close one, or try again later.")
 
-    async def _stream(self, run_id: str, after: str, *, live: bool) -> AsyncGenerator[StreamEvent]:
+    async def _batches(
+        self, run_id: str, after: str, *, live: bool
+    ) -> AsyncGenerator[Sequence[StreamEvent]]:
         seen: set[str] = set()  # keys of entries
         number, touched, is_first, is_stale = 0, 0.0, True, False
         happened: Sequence[Happened] = ()
@@ -241,32 +254,47 @@ class RunService:
                 if is_stale or follower.is_behind:
                     is_stale = follower.is_behind = False
                     entries = await self.read(self._entries, run_id)
+                    batch: list[StreamEvent] = []
                     if is_first and after:
                         if (place := place_of(entries, after)) is None:
-                            yield StreamEvent(kind="reset", data={})
+                            batch.append(StreamEvent(kind="reset", data={}))
                         seen.update(entry_key(entry) for entry in entries[: place or 0])
                     is_first, number = False, len(entries)
+                    if live and _is_over(entries[-1]):  # what was shown comes before the end
+                        for each in follower.waiting:
+                            if each.entry is None:
+                                yield StreamEvent(kind=each.kind, data=each.data)
                     for at, entry in enumerate(entries, 1):
                         if (key := entry_key(entry)) not in seen:
                             seen.add(key)
-                            yield _step_event(entry, at)
+                            batch.append(_step_event(entry, at))
+                        if len(batch) >= _MOST_TOGETHER:
+                            yield batch
+                            batch = []
+                    if batch:
+                        yield batch
                     if _is_over(entries[-1]):
                         return
                 happened = await follower.take(self.poll_seconds)
-                for each in happened:
-                    if each.entry is None:
-                        if live:
-                            yield StreamEvent(kind=each.kind, data=each.data)
-                    elif (key := entry_key(each.entry)) not in seen:
-                        seen.add(key)
-                        number += 1
-                        if each.entry.kind == "ended":
-                            await self._stored(run_id, key)
-                        yield _step_event(each.entry, number)
-                        if _is_over(each.entry):
-                            return
+                for first in range(0, len(happened), _MOST_TOGETHER):
+                    batch = []
+                    for each in happened[first : first + _MOST_TOGETHER]:
+                        if each.entry is None:
+                            if live:
+                                batch.append(StreamEvent(kind=each.kind, data=each.data))
+                        elif (key := entry_key(each.entry)) not in seen:
+                            seen.add(key)
+                            number += 1
+                            if each.entry.kind == "ended":
+                                await self._stored(run_id, key)
+                            batch.append(_step_event(each.entry, number))
+                            if _is_over(each.entry):
+                                yield batch
+                                return
+                    if batch:
+                        yield batch
                 if not happened:
-                    yield StreamEvent(kind="", data=None)  # nothing happened; the reader is there
+                    yield [StreamEvent(kind="", data=None)]  # nothing happened; the reader is there
 
     # --------------------------------------------------------------------------------- doing
 

@@ -1,0 +1,60 @@
+"""Laws of streams under more events than a reader takes."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+from axil import Context, MemoryJournal, RootGraph, Workflow
+from axil_serve import Caller, RunService
+from axil_serve.feed import MOST
+
+CHUNKS = MOST * 2 + 10
+STEPS = 30
+
+
+def flood() -> Workflow:
+    """Return a graph that shows more chunks than wait for a reader, between recorded steps."""
+    graph = RootGraph("flood")
+
+    def show(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        for _ in range(CHUNKS // STEPS):
+            ctx.emit({"kind": "text", "text": "x"})
+        return inputs
+
+    names = [f"show{number}" for number in range(STEPS)]
+    for name in names:
+        graph.create_node(show, name=name)
+    graph.edge_from_entry(names[0], {"name": ""})
+    for source, target in pairwise(names):
+        graph.create_edge(source, target, {"name": ""})
+    graph.edge_to_exit(names[-1], {"name": ""})
+    return graph.build()
+
+
+def test_a_reader_that_is_slow_keeps_a_bounded_number_of_events_and_every_step():
+    async def followed() -> list[Any]:
+        service = RunService(MemoryJournal(), {"flood": flood()}, loaded=0, poll_seconds=0.01)
+        ada, steps, chunks, most = Caller(name="ada"), list[Any](), 0, 0
+        async with asyncio.timeout(20), service.running():
+            run_id = await service.start(ada, "flood", {"name": "x"})
+            async for event in service.stream(ada, run_id):
+                if event.kind == "step":
+                    steps.append(event)
+                if event.kind == "step" and event.data["kind"] == "run":
+                    service.engine.max_loaded = 1
+                    await service.resume(ada, run_id)
+                    await service.engine.result(run_id)  # it reads nothing meanwhile
+                    [follower] = service.feed._followers[run_id]
+                    most = len(follower.waiting)
+                    assert follower.is_behind
+                chunks += event.kind == "chunk"
+            assert most <= MOST
+            assert chunks <= MOST
+            recorded = service.steps(ada, run_id)
+        assert [event.id for event in steps] == [step["id"] for step in recorded]
+        return steps
+
+    steps = asyncio.run(followed())
+    assert [step.data["kind"] for step in steps].count("done") == STEPS
