@@ -17,6 +17,7 @@ from typing import Any, Final
 
 PROVIDED_BY: Final = {
     "axil_budget": "axil-budget",
+    "axil_cli": "axil-cli",
     "axil_config": "axil-config",
     "axil_control": "axil-control",
     "axil_dependencies": "axil-dependencies",

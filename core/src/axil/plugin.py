@@ -135,6 +135,9 @@ _SUBJECTS = {
         "spec.graph": "RouterSpec SURROUNDINGS with_usual_wrappers",
         "registry.excerpts": "format_value",
     },
+    "Commands": {
+        "axil_cli.arguments": "add_shared_arguments",
+    },
     "Compilation": {
         "kernel.scopes": "CycleBody",
         "kernel.plan": "BACK OUTSIDE Plan PlanEdge PlanNode ResolvedNode",
@@ -346,6 +349,7 @@ if TYPE_CHECKING:
         Pricing as Pricing,
         UnknownPrice as UnknownPrice,
     )
+    from axil_cli.arguments import add_shared_arguments as add_shared_arguments
     from axil_config.decoding import decode_config as decode_config, refers_to as refers_to
     from axil_config.grants import (
         Grants as Grants,

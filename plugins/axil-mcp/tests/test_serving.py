@@ -679,7 +679,7 @@ def test_the_command_refuses_what_it_cannot_serve(flows, capsys, monkeypatch):
         (["serve", flows[0], "--transport", "http"], "AX934 --token-env"),
         (["serve", flows[0], flows[0]], "AX935"),
         (["serve", flows[0], "--concurrency", "0"], "AX934 --concurrency"),
-        (["serve", flows[0], "--set", "x"], "AX934 --set"),
+        (["serve", flows[0], "--set", "x"], "AX700 --set"),
     ):
         assert main(["mcp", *arguments]) == 2
         assert reported in capsys.readouterr().err

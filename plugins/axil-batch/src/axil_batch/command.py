@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from axil import run_sync
+from axil.plugin import add_shared_arguments
 from axil_batch.errors import BatchError
 from axil_batch.tables import read_table, write_table
 
@@ -68,25 +69,7 @@ class RunBatch:
             metavar="COLUMN",
             help="read the texts of this column as JSON; may be repeated",
         )
-        parser.add_argument(
-            "--set",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="set a variable of the file to this value; may be repeated",
-        )
-        parser.add_argument(
-            "--journal",
-            metavar="DIR",
-            help="the folder of the journal; the default is $AXIL_JOURNAL, otherwise .axil",
-        )
-        parser.add_argument(
-            "--allow",
-            action="append",
-            default=[],
-            metavar="WHAT",
-            help="a permission of the workflow, as for axil run: code, network, …",
-        )
+        add_shared_arguments(parser, "--set", "--journal", "--allow")
         parser.add_argument(
             "--format", choices=("text", "json"), default="text", help="of the statistics"
         )
@@ -96,10 +79,7 @@ class RunBatch:
         from axil_batch.batch import Batch
         from axil_batch.statistics import Statistics
 
-        allow = frozenset[str](options.allow)
-        reading: dict[str, Any] = {"allow": allow}
-        if variables := session.variables(options.set):
-            reading["vars"] = variables
+        reading = session.reading(options)
         rows = read_table(options.table, json_columns=options.json)
         output = _output(options)
         workflow = session.workflow(options.workflow, **reading)
@@ -115,7 +95,7 @@ class RunBatch:
                 budget=options.budget,
                 column=options.column,
                 options={
-                    "allow": allow,
+                    "allow": reading["allow"],
                     "origin": session.origin(options.workflow, workflow, reading),
                 },
                 changed=progress.show,

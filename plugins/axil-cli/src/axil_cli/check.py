@@ -8,6 +8,7 @@ from typing import Any
 
 from axil import EdgeSpec
 from axil.driver import CheckResult, check_workflow, cycle_bounds, want_lines, want_rows
+from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, allowing, equipped
 from axil_cli.plain import as_json
 from axil_cli.source import TARGET, settings, workflow_of
@@ -30,9 +31,7 @@ class Check:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", metavar="WORKFLOW", help=TARGET)
-        parser.add_argument(
-            "--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run"
-        )
+        add_shared_arguments(parser, "--set")
         allowing(parser)
         parser.add_argument("--format", choices=("text", "json"), default="text")
 

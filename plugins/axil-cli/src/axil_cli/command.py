@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from axil import AxilError, ConfigError, Problem
-from axil.plugin import Grants, Registry, format_names, use_registry
+from axil.plugin import Registry, format_names, use_registry
+from axil_cli.arguments import add_shared_arguments
 
 if TYPE_CHECKING:
     from axil import Workflow
@@ -82,6 +83,16 @@ class Session:
         from axil_cli.source import settings
 
         return settings(given)
+
+    def reading(self, options: argparse.Namespace) -> dict[str, Any]:
+        """Return arguments of ``axil.load`` from ``--allow`` and, where there is one, ``--set``.
+
+        Raises: ConfigError (AX700): a variable is not ``name=value``.
+        """
+        reading: dict[str, Any] = {"allow": frozenset[str](options.allow)}
+        if variables := self.variables(getattr(options, "set", ())):
+            reading["vars"] = variables
+        return reading
 
     def origin(self, target: str, workflow: Workflow, reading: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is kept with the runs of a workflow, so that they are resumed with what they
@@ -141,38 +152,13 @@ class Session:
 
 def allowing(parser: argparse.ArgumentParser) -> None:
     """Add ``--allow``, ``--allow-code`` and ``--functions``."""
-    parser.add_argument(
-        "--allow",
-        action="append",
-        default=[],
-        type=_allowed,
-        metavar="WHAT",
-        help="let the file do this: code, network, mcp, env, read, write, program; or less: "
-        "env:NAME, read:PATH, write:PATH, net:HOST, program:NAME, import:MODULE, mcp:NAME; "
-        "may be repeated",
-    )
-    parser.add_argument(
-        "--allow-code",
-        action="append_const",
-        dest="allow",
-        const="code",
-        help="the same as --allow code: run code, with your rights",
-    )
+    add_shared_arguments(parser, "--allow")
     parser.add_argument(
         "--functions",
         metavar="DIR",
         help="functions in this folder's files are tools, conditions, processors; "
         "needs --allow code",
     )
-
-
-def _allowed(given: str) -> str:
-    """Return a word that may be granted."""
-    try:
-        [word] = Grants.of([given]).words
-    except ConfigError as error:
-        raise argparse.ArgumentTypeError(str(error.problems[0].message)) from None
-    return word
 
 
 @contextmanager

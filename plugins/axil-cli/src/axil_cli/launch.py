@@ -43,12 +43,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from axil import AxilError
-from axil.driver import Entry, decode_value
 from axil.plugin import PluginContract, Registry, component_index
 from axil_cli.command import misuse
 
 if TYPE_CHECKING:
     from axil import Workflow
+    from axil.driver import Entry
 
 _KIND: Final = "options"
 
@@ -150,6 +150,8 @@ def prepared(launch: Launch, options: Iterable[Given]) -> Launch:
 
 def recorded(entries: Iterable[Entry]) -> list[tuple[str, Any]]:
     """Return the steps of bodies that are done, with their results."""
+    from axil.driver import decode_value  # journals, which --help does without
+
     return [
         (str(entry.data["name"]), decode_value(entry.data["value"]))
         for entry in entries

@@ -20,23 +20,13 @@ from axil.plugin import (
     python_target,
     spec_changes,
 )
+from axil_cli.arguments import JOURNAL_FOLDER
 from axil_cli.command import Session, misuse, problems_of
 from axil_cli.source import hooked
 
-FOLDER: Final = ".axil"
 _OFF: Final = ("off", "none", "no", "0")
 _UNREADABLE: Final = ("AX513", "AX514", "AX515")
 """Errors of keys: a journal that is encrypted is never left out silently."""
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the journal."""
-    parser.add_argument(
-        "--journal",
-        metavar="PLACE",
-        help="the folder that runs are kept in, or the address of a database, as "
-        f"postgresql://host/name; without it $AXIL_JOURNAL, else {FOLDER} (off: nowhere)",
-    )
 
 
 def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -> Any:
@@ -47,7 +37,7 @@ def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -
     JournalError.
     """
     named = options.journal or os.environ.get("AXIL_JOURNAL", "")
-    where = named or FOLDER
+    where = named or JOURNAL_FOLDER
     if where.lower() in _OFF:
         if needed:
             raise misuse(needed, "runs are kept nowhere.", "Name a folder with --journal.")

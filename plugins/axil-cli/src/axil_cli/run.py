@@ -35,6 +35,7 @@ from axil.plugin import (
     text_of,
 )
 from axil_cli import record
+from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import (
     Exit,
     Session,
@@ -85,15 +86,8 @@ class Run:
         given.add_argument(
             "--input-file", metavar="P", help="the input, from a file; - is standard input"
         )
-        parser.add_argument(
-            "--set",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="a variable of the file (${NAME}) has this value; "
-            "JSON where it is JSON, else text; may be repeated",
-        )
-        record.arguments(parser)
+        add_shared_arguments(parser, "--set")
+        add_shared_arguments(parser, "--journal")
         parser.add_argument(
             "--workspace",
             metavar="DIR",

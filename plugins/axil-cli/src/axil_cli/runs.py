@@ -32,6 +32,7 @@ from axil.driver import (
 )
 from axil.plugin import JournalError, install_advice
 from axil_cli import record
+from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, allowing, equipped, misuse, read_text
 from axil_cli.folder import placed
 from axil_cli.launch import Launch, prepared, recorded
@@ -76,7 +77,7 @@ class Runs:
             name: str, help: str, *, format: Sequence[str] = ("text", "json")
         ) -> argparse.ArgumentParser:
             made = doing.add_parser(name, help=help, description=help, allow_abbrev=False)
-            record.arguments(made)
+            add_shared_arguments(made, "--journal")
             if format:
                 made.add_argument("--format", choices=format, default="text")
             return made
@@ -163,13 +164,7 @@ class Runs:
             help="with a field of the state set at step N; may be repeated",
         )
         forking.add_argument("--output", metavar="JSON", help="with another outcome of step N")
-        forking.add_argument(
-            "--set",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="with another value of a variable of the file; may be repeated",
-        )
+        add_shared_arguments(forking, "--set")
         allowing(forking)
         cancelling = one("cancel", "end a run, whatever its status", format=())
         cancelling.add_argument("run", metavar="RUN")

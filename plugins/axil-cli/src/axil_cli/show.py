@@ -10,6 +10,7 @@ from typing import Any
 from axil import AxilError, EdgeSpec
 from axil.driver import PlanScope, draw_plan, edge_label, join_name, walk_plan
 from axil.plugin import BACK, ENTRY, OUTSIDE, Plan, PlanEdge, PlanNode, python_target
+from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, allowing, can_show, equipped
 from axil_cli.plain import as_json, plain
 from axil_cli.sketch import sketched
@@ -29,9 +30,7 @@ class Show:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("file", metavar="WORKFLOW", help=TARGET)
-        parser.add_argument(
-            "--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run"
-        )
+        add_shared_arguments(parser, "--set")
         allowing(parser)
         parser.add_argument("--format", choices=("text", "mermaid", "svg", "json"), default="text")
 

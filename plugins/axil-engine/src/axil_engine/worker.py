@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from axil import Workflow, run_sync
 from axil.driver import Engine
+from axil.plugin import add_shared_arguments
 from axil_engine.triggers import TriggeredRuns, TriggerSettings, read_triggers
 
 _GRACE_SECONDS: Final = 10.0
@@ -55,7 +56,7 @@ class Worker:
         parser.add_argument(
             "--drain", action="store_true", help="end when no run is due, instead of waiting"
         )
-        _reading(parser)
+        add_shared_arguments(parser, "--journal", "--set", "--allow")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Execute runs until the process is asked to end."""
@@ -106,7 +107,7 @@ class Submit:
             help="the run's id; the same id and the same input are the same run, begun once",
         )
         parser.add_argument("--thread", default="", metavar="NAME", help="the conversation")
-        _reading(parser)
+        add_shared_arguments(parser, "--journal", "--set", "--allow")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Store the run."""
@@ -162,9 +163,7 @@ def _workflows(
     targets: list[str], options: argparse.Namespace, session: Any
 ) -> list[tuple[Workflow, dict[str, Any]]]:
     """Return the workflows of targets, each with what is kept with its runs."""
-    reading: dict[str, Any] = {"allow": frozenset[str](options.allow)}
-    if given := session.variables(options.set):
-        reading["vars"] = given
+    reading = session.reading(options)
     found: list[tuple[Workflow, dict[str, Any]]] = []
     for target in targets:
         workflow = session.workflow(target, **reading)
@@ -199,36 +198,6 @@ def _here(origin: Mapping[str, Any]) -> dict[str, Any]:
     here.
     """
     return {**origin, "workspace": os.getcwd(), "functions": None}
-
-
-def _reading(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--journal",
-        metavar="PLACE",
-        help="the folder or the address of the journal, as postgresql://host/name; without it "
-        "$AXIL_JOURNAL, else .axil",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="set a variable of the files to this value; may be repeated",
-    )
-    parser.add_argument(
-        "--allow",
-        action="append",
-        default=[],
-        metavar="WHAT",
-        help="let the files do this, as of axil run; may be repeated",
-    )
-    parser.add_argument(
-        "--allow-code",
-        action="append_const",
-        dest="allow",
-        const="code",
-        help="the same as --allow code: run code, with your rights",
-    )
 
 
 def _input(text: str | None, payload: str) -> Any:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
 
 from axil import run_sync
-from axil.plugin import use_registry
+from axil.plugin import add_shared_arguments, use_registry
 from axil_agent import Recorder, Replay
 from axil_evals.comparison import compare
 from axil_evals.datasets import add_case, read_dataset
@@ -58,13 +57,7 @@ class Eval:
         running.add_argument(
             "--run-id", default="", help="keep the evaluation under this id; the same one goes on"
         )
-        running.add_argument("--journal", metavar="FOLDER", help="of kept evaluations and runs")
-        running.add_argument(
-            "--allow", action="append", default=[], metavar="WHAT", help="as for axil run"
-        )
-        running.add_argument(
-            "--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run"
-        )
+        add_shared_arguments(running, "--journal", "--allow", "--set")
         cassette = running.add_mutually_exclusive_group()
         cassette.add_argument(
             "--record", metavar="FILE", help="write what models are asked and answer to FILE"
@@ -82,7 +75,7 @@ class Eval:
         adding.add_argument("run", metavar="RUN", help="the id of a run")
         adding.add_argument("dataset", metavar="DATASET", help=".yaml or .jsonl; made if missing")
         adding.add_argument("--name", default="", help="of the case; without it the run's id")
-        adding.add_argument("--journal", metavar="FOLDER")
+        add_shared_arguments(adding, "--journal")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Do what was typed, and return the exit code."""
@@ -143,12 +136,9 @@ class Eval:
 def _target(options: argparse.Namespace, session: Any, journal: Any) -> Target:
     if options.target == KEPT:
         return KeptTarget(journal)
-    allow = frozenset(cast("Sequence[str]", options.allow))
-    reading: dict[str, Any] = {"allow": allow, "allow_code": "code" in allow}
-    if options.set:
-        reading["vars"] = session.variables(options.set)
+    reading = session.reading(options)
     workflow = session.workflow(options.target, **reading)
-    return WorkflowTarget(workflow, node=options.node, allow=allow)
+    return WorkflowTarget(workflow, node=options.node, allow=reading["allow"])
 
 
 def _data(text: str) -> Any:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import SecretStr
 
-from axil import ConfigError, GraphSpec, Problem, Workflow, load, run_sync
-from axil.plugin import decode_config, make_component, resolve_secret
+from axil import ConfigError, GraphSpec, Problem, Workflow, run_sync
+from axil.plugin import add_shared_arguments, decode_config, make_component, resolve_secret
 from axil_mcp.config import MCPServer, ToolsConfig
 from axil_mcp.files import listed
 
@@ -90,23 +90,7 @@ class Mcp:
         )
         login.add_argument("file", metavar="FILE", help="a workflow file")
         for each in (serving, looking, login):
-            each.add_argument(
-                "--set",
-                action="append",
-                default=[],
-                metavar="NAME=VALUE",
-                help="a variable of the files (${NAME}) has this value",
-            )
-            each.add_argument(
-                "--allow-code", action="store_true", help="let the files run code, with your rights"
-            )
-            each.add_argument(
-                "--allow",
-                action="append",
-                default=[],
-                metavar="WHAT",
-                help="let the files do this: mcp, to start MCP servers",
-            )
+            add_shared_arguments(each, "--set", "--allow")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Do it; 0: done."""
@@ -138,7 +122,7 @@ def _serve(options: argparse.Namespace, session: Any) -> int:
         kind = session.registry.resolve("journals", "sqlite", "--journal")
         journal = make_component(kind, {"folder": options.journal}, "--journal")
     serving = Serving(
-        allow=_allowed(options),
+        allow=frozenset[str](options.allow),
         concurrency=options.concurrency,
         workspace=Path(options.workspace) if options.workspace else None,
         journal=journal,
@@ -182,44 +166,15 @@ def _token(name: str) -> SecretStr:
 
 
 def _loaded(file: str, options: argparse.Namespace, session: Any) -> Workflow:
-    return load(
-        file,
-        vars=_variables(options.set),
-        registry=session.registry,
-        hooks=session.hooks,
-        allow=_allowed(options),
-    )
-
-
-def _allowed(options: argparse.Namespace) -> frozenset[str]:
-    return frozenset([*options.allow, *(["code"] if options.allow_code else [])])
-
-
-def _variables(given: list[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals or not name.strip():
-            raise ConfigError(
-                Problem(
-                    "AX934",
-                    "--set",
-                    f'expected name=value, found "{each}".',
-                    "Write --set tone=dry.",
-                )
-            )
-        try:
-            values[name.strip()] = json.loads(value)
-        except ValueError:
-            values[name.strip()] = value
-    return values
+    return session.workflow(file, **session.reading(options))
 
 
 # --------------------------------------------------------------------------------------------------
 
 
 def _look(options: argparse.Namespace, session: Any) -> int:
-    found = run_sync(_listings(_loaded(options.file, options, session).spec, _allowed(options)))
+    allow = frozenset[str](options.allow)
+    found = run_sync(_listings(_loaded(options.file, options, session).spec, allow))
     if options.format == "json":
         session.say(json.dumps(found, ensure_ascii=False, indent=2))
         return 0

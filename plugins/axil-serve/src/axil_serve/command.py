@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from axil import run_sync
-from axil.plugin import python_target
+from axil.plugin import add_shared_arguments, python_target
 from axil_serve.access import RIGHTS, Access, Caller, Right, new_token
 from axil_serve.errors import Unserved
 
@@ -60,13 +60,7 @@ class Serve:
             help="a protocol to serve in addition to the API; the default is all that are "
             "installed; 'off' serves none",
         )
-        parser.add_argument(
-            "--set",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="set a variable of the files to this value; may be repeated",
-        )
+        add_shared_arguments(parser, "--set")
         parser.add_argument(
             "--concurrency",
             type=int,
@@ -91,7 +85,7 @@ class Serve:
         parser.add_argument(
             "--requests-per-minute", type=float, default=600.0, metavar="N", help="for each token"
         )
-        _reading(parser)
+        add_shared_arguments(parser, "--allow")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Serve until the process is asked to end."""
@@ -102,10 +96,8 @@ class Serve:
 
         if not options.targets and not options.edit:
             raise Unserved("AX960", "no workflow is named.", "Name one, or a folder with --edit.")
-        allow = frozenset[str](options.allow)
-        reading: dict[str, Any] = {"allow": allow}
-        if given := session.variables(options.set):
-            reading["vars"] = given
+        reading = session.reading(options)
+        allow = reading["allow"]
         workflows: dict[str, Workflow] = {}
         origins: dict[str, Any] = {}
         for target in _targets(options.targets):
@@ -159,7 +151,7 @@ class View:
             "--edit", metavar="PATH", help="a workflow file, or a folder, that the page may edit"
         )
         _listening(parser, 0)
-        _reading(parser)
+        add_shared_arguments(parser, "--allow")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Serve until the process is asked to end."""
@@ -198,11 +190,7 @@ def _viewing(journal: Any, session: Any, allow: frozenset[str], folder: str = RU
 
 
 def _listening(parser: argparse.ArgumentParser, port: int) -> None:
-    parser.add_argument(
-        "--journal",
-        metavar="DIR",
-        help="the folder of the journal; the default is $AXIL_JOURNAL, otherwise .axil",
-    )
+    add_shared_arguments(parser, "--journal")
     parser.add_argument(
         "--files",
         default=RUNS,
@@ -232,23 +220,6 @@ def _listening(parser: argparse.ArgumentParser, port: int) -> None:
         default=[],
         metavar="ORIGIN",
         help="an origin of web pages that may send requests",
-    )
-
-
-def _reading(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--allow",
-        action="append",
-        default=[],
-        metavar="WHAT",
-        help="a permission of the workflows, as for axil run: code, network, …",
-    )
-    parser.add_argument(
-        "--allow-code",
-        action="append_const",
-        dest="allow",
-        const="code",
-        help="the same as --allow code: run code, with your rights",
     )
 
 

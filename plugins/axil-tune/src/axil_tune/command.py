@@ -12,7 +12,7 @@ from typing import Any, cast
 import yaml
 
 from axil import run_sync
-from axil.plugin import use_registry
+from axil.plugin import add_shared_arguments, use_registry
 from axil_evals import read_dataset
 from axil_tune.errors import TuneError
 from axil_tune.report import as_markdown, as_text
@@ -68,13 +68,7 @@ class Tune:
         parser.add_argument(
             "--run-id", default="", help="the name of the search; the default is made of its files"
         )
-        parser.add_argument("--journal", metavar="FOLDER", help="of what was tried")
-        parser.add_argument(
-            "--allow", action="append", default=[], metavar="WHAT", help="as for axil run"
-        )
-        parser.add_argument(
-            "--set", action="append", default=[], metavar="NAME=VALUE", help="as for axil run"
-        )
+        add_shared_arguments(parser, "--journal", "--allow", "--set")
         parser.add_argument(
             "--out",
             metavar="FILE",
@@ -95,10 +89,7 @@ class Tune:
             raise TuneError(
                 "AX985", f"the file cannot be read: {error}.", where=str(file)
             ) from None
-        allow = frozenset[str](options.allow)
-        reading: dict[str, Any] = {"allow": allow, "allow_code": "code" in allow}
-        if options.set:
-            reading["vars"] = session.variables(options.set)
+        reading = session.reading(options)
         dataset = read_dataset(options.dataset)
         search = Search(
             budget=options.budget,
@@ -112,7 +103,7 @@ class Tune:
             repeats=options.repeats,
             concurrency=options.concurrency,
             seed=options.seed,
-            options={"allow": allow},
+            options={"allow": reading["allow"]},
         )
         out = Path(options.out or file.with_suffix(f".tuned{file.suffix}"))
         journal = session.journal(options, "axil tune")

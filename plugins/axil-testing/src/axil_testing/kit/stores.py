@@ -23,8 +23,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
+import pytest
+
 from axil.plugin import is_async
-from axil_models import Hit, Row, call_async
+from axil_models import ContextQuery, Hit, Row, call_async
 from axil_testing.kit.base import Kit, claimed, require
 
 T = TypeVar("T")
@@ -281,6 +283,35 @@ class StoreKit(Kit):
         try:
             self.using(put)
             self.using(found)
+        finally:
+            self.clear()
+
+    @claimed("persists")
+    def test_a_retriever_finds_in_it_what_it_was_given(self) -> None:
+        """Made again, the documents are there, unchanged. Needs axil-retrieval."""
+        retrieval: Any = pytest.importorskip("axil_retrieval", reason="axil-retrieval is missing")
+        documents = [
+            {"text": f"Sheet {n} is about {topic}.", "uri": f"{n}", "metadata": {"tags": [topic]}}
+            for n, topic in enumerate(("ferns", "mosses", "lichens"))
+        ]
+
+        async def law() -> list[str]:
+            retriever = retrieval.StoreRetriever(
+                store=self.make(), embedder=retrieval.LexicalEmbedder(), documents=documents
+            )
+            changed = await retriever.refresh()
+            found = await retriever.get_blocks(ContextQuery("a sheet about mosses"), 1)
+            filtered = ContextQuery("a sheet about mosses", filters={"tags": ["lichens"]})
+            found += await retriever.get_blocks(filtered, 5)
+            uris = [block.uri for block in found]
+            require(uris == ["1", "2"], f"of mosses, and of lichens, it finds {uris}.")
+            await _Used(retriever.index.store).close()
+            return changed
+
+        try:
+            first, again = self.wait(law()), self.wait(law())
+            require(first == ["0", "1", "2"], f"of three new documents {first} are indexed.")
+            require(again == [], f"made again, {again} are indexed once more.")
         finally:
             self.clear()
 
