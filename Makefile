@@ -1,4 +1,4 @@
-# help · demo · cluster · test · check · bench · docs · manifests · clean          Needs Python 3.11+ and make; everything else goes into .venv.
+# help · demo · cluster · test · check · bench · docs · manifests · changelog · clean          Needs Python 3.11+ and make; everything else goes into .venv.
 
 PYTHON    ?= python3
 VENV      := .venv
@@ -29,7 +29,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Tests start many processes: each would compile every module again where bytecode is not kept.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo cluster test check style types arrows alone lowest kits thorough foreign temporal ray browser bench docs manifests clean
+.PHONY: help demo cluster test check style types arrows alone lowest kits thorough foreign temporal ray browser bench docs manifests changelog clean
 .DEFAULT_GOAL := help
 
 help:
@@ -41,6 +41,7 @@ help:
 	@echo "make bench   measure beside others; never part of the tests"
 	@echo "make docs    check links, ids and examples of the pages"
 	@echo "make manifests   write what is made of the code: manifests, the reference of plugins, the pages of the examples"
+	@echo "make changelog   write the fragments of changelog.d/ into CHANGELOG.md, as VERSION=…"
 	@echo "make clean   remove .venv and whatever was built"
 
 # What the demo needs: the usual set, nothing else.
@@ -119,20 +120,24 @@ temporal: $(STAMP)
 		AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-temporal; \
 	else echo "the program temporal cannot be installed: its server is passed over"; fi
 
-# Bodies in a Ray cluster on this machine. Ray takes 255 MB, so it has an environment of its own beside that of the tests.
-RAY       ?= $(VENV)/ray
+# Bodies in a Ray cluster on this machine. Ray takes 255 MB, and its agents start too slowly beside everything that the tests need: it has an
+# environment of its own.
+RAY       := $(VENV)/ray
+NEAR_RAY  := core $(addprefix plugins/axil-,budget config dependencies engine files inspection journals process ray subprocess testing typed)
 ray: $(STAMP)
 	$(PYTHON) -m venv $(RAY)
-	if $(RAY)/bin/python -m pip install --quiet "ray>=2.40"; then \
-		PYTHONPATH="$$($(RAY)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
-			$(BIN)/python -m pytest plugins/axil-ray; \
+	if $(RAY)/bin/python -m pip install --quiet "ray>=2.40" "hatchling>=1.27" "editables>=0.5" "pytest>=9.0"; then \
+		$(RAY)/bin/python -m pip install --quiet --no-build-isolation $(addprefix --editable ./,$(NEAR_RAY)) \
+			&& $(RAY)/bin/python -m pytest plugins/axil-ray; \
 	else echo "Ray cannot be installed: its cluster is passed over"; fi
 
 # The page of axil-serve in Chromium, where one is installed.
 CHROMIUM  ?= $(shell command -v chromium || command -v chromium-browser)
 browser: $(STAMP)
 	if test -n "$(CHROMIUM)"; then $(BIN)/python -m pip install --quiet "playwright>=1.49" \
-		&& AXIL_BROWSER="$(CHROMIUM)" $(BIN)/python -m pytest plugins/axil-serve/tests/test_page.py; \
+		&& if command -v npm > /dev/null; then npm install --silent --no-audit --no-fund --prefix $(VENV)/axe "axe-core@4"; fi \
+		&& AXIL_BROWSER="$(CHROMIUM)" AXIL_AXE="$(VENV)/axe/node_modules/axe-core/axe.min.js" \
+			$(BIN)/python -m pytest plugins/axil-serve/tests/test_page.py; \
 	else echo "Chromium is not installed: the page is not tried in a browser"; fi
 
 # Wheels of all members in dist/, then each member's tests against its wheel in an environment that holds nothing else.
@@ -159,6 +164,10 @@ bench: $(STAMP)
 # The pages are plain Markdown: nothing to build, but links, ids and examples can be wrong.
 docs: $(STAMP)
 	$(BIN)/python -m pytest tests/house/test_docs.py
+
+# The fragments of changelog.d/ as a section of CHANGELOG.md; without VERSION they are only shown.
+changelog: $(STAMP)
+	$(BIN)/towncrier build $(if $(VERSION),--version $(VERSION) --yes,--version next --draft)
 
 # What the house tests find out of date when a component of a member changes.
 manifests: $(STAMP)

@@ -208,27 +208,30 @@ async def distance(url: str) -> None:
     proxy = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)  # noqa: ASYNC220
     assert proxy.stdout is not None
     far = url.replace(f":{port}/", f":{proxy.stdout.readline().strip()}/")
-    graph, late = chain(), list[float]()
+    graph, late, busy = chain(), list[float](), list[float]()
 
     async def watch() -> None:
+        """Note how late a task is woken, and how long the thread computed meanwhile."""
         while True:
-            begun = time.monotonic()
+            begun, computed = time.monotonic(), time.thread_time()
             await asyncio.sleep(0.005)
             late.append(time.monotonic() - begun - 0.005)
+            busy.append(time.thread_time() - computed)
 
-    async def work(journal: Any) -> None:
+    async def work(where: str, journal: Any) -> None:
         late.clear()
+        busy.clear()
         async with LocalEngine(journal, [graph], loaded=100) as engine:
             watching = asyncio.ensure_future(watch())
             names = await started(engine, graph, 200, "d")
             await asyncio.gather(*(engine.result(name) for name in names))
             watching.cancel()
         await asyncio.to_thread(journal.close)
+        show(f"lag of the loop, database {where}", late)
+        show("  of that, computing", busy)
 
-    await work(PostgresJournal(url, tables="near"))
-    show("lag of the loop, database beside it", late)
-    await work(PostgresJournal(far, tables="far"))
-    show("lag of the loop, database 5 ms away", late)
+    await work("beside it", PostgresJournal(url, tables="near"))
+    await work("5 ms away", PostgresJournal(far, tables="far"))
     proxy.kill()
     proxy.wait()
     proxy.stdout.close()

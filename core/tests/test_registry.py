@@ -234,6 +234,7 @@ def test_a_plugin_that_fails_to_import_costs_only_what_uses_it(plugin, code):
         part in str(caught.value)
         for part in ("flow.yaml:3", "acme-clocks 0.3.1", f"{broken}:B", "failed to import")
     )
+    assert str(caught.value).endswith("More: axil plugins doctor acme-clocks --import")
     assert known.resolve("nodes", "a")
 
 

@@ -427,3 +427,12 @@ def test_threads_that_ask_for_the_plan_at_once_get_the_same_one(monkeypatch):
     for thread in threads:
         thread.join(60)
     assert plans["first"] is plans["second"] is flow.plan
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [({"limits": {"firings": 3}}, r"Limits\(firings=3\)"), ({"journal": "kept"}, "MemoryJournal")],
+)
+def test_an_option_of_another_kind_says_what_to_write(options: Any, hint: str):
+    with pytest.raises(TypeError, match=hint):
+        ECHO.invoke("x", **options)

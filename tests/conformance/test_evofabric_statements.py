@@ -184,7 +184,7 @@ def test_of_messages_with_one_id_the_first_stays():
     assert [message["content"] for message in state_of(made.run({}))["messages"]] == ["0"]
 
 
-@pytest.mark.parametrize("wrong", ["text", None, {"role": "user", "content": "alone"}, ["text"]])
+@pytest.mark.parametrize("wrong", [None, 5, {"role": "user"}, [5], [["text"]]])
 def test_what_is_not_a_list_of_messages_is_refused(wrong):
     with pytest.raises(NodeFailed, match="messages"):
         flow(Talk, "start->a", a=gives({"messages": wrong})).run({})

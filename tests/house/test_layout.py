@@ -138,8 +138,11 @@ def test_the_root_installs_the_standard_set_from_the_checkout(root, members):
 
 
 def test_changelog_fragments_say_what_kind_of_change_they_are(root):
-    kinds = "added|changed|deprecated|removed|fixed|security"
-    fragments = [file.name for file in (root / "changelog.d").iterdir() if file.name != "README.md"]
+    written = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["towncrier"]
+    assert written["start_string"] in (root / "CHANGELOG.md").read_text("utf-8")
+    kinds = "|".join(kind["directory"] for kind in written["type"])
+    folder = root / written["directory"]
+    fragments = [file.name for file in folder.iterdir() if file.name != "README.md"]
     assert [
         name for name in fragments if not re.fullmatch(rf"[a-z0-9-]+\.({kinds})\.md", name)
     ] == []

@@ -42,6 +42,11 @@ RUNS = [
         ["--allow", "code", "--input", "primes"],
         "primes.py prints the primes below 30.",
     ),
+    (
+        "refund.yaml",
+        ["--input", "I want the 40 back.", "--answers", str(EXAMPLES / "answers/human.txt")],
+        "Paid.",
+    ),
     ("human.yaml", ["--answers", str(EXAMPLES / "answers/human.txt")], "Sent."),
     (
         "guarded.yaml",

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 import axil
-from axil import Graph, GraphWarning, Loop, RootGraph
+from axil import Graph, GraphWarning, Loop, MemoryJournal, RootGraph
 from axil_agent import Agent, Scripted
 
 
@@ -149,3 +149,32 @@ def test_agents_that_cannot_hear_the_conversation_around_them_are_a_warning(way:
     found = {"attributes": r"apart.*cid.*attributes", "keys": r"loop.*ann.*ann->controller"}[way]
     with pytest.warns(GraphWarning, match=f"AX174.*{found}"):
         g.build()
+
+
+class Said(BaseModel):
+    role: str
+    content: str
+
+
+def test_messages_that_are_objects_are_heard():
+    ann = Scripted(["yes"])
+    g = RootGraph("g", state="messages")
+    g.create_node(Agent(ann), name="ann")
+    g.edge_from_entry("ann")
+    g.edge_to_exit("ann")
+    g.build().invoke([Said(role="user", content="hi")])
+    assert asked(ann) == [("user", "hi")]
+
+
+def test_messages_given_to_a_run_of_a_thread_follow_those_of_the_thread():
+    g = RootGraph("g", state="messages")
+    g.create_node(Agent(Scripted(["one", "two", "three"])), name="ann")
+    g.edge_from_entry("ann")
+    g.edge_to_exit("ann")
+    g.build()
+    journal = MemoryJournal()
+    for number, words in enumerate(("a", "b", "c")):
+        state = g.invoke(words, journal=journal, thread="t", run_id=f"r{number}").state
+    assert [m["content"] for m in state["messages"]] == ["a", "one", "b", "two", "c", "three"]
+    again = g.invoke(journal=journal, thread="t", run_id="r2", resuming=True)
+    assert list(again.state["messages"]) == list(state["messages"])

@@ -50,7 +50,7 @@ _SUBJECTS = {
         "kernel.plan": "ResolvedGraph=Graph",
         "kernel.scopes": "CycleRun Round",
         "kernel.state": "NO_RESET",
-        "spec.graph": "KEPT kept_field local_field",
+        "spec.graph": "KEPT",
     },
     "Inspection of runs": {
         "axil_journals.deadlines": "format_time open_questions",
@@ -156,11 +156,7 @@ if TYPE_CHECKING:
         StepDone as StepDone,
     )
     from axil.runtime.services import Pause as Pause, Progress as Progress, RealClock as RealClock
-    from axil.spec.graph import (
-        KEPT as KEPT,
-        kept_field as kept_field,
-        local_field as local_field,
-    )
+    from axil.spec.graph import KEPT as KEPT
     from axil_engine.engine import LocalEngine as LocalEngine
     from axil_engine.loading import (
         LastingExecutor as LastingExecutor,

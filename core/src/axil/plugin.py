@@ -41,6 +41,7 @@ _SUBJECTS = {
     },
     "Edges": {
         "compiler.edges": "Condition EdgeInput Processor",
+        "compiler.functions": "edge_function",
     },
     "Messages and payloads": {
         "contract.messages": """
@@ -174,6 +175,7 @@ if TYPE_CHECKING:
         EdgeInput as EdgeInput,
         Processor as Processor,
     )
+    from axil.compiler.functions import edge_function as edge_function
     from axil.compiler.nodes import FunctionNode as FunctionNode
     from axil.compiler.planner import (
         CompileOptions as CompileOptions,

@@ -61,6 +61,18 @@ def test_an_agent_of_a_file_with_a_template_and_no_output_answers_in_text(tmp_pa
     assert flow.invoke("axils")[0] in ("A plain reply.", {"message": "A plain reply."})
 
 
+def test_an_edge_that_keeps_a_dead_branch_alive_is_named_with_what_to_write():
+    graph = RootGraph("g")
+    graph.create_node(lambda inputs: inputs, name="look")
+    graph.create_node(Agent, name="act", model=Scripted(["x"]), prompt_template="{x} {who}")
+    graph.edge_from_entry("look", ["x"])
+    graph.create_edge("look", "act", {"x": ""}, when=lambda message: False)
+    graph.edge_from_entry("act", ["who"])
+    graph.edge_to_exit("act", ["y"])
+    with pytest.raises(NodeFailed, match=r"AX650 .*came on @entry->act\. .* trigger=False"):
+        graph.build().invoke({"x": "1", "who": "c"})
+
+
 OUTPUT = {
     "text": "What to say.",
     "mood": {"enum": ["good", "bad"], "description": "How it sounds."},

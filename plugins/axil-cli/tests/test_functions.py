@@ -55,6 +55,42 @@ def test_functions_of_the_edge_may_take_the_state_as_devalls_do(axil, flow, fold
     assert (done.code, done.out) == (0, "YES0\n")
 
 
+@pytest.mark.parametrize(
+    ("given", "carried"),
+    [
+        (
+            '{"content": text.upper(), "metadata": {"k": 1}, "drop": False}',
+            {"content": "YES", "k": 1},
+        ),
+        ('{"metadata": {"k": 1}}', {"content": "yes", "k": 1}),
+        ('Message("YES", {"k": 1})', {"content": "YES", "k": 1}),
+        ('{"content": "x", "drop": True}', None),
+    ],
+)
+def test_a_processor_of_devall_gives_content_metadata_or_drops(axil, flow, folder, given, carried):
+    (folder / "edge_processor").mkdir()
+    (folder / "edge_processor/own.py").write_text(
+        "from typing import Any\n"
+        "class Message:\n"
+        "    def __init__(self, *given): self.given = given\n"
+        "    def to_dict(self): return {'role': 'user', **dict(zip(('content', 'metadata'), "
+        "self.given))}\n"
+        f"def own(text: str, _context: Any) -> Any:\n    return {given}\n",
+        "utf-8",
+    )
+    named = {"type": "function", "config": {"name": "own"}}
+    file = flow(
+        [{"id": "a", "type": "say", "config": {"text": "yes"}}, "b echo"],
+        [{"from": "a", "to": "b", "process": named}],
+        end=["b"],
+    )
+    done = axil("run", file, "--allow-code", "--functions", folder, "--format", "json")
+    found = [
+        {name: m[name] for name in m if name in ("content", "k")} for m in done.data["messages"]
+    ]
+    assert found == ([] if carried is None else [carried])
+
+
 def test_a_check_knows_them_too(axil, file, folder):
     assert axil("check", file).code == 2
     assert axil("check", file, "--allow-code", "--functions", folder).code == 0

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, Out, Question, Workflow, run_sync
-from axil.driver import Entry, ManagedRun, ReplayIndex, Stand, go_on
+from axil import MemoryJournal, Out, Question, RootGraph, Workflow, run_sync
+from axil.driver import Entry, LocalExecutor, ManagedRun, ReplayIndex, Stand, go_on
 from axil.plugin import EngineError, JournalError
 from axil_engine import LocalEngine
 from axil_engine.loading import MAX_RECOVERIES
@@ -919,3 +919,39 @@ def test_components_that_could_not_be_provisioned_are_provisioned_for_the_next_r
 
     asyncio.run(asyncio.wait_for(go(), 60))
     assert log == ["provision x", "close x"] * 2
+
+
+def test_an_executor_lasts_as_long_as_its_engine():
+    class Counting(LocalExecutor):
+        """One that executes here, and counts."""
+
+        checked, executed, closed = 0, 0, 0
+
+        def check(self, plan: Any) -> None:
+            self.checked += 1
+
+        async def execute(self, body: Any, task: Any, ctx: Any) -> Any:
+            self.executed += 1
+            return await super().execute(body, task, ctx)
+
+        async def close(self) -> None:
+            assert self.executed == 3
+            self.closed += 1
+
+    async def go() -> None:
+        graph, executor = RootGraph("t"), Counting(1, "t")
+
+        async def body(inputs: Any) -> dict[str, Any]:
+            return {"n": inputs["n"]}
+
+        graph.create_node(body, name="a")
+        graph.edge_from_entry("a", {"n": ""})
+        graph.edge_to_exit("a", {"n": ""})
+        graph.build()
+        async with LocalEngine(workflows=[graph], executor=executor) as engine:
+            for n in range(3):
+                await engine.result(await engine.start(graph, {"n": n}))
+        assert (executor.executed, executor.closed) == (3, 1)
+        assert executor.checked >= 3
+
+    asyncio.run(go())

@@ -1208,7 +1208,9 @@ def test_a_graph_of_python_can_be_written_and_read_back():
         id="py",
         nodes=(
             NodeSpec(
-                id="a", use=ComponentRef(type="literal", config={"content": "x", "items": (1, 2)})
+                id="a",
+                use=ComponentRef(type="literal", config={"content": "x", "items": (1, 2)}),
+                extras={"resources": {"gpus": 1.0}},
             ),
         ),
         edges=(
@@ -1220,6 +1222,7 @@ def test_a_graph_of_python_can_be_written_and_read_back():
     )
     again = spec_from(Document(data=dump(spec)), LoadOptions(environment={}))
     assert [edge.keys for edge in again.edges] == [{"message": ""}, None]
+    assert again.nodes[0].extras["resources"] == {"gpus": 1.0}
     assert (again.payload, again.cycles, arrows(again)) == (
         "fields",
         "forbid",
@@ -1525,6 +1528,13 @@ def test_a_condition_that_is_a_statement_gets_a_hint_how_to_write_it():
         'Write {type: expression, config: {expression: "text == 1"}}.' in problem
         for problem in problems
     )
+
+
+@pytest.mark.parametrize(("version", "ids"), [("1", []), ('"0.4.0"', []), ("99", ["AX175"])])
+def test_a_version_that_is_not_known_is_a_warning(version: str, ids: list[str]):
+    text = '{"version": %s, "graph": {"nodes": [{"id": "a", "type": "x"}], "start": "a"}}'
+    spec = spec_from(parse_json(text % version, "flow.json"), LoadOptions(environment={}))
+    assert [warning.id for warning in spec.extras.get("warnings", ())] == ids
 
 
 def test_what_a_file_requires_and_lacks_is_a_warning():

@@ -87,7 +87,7 @@ def test_a_lock_that_is_no_text_is_written_anew(axil, locked):
 def test_what_cannot_be_written_is_as_it_was(axil, locked, monkeypatch):
     """A lock, and the workflow itself."""
 
-    def full(file: Path, *given: str) -> None:
+    def full(file: Path, *given: str, **more: str) -> None:
         file.write_bytes(b"half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

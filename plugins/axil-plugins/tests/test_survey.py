@@ -107,6 +107,11 @@ def test_a_distribution_is_shown(world, axil):
     assert 'no plugin is called "acme-b". Did you mean "acme-a"?' in unknown.err
 
 
+def test_a_component_without_its_kind_is_found(world, axil):
+    world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
+    assert "axil plugins show nodes:acme.tick." in axil("plugins", "show", "acme.tick").err
+
+
 def test_a_component_is_shown_from_its_manifest(axil):
     reported = axil("plugins", "show", "nodes:literal").out
     assert "content" in reported
@@ -271,6 +276,17 @@ def test_a_block_of_an_old_name_is_reported_as_without_effect_on_the_new_one(
         if each["check"] == "alias"
     ]
     assert (reported["severity"], reported["fix"]) == ("warning", "Block nodes:acme.tock, too.")
+
+
+def test_a_rule_that_fits_nothing_is_found(moved, axil, monkeypatch):
+    monkeypatch.setenv("AXIL_BLOCK", "acme-neww,nodes:acme.tock")
+    (reported,) = [
+        each
+        for each in axil("plugins", "doctor", "--format", "json").data["findings"]
+        if each["check"] == "rule"
+    ]
+    assert '"acme-neww"' in reported["message"]
+    assert (reported["severity"], reported["fix"]) == ("warning", 'Did you mean "acme-new"?')
 
 
 @pytest.fixture

@@ -145,6 +145,9 @@ def test_requirements_are_written_and_nothing_else_changes(axil, flow):
     assert Path(file).read_text() == expected
     assert axil("plugins", "freeze", file, "--write").code == 0
     assert Path(file).read_text() == expected
+    Path(file).write_bytes(text.replace("\n", "\r\n").encode())
+    assert axil("plugins", "freeze", file, "--write").code == 0
+    assert Path(file).read_bytes() == expected.replace("\n", "\r\n").encode()
 
 
 def test_requirements_that_are_there_are_kept_and_stale_ones_leave(axil, flow):

@@ -15,6 +15,8 @@ from axil import RootGraph
 from axil.driver import LocalEngine
 from axil_postgres import PostgresJournal
 
+LINE = 64
+"""Bytes of a line of the log: part of a memory page, so that no kill cuts one."""
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
 LOG_FILE = os.open(os.environ.get("CHAIN_LOG", os.devnull), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 STEPS = int(os.environ.get("CHAIN_STEPS", "10" if LONG else "4"))
@@ -25,8 +27,8 @@ def chain() -> RootGraph:
 
     def step(number: int) -> Any:
         async def body(inputs: dict[str, Any]) -> dict[str, Any]:
-            await asyncio.sleep(0.02)
-            line = f"{inputs['run']} {number} {os.getpid()}".ljust(63) + "\n"
+            await asyncio.sleep(0.3 if LONG else 0.02)
+            line = f"{inputs['run']} {number} {os.getpid()}".ljust(LINE - 1) + "\n"
             # one write, so that lines of processes do not mix; in one page, so that none is cut
             os.write(LOG_FILE, line.encode())
             return {"run": inputs["run"], "n": inputs["n"] + 1}

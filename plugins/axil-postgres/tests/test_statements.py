@@ -1,4 +1,4 @@
-"""What the database is asked, where from, and what it has to look at for that."""
+"""Tests of the statements that reach the database: how many, from which thread, by which plan."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_loop_never_waits_for_the_database(journals: Journals, asked: Counte
 def test_an_idle_worker_asks_twice_when_something_has_changed(
     journals: Journals, asked: Counter[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a database sees of many workers follows: many-machines.md has the sum."""
+    """The statements of many workers follow from these: many-machines.md has the sum."""
     journal, looks = journals(), list[float]()
     next_due = journal.next_due
 

@@ -42,14 +42,14 @@ class Workers:
 
     def begin(self, count: int) -> None:
         """Start so many, and wait until they are ready."""
-        made = [
-            subprocess.Popen(self._words, env=self._env, stdout=subprocess.PIPE)
-            for _ in range(count)
-        ]
-        for each in made:
+        for each in [self.add() for _ in range(count)]:
             assert each.stdout is not None
             assert each.stdout.readline() == b"ready\n"
-        self.alive += made
+
+    def add(self) -> subprocess.Popen[bytes]:
+        """Start another one."""
+        self.alive.append(subprocess.Popen(self._words, env=self._env, stdout=subprocess.PIPE))
+        return self.alive[-1]
 
     def kill(self, pid: int) -> None:
         """Kill a process that has worked, or another one if it is gone."""
@@ -69,9 +69,20 @@ class Workers:
         process.stdout.close()
 
 
-def done(log: Path) -> list[tuple[str, str, int]]:
-    """Return the steps that were done: the run, the step and the process of each."""
-    lines = log.read_text().splitlines() if log.exists() else []
+def count(log: Path) -> int:
+    """Return how many steps were done."""
+    return log.stat().st_size // chain.LINE if log.exists() else 0
+
+
+def done(log: Path, last: int = 0) -> list[tuple[str, str, int]]:
+    """Return the steps that were done: the run, the step and the process of each.
+
+    ``last``: only so many of the last ones.
+    """
+    first = max(0, count(log) - last) if last else 0
+    with log.open() as file:
+        file.seek(first * chain.LINE)
+        lines = file.read().splitlines()
     return [(run, step, int(pid)) for run, step, pid in map(str.split, lines)]
 
 
@@ -95,20 +106,21 @@ def test_a_killed_worker_loses_no_run_and_no_completed_step_is_repeated(
             ids = [f"r{number}" for number in range(RUNS)]
             given = ({"run": run_id, "n": 0} for run_id in ids)
             await asyncio.gather(*(engine.start(graph, one, run_id=one["run"]) for one in given))
-            results = [asyncio.ensure_future(engine.result(run_id)) for run_id in ids]
             for kill in range(1, KILLS + 1):
                 enough = kill * RUNS * chain.STEPS / (KILLS + 3)
-                while len(done(log)) < enough:  # noqa: ASYNC110  # other processes write it
-                    await asyncio.sleep(0.05 if LONG else 0.005)
-                found = await asyncio.to_thread(recorded_steps, journal)
-                recorded.update({each: len(done(log)) for each in found if each not in recorded})
-                workers.kill(chance.choice(done(log))[2])
-                if LONG:
-                    await asyncio.to_thread(workers.begin, 1)
+                while count(log) < enough:  # noqa: ASYNC110  # other processes write it
+                    await asyncio.sleep(0.005)
+                if kill % 10 == 1:
+                    found = await asyncio.to_thread(recorded_steps, journal)
+                    at = count(log)
+                    recorded.update({each: at for each in found if each not in recorded})
+                workers.kill(chance.choice(done(log, 40))[2])
+                if LONG:  # while it starts, the others go on; without others, no kill comes
+                    workers.add()
                 if RESTARTS and kill % (KILLS // (RESTARTS + 1)) == 0 and kill < KILLS - RESTARTS:
                     await asyncio.to_thread(server.end)
                     await asyncio.to_thread(server.begin)
-            ended = await asyncio.gather(*results)
+            ended = await asyncio.gather(*map(engine.result, ids))
             records = {run_id: ReplayIndex(journal.entries(run_id)) for run_id in ids}
         journal.close()
         assert {len(replay.done) for replay in records.values()} == {chain.STEPS}

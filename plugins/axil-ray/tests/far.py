@@ -20,7 +20,6 @@ def sees(inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any) -> 
 async def talks(inputs: Mapping[str, Any], ctx: Any) -> dict[str, Any]:
     """Use all that a body has of its run: chunks, amounts, steps, questions."""
     ctx.emit("a chunk")
-    ctx.spend(tokens=7)
 
     async def look() -> int:
         return os.getpid()

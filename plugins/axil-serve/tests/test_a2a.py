@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,19 @@ from axil_serve import RunService, app_of
 from axil_serve.a2a import A2a
 from axil_serve.files import RunFiles
 
-from .conftest import ADA, BEN, EVE, access, as_caller, greeting, refund
+from .conftest import (
+    ADA,
+    BEN,
+    EVE,
+    FITTING,
+    Followed,
+    access,
+    as_caller,
+    broken_off,
+    greeting,
+    refund,
+    triage,
+)
 from .test_files import copying
 from .test_responses import breaking, counting
 
@@ -70,15 +83,19 @@ class Server:
 
 @contextlib.asynccontextmanager
 async def served(folder: Path) -> AsyncIterator[Server]:
+    followed = Followed()
     workflows = {
         "greeting": greeting(),
         "refund": refund(),
+        "triage": triage(followed),
+        "broken": broken_off(followed),
         "copying": copying(),
         "counting": counting(),
         "breaking": breaking(),
     }
     files = RunFiles(folder)
     service = RunService(MemoryJournal(), workflows, files=files, poll_seconds=0.01)
+    followed.feed = service.feed
     app = app_of(service, access(), protocols={"a2a": A2a()})
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(service.running())
@@ -151,6 +168,24 @@ def test_a_task_is_a_run_with_its_output_as_an_artifact(tried, streaming):
             assert [each.append for each in made] == [False] + [True] * (len(made) - 1)
             assert made[-1].last_chunk
             assert events[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
+
+    tried(body)
+
+
+def test_fields_come_before_their_reply_and_words_that_do_not_count_are_replaced(tried):
+    async def updates(agents, name, given):
+        events = await events_of(await agents().of(name), says(data(given)))
+        return [each.artifact_update for each in events if each.HasField("artifact_update")]
+
+    async def body(agents):
+        *shown, last = await updates(agents, "triage", {"text": "x"})
+        fields = [MessageToDict(each.artifact.parts[0].data) for each in shown]
+        assert fields[-2:] == FITTING[1:]
+        assert not any(each.append for each in (*shown, last))
+        assert json.loads(last.artifact.parts[0].text) == FITTING[-1]
+        first, last = await updates(agents, "broken", {"name": "x"})
+        assert (first.artifact.parts[0].text, first.append) == ("An axil is", False)
+        assert (last.artifact.parts[0].text, last.append) == ("An angle.", False)
 
     tried(body)
 

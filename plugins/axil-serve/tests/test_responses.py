@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from axil import MemoryJournal, RootGraph, Workflow
 from axil_serve import RunService, app_of
 from axil_serve.responses import Responses
 
-from .conftest import ADA, BEN, access, as_caller, greeting, refund
+from .conftest import ADA, BEN, FITTING, Followed, access, as_caller, greeting, refund, triage
 
 
 class Talk(BaseModel):
@@ -52,13 +53,16 @@ def breaking() -> Workflow:
 
 @pytest.fixture
 def http() -> Iterator[TestClient]:
+    followed = Followed()
     workflows = {
         "greeting": greeting(),
         "refund": refund(),
+        "triage": triage(followed),
         "counting": counting(),
         "breaking": breaking(),
     }
     service = RunService(MemoryJournal(), workflows, poll_seconds=0.01)
+    followed.feed = service.feed
     app = app_of(service, access(), protocols={"responses": Responses()})
     with TestClient(app, base_url="http://127.0.0.1") as client:
         yield client
@@ -107,6 +111,14 @@ def test_events_of_a_stream_are_those_of_the_protocol(http):
     assert [event.sequence_number for event in events] == list(range(len(events)))
     said = [event.delta for event in events if event.type == "response.output_text.delta"]
     assert "".join(said) == final.output_text == "Hello Ada"
+
+
+def test_a_structured_reply_is_sent_once_when_it_fits(http):
+    given = {"input": {"text": "x"}}
+    with responses_of(http).stream(model="triage", extra_body=given, input="x") as stream:
+        events = list(stream)
+    said = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert json.loads("".join(said)) == FITTING[-1]
 
 
 def test_a_previous_response_is_continued_with_its_messages_and_its_state(http):

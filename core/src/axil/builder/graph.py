@@ -219,8 +219,8 @@ class Graph:
             pull_keys, push_keys: attributes that it sees, and output fields that it writes back;
                 see ``NodeSpec``.
             merge: how states that meet at it are merged: a callable, or one per edge group.
-            resources: what its body needs of a machine, as ``{"gpus": 1}``; see
-                ``NodeSpec.resources``.
+            resources: what its body needs of a machine, as ``{"gpus": 1}``: for
+                executors that have several machines.
             wrappers: around its body, outermost first: objects, names, or ``{type: …, …}``.
             collect: fields that are lists however many edges bring them; ``"list"``: all.
         Raises: SpecError: the name is taken, reserved or malformed; the kind cannot be inside a

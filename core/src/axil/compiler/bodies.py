@@ -576,7 +576,18 @@ def conversation(state: State, field_name: str) -> list[dict[str, Any]]:
     """Return the messages that a typed state holds, each as a dict of the body's own."""
     found: Any = state.get(field_name)
     items: Sequence[Any] = () if found is MISSING else isolate(found)
-    return [Heard(cast("dict[str, Any]", m)) for m in items or () if isinstance(m, dict)]
+    return [Heard(m) for each in items or () if (m := _plain_message(each))]
+
+
+def _plain_message(given: Any) -> dict[str, Any]:
+    """Return a message as a dict, also one that is an object; empty: it is none."""
+    if isinstance(given, dict):
+        return cast("dict[str, Any]", given)
+    dump = getattr(given, "model_dump", None)
+    if dump is not None:
+        return dump(mode="json", exclude_none=True)
+    fields = {name: getattr(given, name, None) for name in ("role", "content")}
+    return fields if fields["role"] else {}
 
 
 def _with_said(rules: BodyRules, out: Out) -> Out:

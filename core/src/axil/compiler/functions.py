@@ -22,18 +22,36 @@ from axil.spec.graph import RouterSpec
 def edge_function(component: Any) -> Any:
     """Return a condition or processor as a function of ``EdgeInput``; plain functions are given the
     text, and the state where they have a second parameter for it.
+
+    A plain function may give ``{"content": …, "metadata": …, "drop": …}``, as DevAll's do: the
+    message with another content, or with more fields, or none at all.
     """
     if not inspect.isfunction(component):
         return component
     function = cast("Callable[..., Any]", component)
 
     def asked(seen: EdgeInput) -> Any:
-        return function(seen.text)
+        return _carried(function(seen.text), seen)
 
     def asked_with_state(seen: EdgeInput) -> Any:
-        return function(seen.text, StateView(seen.state))
+        return _carried(function(seen.text, StateView(seen.state)), seen)
 
     return asked_with_state if _wants_state(function) else asked
+
+
+def _carried(given: Any, seen: EdgeInput) -> Any:
+    """Return what a plain function gave, as edges carry it."""
+    if not isinstance(given, Mapping) or _PARTS.isdisjoint(cast("Mapping[str, Any]", given)):
+        return cast("Any", given)
+    data = cast("Mapping[str, Any]", given)
+    if data.get("drop"):
+        return None
+    before = dict[str, Any](seen.fields) if isinstance(seen.payload, Mapping) else dict[str, Any]()
+    metadata: Mapping[str, Any] = data.get("metadata") or {}
+    return {**before, **metadata, "content": data.get("content", seen.text)}
+
+
+_PARTS = frozenset({"content", "metadata", "drop"})
 
 
 def _wants_state(function: Callable[..., Any]) -> bool:

@@ -508,7 +508,7 @@ class Registry:
                 hint=self._extra(component, error)
                 or (
                     "Other plugins are not affected. More: axil plugins doctor "
-                    f"{component.distribution}"
+                    f"{component.distribution} --import"
                 ),
                 where=where,
             ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
@@ -88,6 +89,14 @@ class Options:
     """
     threads: int = 64
     """Bodies that may block at the same time, in threads of the run's own."""
+
+    def __post_init__(self) -> None:
+        limits: Any = self.limits
+        if isinstance(limits, Mapping):
+            raise TypeError("limits: expected Limits, found a mapping. Write Limits(firings=3).")
+        if isinstance(self.journal, (str, os.PathLike)):
+            hint = f'SqliteJournal("{self.journal}") of axil-sqlite, or a MemoryJournal().'
+            raise TypeError(f"journal: expected a journal, found a path. Give {hint}")
 
     def begin_meter(self, limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
         """Return the meter of a run.

@@ -145,17 +145,10 @@ class NodeSpec:
     """The node's own attributes, with their first values."""
     description: str = ""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Plain data that the kernel carries and does not read: ``log_output``, ``input``, ``output``,
-    ``resources``.
+    """Plain data that the kernel carries and does not read: ``log_output``, ``input``, ``output``;
+    ``resources``: the amounts that the body needs of a machine, for executors of a cluster.
     """
     place: Place | None = None
-
-    @property
-    def resources(self) -> Mapping[str, float]:
-        """The needs of the body on the machine that executes it: ``gpus``, ``cpus``, ``memory`` in
-        bytes, or a name of your own; for executors that have several machines.
-        """
-        return self.extras.get("resources", {})
 
     @property
     def where(self) -> str:

@@ -621,8 +621,11 @@ def _with_edges(error: PromptError, task: Task) -> PromptError:
     """Return the error, with the edges that the fields came on."""
     edges = task.owner.plan.graph.edges if task.owner is not None else ()
     names = [edges[token.edge].name for token in task.tokens if 0 <= token.edge < len(edges)]
-    came = f" What came, came on {', '.join(names)}." if names else ""
-    return PromptError(error.id, error.message + came, error.hint, error.problem.where)
+    if not names:
+        return error
+    came = f" What came, came on {', '.join(names)}."
+    hint = f"{error.hint} An edge that only adds data, and starts nothing, has trigger=False."
+    return PromptError(error.id, error.message + came, hint, error.problem.where)
 
 
 async def _inserted(memory: Any, turn: Turn) -> None:

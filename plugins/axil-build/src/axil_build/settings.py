@@ -46,7 +46,7 @@ class Dist(_Part):
 
     @property
     def is_worker(self) -> bool:
-        """Whether it is built for workers of many machines."""
+        """True for builds of workers on many machines."""
         return not {"compose", "helm"}.isdisjoint(self.outputs)
 
     @model_validator(mode="after")

@@ -23,6 +23,7 @@ from axil.plugin import (
     Attributes,
     CompileOptions,
     EdgeHandle,
+    Field,
     SubgraphSpec,
     arranged,
     default_registry,
@@ -91,6 +92,16 @@ class Loop(Graph):
     is given the state in place of the fields, and it is first asked after the first round.
     """
 
+    examples = (
+        {
+            "max_iterations": 2,
+            "nodes": [{"id": "same", "type": "passthrough"}],
+            "edges": [
+                {"from": "controller", "to": "same"},
+                {"from": "same", "to": "controller"},
+            ],
+        },
+    )
     reserved_names = ("entry", "exit", "controller", "terminate")
     counts_rounds = True
 
@@ -206,6 +217,10 @@ class Loop(Graph):
     def to_spec(self) -> GraphSpec:
         spec = super().to_spec()
         self._check_turning(spec)
+        schema = spec.schema
+        if schema is not None:
+            counters = {name: Field(name) for name in _COUNTERS}
+            schema = replace(schema, fields={**counters, **schema.fields})
         targets = [e.target for e in spec.edges if e.source == "controller" and e.target != EXIT]
         fed_back = dict.fromkeys(
             key for e in spec.edges if e.target == "controller" for key in e.keys or ()
@@ -224,7 +239,7 @@ class Loop(Graph):
             targets=targets,
             given=self._given,
             pushed=pushed,
-            declared=spec.schema.fields if spec.payload == "state" and spec.schema else None,
+            is_typed=schema is not None and schema.closed,
         )
         head = NodeSpec(id="controller", body=controller)
         ends = (
@@ -233,11 +248,11 @@ class Loop(Graph):
             EdgeSpec(source="controller", target=EXIT),
         )
         own = {"current_iteration": 0, "max_iterations": self.max_iterations}
-        own = {name: value for name, value in own.items() if controller.counts(name)}
         return replace(
             spec,
             nodes=(head, *spec.nodes),
             edges=ends,
+            schema=schema,
             attributes={**spec.attributes, **own},
             cycles="allow",
             loop="controller",
@@ -316,29 +331,25 @@ class Controller:
         targets: Sequence[str],
         given: Sequence[Any] = (),
         pushed: Collection[str] = (),
-        declared: Collection[str] | None = None,
+        is_typed: bool = False,
     ) -> None:
         """``given``: memories, tools and retrievers, for a stop function that takes them by
-        position; ``pushed``: the attributes that the body's nodes write; ``declared``: the fields
-        of a typed state.
+        position; ``pushed``: the attributes that the body's nodes write; ``is_typed``: the loop
+        has typed state.
 
         Raises: SpecError: the stop function cannot be called.
         """
         self.most, self.stop, self.judge = most, stop, judge
         self.first, self.fed_back, self.targets = dict(first), tuple(fed_back), frozenset(targets)
-        self._given, self._pushed, self._declared = tuple(given), frozenset(pushed), declared
+        self._given, self._pushed = tuple(given), frozenset(pushed)
         self.inline = judge is None and not is_async(stop)
         self.run = self._turn if self.inline else self._turn_async
-        if declared is not None:
+        if is_typed:
             self.inline, self.run = False, self._turn_in_state
         if stop is not None:
             known, where = (*_NAMES, "input", "message"), "terminate_condition_function"
             same = {"input": "inputs", "message": "inputs"}
             self._stop, self._wanted = arranged(stop, known, _NAMES, where, same)
-
-    def counts(self, name: str) -> bool:
-        """Return whether the loop writes a counter of that name."""
-        return self._declared is None or name in self._declared
 
     def _turn(self, inputs: dict[str, Any], attributes: Attributes, local: dict[str, Any]) -> Out:
         """Begin a round; the stop function answers at once."""
@@ -391,16 +402,9 @@ class Controller:
             local["cache"] = {**dict.fromkeys(self.fed_back, NOT_SET), **self.first}
         local["cache"] = {**local["cache"], **inputs}
         local["count"] = count = int(local["count"]) + 1
-        self._report(attributes, "current_iteration", count)
-        self._report(attributes, "max_iterations", self.most)
+        attributes["current_iteration"] = count
+        attributes["max_iterations"] = self.most
         return isolate(dict(local["cache"]))
-
-    def _report(self, attributes: Attributes, name: str, value: Any) -> None:
-        """Set a counter: in the state where there is a place for it, else for the stop function."""
-        if self.counts(name):
-            attributes[name] = value
-        else:
-            dict[str, Any].__setitem__(attributes, name, value)
 
     def _view(self, attributes: Attributes) -> Attributes:
         """Return the attributes as the stop function sees them."""
@@ -429,6 +433,6 @@ class Controller:
         most, count = self.most, attributes["current_iteration"]
         is_spent = most is not None and most > 0 and count > most
         if is_spent:
-            self._report(attributes, "current_iteration", most)
+            attributes["current_iteration"] = most
         to = frozenset({EXIT}) if is_spent or is_met else self.targets
         return Out(fields, attributes.written, to)

@@ -35,6 +35,8 @@ log = logging.getLogger("axil_engine")
 _LONGEST_SECONDS: Final = 60.0
 """The wall clock may be set: it is read again after so long."""
 _RETRY_SECONDS: Final = 5.0
+_FILES: Final = 100
+"""Files that one look at a folder reads; the next look reads on."""
 _PLACE: Final = re.compile(r"\{(time|path|name|text)\}")
 _EXISTS: Final = ("AX505", "AX506")
 """Errors of a journal that has the run: another worker was first."""
@@ -48,7 +50,7 @@ class Occurrence:
 
     run_id: str
     values: Mapping[str, str]
-    """What the input may name in braces: ``time``; or ``path``, ``name`` and ``text`` of a file."""
+    """Texts that the input names in braces: ``time``; or ``path``, ``name``, ``text`` of a file."""
 
 
 class Trigger(Protocol):
@@ -160,6 +162,8 @@ class Folder:
         self._started = {path: was for path, was in self._started.items() if path in self._seen}
         found: list[Occurrence] = []
         for path, state in sorted(self._seen.items()):
+            if len(found) == _FILES:
+                break
             if before.get(path) == state and self._started.get(path) != state:
                 try:
                     content = path.read_bytes()

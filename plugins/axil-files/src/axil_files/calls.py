@@ -5,6 +5,7 @@ run has of it, and ``ParamMeta(description=…)`` describes a parameter.
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import typing
 from pathlib import Path
@@ -45,6 +46,18 @@ def adapted(function: Any, checkout: Checkout) -> Any:
     made.__annotations__ = {name: hint for name, hint in described.items() if name != _CONTEXT}
     made.__signature__ = signature.replace(parameters=[*shown, context])
     return made
+
+
+def as_processor(function: Any) -> Any:
+    """Return a processor that gives plain data where it gave a message of DevAll's own."""
+    if not inspect.isfunction(function):
+        return function
+
+    @functools.wraps(function)
+    def process(*args: Any, **named: Any) -> Any:
+        return _plain(function(*args, **named))
+
+    return process
 
 
 def _described(hint: Any) -> Any:

@@ -11,7 +11,16 @@ from typing import Any, Final, cast
 from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
 from axil.plugin import FromEnvironment
 
-_OF_NODES: Final = ("join", "lane", "effects", "wrappers", "pull", "push", "attributes", "merge")
+_OF_NODES: Final = (
+    "join",
+    "lane",
+    "effects",
+    "wrappers",
+    "pull",
+    "push",
+    "attributes",
+    "merge",
+)
 _OF_GRAPHS: Final = (
     "payload",
     "end",
@@ -59,6 +68,8 @@ def _node(before: NodeSpec, now: NodeSpec) -> Iterator[str]:
     for name in _OF_NODES:
         if _shown(getattr(before, name)) != _shown(getattr(now, name)):
             yield f"{name} changed"
+    if before.extras.get("resources") != now.extras.get("resources"):
+        yield "resources changed"
 
 
 def _edges(before: GraphSpec, now: GraphSpec) -> Iterator[str]:

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from axil import ConfigError, Problem
 from axil.plugin import Registry, format_names
-from axil_files.calls import adapted
+from axil_files.calls import adapted, as_processor
 from axil_files.checkout import Checkout
 
 ANY: Final = ("tools", "conditions", "processors")
@@ -68,7 +68,13 @@ def with_functions(
                     continue  # it waits, which a processor may not: the wrapper of that name does
                 if public in registry.names(kind):
                     instead.setdefault(kind, []).append(public)
-                made = adapted(found, checkout) if kind == "tools" else found
+                made = (
+                    adapted(found, checkout)
+                    if kind == "tools"
+                    else as_processor(found)
+                    if kind == "processors"
+                    else found
+                )
                 known.register(kind, public, made, instead=True)
     if not places:
         message = f"there is no function in a .py file of {named}."

@@ -360,6 +360,15 @@ def _requirements(spec: GraphSpec, place: Place) -> Iterator[Problem]:
             yield Problem("AX119", where, message, install_advice(name, how="upgrade"), "warning")
 
 
+def _version(spec: GraphSpec, place: Place) -> Iterator[Problem]:
+    """Yield a warning of a file whose format this distribution does not know."""
+    version = spec.extras.get("version")
+    if version is not None and str(version).split(".")[0] not in ("0", "1"):
+        message = f"version {version!r} of the format is not known; it is read as version 1."
+        hint = "Write version: 1, or install an axil that reads this version."
+        yield Problem("AX175", str(place), message, hint, "warning")
+
+
 def _numbers(version: str) -> tuple[int, ...]:
     """``1.2.0rc1`` → ``(1, 2)``: what tells which version is older."""
     found = re.match(r"\d+(?:\.\d+)*", version)
@@ -530,6 +539,7 @@ def spec_from(document: Document, reading: LoadOptions | None = None) -> GraphSp
             unfit = list(_unfit(spec, using.registry)) if spec is not None else []
         raise SpecError(dict.fromkeys([*errors, *unfit]))
     problems.extend(_requirements(spec, document.place()))
+    problems.extend(_version(spec, document.place("version")))
     around = {
         "folder": using.folder,
         "root": using.root,

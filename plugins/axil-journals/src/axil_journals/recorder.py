@@ -60,7 +60,7 @@ class JournalRecorder:
             if replay.header is None
             else reopened(replay.header, plan, (inputs, values), options)
         )
-        self.inputs, self.state = self._first.inputs, self._first.state
+        self.inputs, self.state = self._first.inputs, self._first.state(plan.graph.schema)
         self.thread = self._first.thread
         self.known: Known | None = None if replay.header is None else Recorded(replay)
         self.used, self.elapsed, self.due = replay.used, replay.elapsed, replay.due

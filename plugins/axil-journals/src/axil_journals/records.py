@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
-from axil import Activation, Options, Result, State
+from axil import Activation, Options, Result, Schema, State
 from axil.driver import (
     KEPT,
     CycleRun,
@@ -43,10 +43,16 @@ class Beginning(NamedTuple):
     before: Mapping[str, Any] = _NOTHING
     """The state that the thread's last finished run left."""
 
-    @property
-    def state(self) -> dict[str, Any]:
-        """All that goes over the graph's own first values."""
-        return {**self.before, **self.values}
+    def state(self, schema: Schema) -> dict[str, Any]:
+        """Return all that goes over the graph's own first values; messages are said after those of
+        the thread.
+        """
+        told = {
+            name: schema.of(name).reducer.reduce(self.before[name], value)
+            for name, value in self.values.items()
+            if name in self.before and schema.of(name).reducer.name == "append_messages"
+        }
+        return {**self.before, **self.values, **told}
 
 
 def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options) -> Beginning:

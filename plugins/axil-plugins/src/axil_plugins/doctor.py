@@ -26,6 +26,7 @@ from axil.plugin import (
     Registry,
     canonical_name,
     component_index,
+    did_you_mean,
     install_advice,
     kind_of_group,
 )
@@ -35,6 +36,8 @@ from axil_plugins.survey import is_ours, rows
 IMPORT_SECONDS: Final = 60.0
 """The seconds that the import of a module may take."""
 SLOW_SECONDS: Final = 2.0
+_ON_COMMAND_LINES: Final = ("options", "protocols")
+"""Kinds whose names are written on command lines, never in files."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?")
 
 
@@ -194,6 +197,25 @@ def old_names(registry: Registry) -> Iterator[Finding]:
             )
 
 
+def rules(registry: Registry) -> Iterator[Finding]:
+    """Yield rules of the policy that fit nothing that is installed."""
+    policy, installed = registry.policy, [KERNEL, *registry.plugins()]
+    components = {f"{row['kind']}:{row['name']}" for row in rows(registry)}
+    known = {*map(canonical_name, installed), *components}
+    for name in ("block", "allow"):
+        given: frozenset[str] = getattr(policy, name)
+        for rule in sorted(given - known):
+            yield Finding(
+                check="rule",
+                severity="warning" if name == "block" else "note",
+                distribution="",
+                message=f'{name} of the policy has "{rule}", and nothing installed has that name.',
+                why="A misspelt rule has no effect.",
+                fix=did_you_mean(rule, known)
+                or "Correct it, or leave it for a later installation.",
+            )
+
+
 def deprecated(registry: Registry) -> Iterator[Finding]:
     """Yield components that their manifests call deprecated."""
     for row in rows(registry):
@@ -229,7 +251,7 @@ def names(registry: Registry) -> Iterator[Finding]:
     for each in registry.candidates():
         if each.status == "registered":
             continue
-        if not _NAME.fullmatch(each.name) and each.kind != "options":
+        if not _NAME.fullmatch(each.name) and each.kind not in _ON_COMMAND_LINES:
             yield Finding(
                 check="name",
                 severity="error",
@@ -469,6 +491,7 @@ CHECKS: Final[Sequence[Check]] = (
     stale,
     conflicts,
     old_names,
+    rules,
     deprecated,
     unfitting,
     names,

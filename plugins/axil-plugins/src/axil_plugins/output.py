@@ -23,7 +23,7 @@ def put(file: Path, text: str) -> None:
     target = Path(os.path.realpath(file))  # a link stays one
     temporary = target.with_name(f".{target.name}-{secrets.token_hex(8)}")
     try:
-        temporary.write_text(text, "utf-8")
+        temporary.write_text(text, "utf-8", newline="")
         with suppress(OSError):
             temporary.chmod(target.stat().st_mode & 0o7777)
         temporary.replace(target)

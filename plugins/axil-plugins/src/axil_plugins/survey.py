@@ -134,7 +134,13 @@ def distribution(name: str, registry: Registry) -> dict[str, Any]:
     wanted = canonical_name(name)
     installed = registry.plugins()
     if wanted not in installed:
-        hint = did_you_mean(wanted, installed) or f"Installed: {format_names(list(installed))}."
+        components = [f"{row['kind']}:{row['name']}" for row in rows(registry)]
+        same = [each for each in components if each.partition(":")[2] == name]
+        hint = (
+            f"Show the component: axil plugins show {' or '.join(dict.fromkeys(same))}."
+            if same
+            else did_you_mean(wanted, installed) or f"Installed: {format_names(list(installed))}."
+        )
         raise UnknownComponent(f'no plugin is called "{name}".', hint=hint)
     manifest = registry.manifest(wanted)
     metadata = getattr(registry.distribution(wanted), "metadata", None)

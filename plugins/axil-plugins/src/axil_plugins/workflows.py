@@ -92,15 +92,16 @@ def requirements(file: str, registry: Registry) -> dict[str, str]:
 
 
 def freeze(file: str, registry: Registry) -> str:
-    """Return the text of a workflow file with its ``requires`` block brought up to date; comments
-    and layout stay.
+    """Return the text of a workflow file with its ``requires`` block brought up to date; comments,
+    layout and line ends stay.
 
     Raises: ConfigError (AX731): the file's format is one that cannot be written in place, or the
     result would say something else.
     """
     wanted = requirements(file, registry)
     path = Path(file)
-    text = path.read_text("utf-8-sig")
+    written = path.read_bytes()
+    text = written.decode("utf-8-sig").replace("\r\n", "\n")
     kind = path.suffix.lower().lstrip(".")
     writers = {"yaml": _yaml, "yml": _yaml, "json": _json, "toml": _toml}
     if kind not in writers:
@@ -115,7 +116,7 @@ def freeze(file: str, registry: Registry) -> str:
     document = parse_workflow(file, str(path), registry)
     frozen = writers[kind](text, wanted, document)
     _same(frozen, wanted, document, registry)
-    return frozen
+    return frozen.replace("\n", "\r\n") if b"\r\n" in written else frozen
 
 
 def _same(frozen: str, wanted: Mapping[str, str], before: Any, registry: Registry) -> None:

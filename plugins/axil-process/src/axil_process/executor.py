@@ -110,7 +110,7 @@ class JobExecutor:
         if spec is None or body is None:
             return None
         is_taken = vertex.lane in self._lanes if self._lanes else self.takes(spec, body)
-        if not is_taken and not (self.has_places and spec.resources):
+        if not is_taken and not (self.has_places and spec.extras.get("resources")):
             return None
         return job_of(
             spec,

@@ -35,10 +35,19 @@ from axil.driver import (
     decode_value,
     encode_delta,
     encode_value,
+)
+from axil.plugin import (
+    ENTRY,
+    EXIT,
+    CompileOptions,
+    FunctionNode,
+    Grants,
+    Plan,
+    Task,
+    compile_spec,
     kept_field,
     local_field,
 )
-from axil.plugin import ENTRY, EXIT, CompileOptions, FunctionNode, Grants, Plan, Task, compile_spec
 
 Job = Mapping[str, Any]
 """JSON data; two jobs with one ``digest`` are the same body. ``fields``, if it is there: the fields
@@ -82,8 +91,8 @@ def job_of(
         raise _unnamed(
             spec, "its state is typed, and its class is not named", 'Say state: "module:Class".'
         )
-    if spec.resources:
-        job["resources"] = dict(spec.resources)
+    if resources := spec.extras.get("resources"):
+        job["resources"] = dict(resources)
     if spec.pull is not None and payload != "state" and not schema.closed:
         own = (local_field(spec.id), kept_field(spec.id))
         job["fields"] = sorted({*spec.pull, *own})

@@ -183,7 +183,7 @@ class _Worker:
         return worker
 
     def _unstarted(self, error: WorkerDied) -> ProcessError:
-        message = f"a process for bodies could not be started: it ended {ended(error.code)}."
+        message = f"a process for bodies could not be started: it ended {ended(error.code or 0)}."
         hint = "Its messages are on standard error. Is there enough memory?"
         if self.is_sandboxed:
             last = self._printed.lines()[-1:]

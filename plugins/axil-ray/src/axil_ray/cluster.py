@@ -63,7 +63,7 @@ class Cluster:
         """Refuse a node whose resources no node of the cluster has. Raises: SpecError (AX558)."""
         if self._config.autoscaling:
             return
-        wanted = {**self._config.resources, **spec.resources}
+        wanted = {**self._config.resources, **spec.extras.get("resources", {})}
         alive = [node for node in self.ray.nodes() if node["Alive"]]
         for name, amount in wanted.items():
             most = max((_amount(node, name) for node in alive), default=0.0)
@@ -207,7 +207,7 @@ class _Worker:
         """Return why it ended: its node was lost, or its process ended."""
         nodes = {each["NodeID"]: each for each in self._ray.nodes()}
         node = nodes.get(self._node, {})
-        if not node.get("Alive") or ("node" in str(error) and "died" in str(error)):
+        if not node.get("Alive") or "its node has died" in str(error):
             name = node.get("NodeName") or node.get("NodeManagerAddress") or "of the cluster"
             return f"its node {name} ({self._node[:12]}) was lost"
         return f"{self._place} ended, and its node is there"

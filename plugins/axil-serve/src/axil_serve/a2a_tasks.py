@@ -365,10 +365,13 @@ class _Tasks(RequestHandler):
         words, is_begun = Words(last_nodes(service, call.workflow)), False
         async with aclosing(until_stopped(service, caller, run_id, after=after)) as events:
             async for event in events:
-                if text := words.hear(event):
+                known, text = words.fields, words.hear(event)
+                if text:
                     part = Artifact(artifact_id="output", name="output", parts=[Part(text=text)])
                     yield made(part, is_begun, last=False)
                     is_begun = True
+                if words.fields not in (None, {}, known):  # these replace what was sent before
+                    yield made(_output("", words.fields), append=False, last=False)
         run = await self._run(call, run_id)
         if run["status"] == "done":
             whole = said(run)

@@ -15,10 +15,12 @@ from typing import Any, Final, Literal, cast
 
 from axil_serve.errors import NotAllowed, Unserved
 
-Right = Literal["look", "run", "answer"]
+Right = Literal["look", "run", "answer", "edit"]
 RIGHTS: Final[tuple[Right, ...]] = ("look", "run", "answer")
-"""``look`` reads runs; ``run`` starts, resumes, cancels and forks them; ``answer`` answers their
-questions."""
+"""The rights of a caller for which none are named. ``look`` reads runs; ``run`` starts, resumes,
+cancels and forks them; ``answer`` answers their questions. ``edit``, which has to be named, reads
+and writes workflow files."""
+_ALL: Final = frozenset({*RIGHTS, "edit"})
 _LEAST: Final = 16
 _NAME: Final = re.compile(r"[\w.@-]+")  # no "/": it ends the name in the names of sessions
 
@@ -121,7 +123,7 @@ def token_digest(token: str, name: str) -> str:
 def _stated(name: str, given: Any, environment: Mapping[str, str]) -> tuple[str, Caller]:
     stated = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     rights, look = stated.get("rights", list(RIGHTS)), stated.get("look", "own")
-    is_list = isinstance(rights, list) and set(cast("list[Any]", rights)) <= set(RIGHTS)
+    is_list = isinstance(rights, list) and set(cast("list[Any]", rights)) <= _ALL
     is_known = not stated.keys() - {"env", "sha256", "rights", "look"}
     if not (
         is_known
@@ -130,7 +132,7 @@ def _stated(name: str, given: Any, environment: Mapping[str, str]) -> tuple[str,
         and ("env" in stated) != ("sha256" in stated)
     ):
         message = f'the entry of the caller "{name}" is not valid.'
-        hint = "Write env or sha256; rights: a list of look, run, answer; look: own or all."
+        hint = "Write env or sha256; rights: a list of look, run, answer, edit; look: own or all."
         raise Unserved("AX960", message, hint)
     caller = Caller(
         name=name,

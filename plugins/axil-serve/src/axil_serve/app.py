@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import (
@@ -29,16 +30,35 @@ from starlette.routing import BaseRoute, Route
 from axil import MISSING, AxilError, ConfigError, SpecError, StateError
 from axil.plugin import EngineError, JournalError
 from axil_serve.access import Access, Caller
-from axil_serve.errors import BadRequest, Busy, NotAllowed, NotFound, TooLarge, Unserved
+from axil_serve.errors import (
+    BadRequest,
+    Busy,
+    Conflict,
+    NotAllowed,
+    NotFound,
+    TooLarge,
+    Unserved,
+)
 from axil_serve.guard import BodyTooLarge, Guard, Limits
 from axil_serve.openapi import document
+from axil_serve.search import search
 from axil_serve.service import RunService, StreamEvent
 
 PAGE: Final = {
     "index.html": "text/html; charset=utf-8",
-    "app.js": "text/javascript; charset=utf-8",
-    "graph.js": "text/javascript; charset=utf-8",
-    "run.js": "text/javascript; charset=utf-8",
+    **dict.fromkeys(
+        (
+            "app.js",
+            "compare.js",
+            "dom.js",
+            "editor.js",
+            "graph.js",
+            "look.js",
+            "run.js",
+            "server.js",
+        ),
+        "text/javascript; charset=utf-8",
+    ),
     "style.css": "text/css; charset=utf-8",
 }
 """The files of the page, with their media types."""
@@ -72,12 +92,14 @@ def app_of(
     hosts: Iterable[str] = (),
     origins: Iterable[str] = (),
     protocols: Mapping[str, ServeProtocol] | None = None,
+    editor: ServeProtocol | None = None,
 ) -> Guard:
     """Return the ASGI application of a server; its lifespan runs the service.
 
     Args:
         hosts, origins: as of ``Guard``.
         protocols: further routes, by the names of their protocols.
+        editor: the routes by which callers with the right ``edit`` edit workflow files.
     Raises: Unserved (AX967): two protocols have a route of one path.
     """
 
@@ -88,7 +110,9 @@ def app_of(
 
     limits = limits or Limits()
     service.max_streams, service.max_streams_each = limits.streams, limits.streams_each
-    routes: list[BaseRoute] = [*_Api(service).routes(), *_page_routes()]
+    api = _Api(service, has_editor=editor is not None)
+    routes: list[BaseRoute] = [*api.routes(), *_page_routes()]
+    routes += editor.routes(service) if editor is not None else ()
     taken = {getattr(route, "path", ""): "axil-serve" for route in routes}
     for name, protocol in (protocols or {}).items():
         for route in protocol.routes(service):
@@ -139,14 +163,15 @@ def _page_routes() -> Iterable[BaseRoute]:
 class _Api:
     """The routes below ``/v1``."""
 
-    def __init__(self, service: RunService) -> None:
-        self.service = service
+    def __init__(self, service: RunService, *, has_editor: bool = False) -> None:
+        self.service, self._has_editor = service, has_editor
 
     def routes(self) -> Iterable[BaseRoute]:
         run = "/v1/runs/{run_id}"
         routes: list[tuple[str, str, Handler]] = [
             ("GET", "/v1/me", self.me),
             ("GET", "/v1/workflows", self.workflows),
+            ("GET", "/v1/search", self.search),
             ("GET", "/v1/runs", self.list),
             ("POST", "/v1/runs", self.start),
             ("GET", run, self.look),
@@ -172,7 +197,8 @@ class _Api:
         caller = caller_of(request)
         rights = set[str](caller.rights) - ({"run", "answer"} if self.service.watch_only else set())
         look = "all" if caller.sees_all else "own"
-        return JSONResponse({"name": caller.name, "rights": sorted(rights), "look": look})
+        own = {"name": caller.name, "rights": sorted(rights), "look": look}
+        return JSONResponse({**own, "files": self._has_editor and "edit" in rights})
 
     async def workflows(self, request: Request) -> Response:
         caller_of(request).check("look")
@@ -185,6 +211,13 @@ class _Api:
             for name, workflow in self.service.workflows.items()
         ]
         return JSONResponse({"workflows": found})
+
+    async def search(self, request: Request) -> Response:
+        text = request.query_params.get("q", "")
+        if not text.strip():
+            raise BadRequest("AX966", "the search has no text.", "Send ?q=TEXT.")
+        found = await asyncio.to_thread(search, self.service, caller_of(request), text)
+        return JSONResponse(found)
 
     async def list(self, request: Request) -> Response:
         query = request.query_params
@@ -422,6 +455,8 @@ def status_of(error: AxilError) -> int:
         return 413
     if isinstance(error, BadRequest):
         return 400
+    if isinstance(error, Conflict):
+        return 409
     if isinstance(error, EngineError) and error.id == "AX540":
         return 503
     if isinstance(error, (JournalError, EngineError)):

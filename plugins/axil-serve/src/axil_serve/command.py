@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from axil import run_sync
 from axil.plugin import python_target
-from axil_serve.access import Access, Caller, new_token
+from axil_serve.access import RIGHTS, Access, Caller, Right, new_token
 from axil_serve.errors import Unserved
 
 if TYPE_CHECKING:
@@ -37,10 +37,16 @@ class Serve:
         """Add the arguments."""
         parser.add_argument(
             "targets",
-            nargs="+",
+            nargs="*",
             metavar="WORKFLOW",
             help="a workflow file, a folder of workflow files, or a graph in Python, as "
             "module:graph",
+        )
+        parser.add_argument(
+            "--edit",
+            metavar="PATH",
+            help="a folder, or a workflow file, that the page may edit; a token of --tokens needs "
+            'the right "edit"',
         )
         _listening(parser, 8766)
         parser.add_argument(
@@ -94,6 +100,8 @@ class Serve:
         from axil_serve.guard import Limits
         from axil_serve.service import RunService
 
+        if not options.targets and not options.edit:
+            raise Unserved("AX960", "no workflow is named.", "Name one, or a folder with --edit.")
         allow = frozenset[str](options.allow)
         reading: dict[str, Any] = {"allow": allow}
         if given := session.variables(options.set):
@@ -130,6 +138,7 @@ class Serve:
                 hosts=[*options.allow_host, *_names(options.host)],
                 origins=options.allow_origin,
                 protocols=_protocols(options.protocol, session),
+                editor=_editor(options, session, reading),
             )
             _serve(app, options, lambda url: _tell(session, url, token))
         finally:
@@ -146,6 +155,9 @@ class View:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments."""
         parser.add_argument("run", nargs="?", default="", metavar="RUN", help="the run to show")
+        parser.add_argument(
+            "--edit", metavar="PATH", help="a workflow file, or a folder, that the page may edit"
+        )
         _listening(parser, 0)
         _reading(parser)
 
@@ -158,7 +170,8 @@ class View:
         try:
             service = _viewing(journal, session, frozenset[str](options.allow), options.files)
             hosts = [*options.allow_host, *_names(options.host)]
-            app = app_of(service, access, hosts=hosts, origins=options.allow_origin)
+            editor = _editor(options, session, {"allow": frozenset[str](options.allow)})
+            app = app_of(service, access, hosts=hosts, origins=options.allow_origin, editor=editor)
             _serve(app, options, lambda url: _tell(session, url, token, options.run))
         finally:
             journal.close()
@@ -269,10 +282,31 @@ def _access(options: argparse.Namespace) -> tuple[Access, str]:
     """Return the callers, and the token that is printed; empty: none was made."""
     if getattr(options, "tokens", None):
         return Access.from_file(options.tokens), ""
-    caller = Caller(name="local", sees_all=True)
+    rights: list[Right] = [*RIGHTS, "edit"] if options.edit else [*RIGHTS]
+    caller = Caller(name="local", sees_all=True, rights=frozenset(rights))
     given = os.environ.get(options.token_env, "")
     token = given or new_token()
     return Access.of_token(token, caller), "" if given else token
+
+
+def _editor(options: argparse.Namespace, session: Any, reading: Mapping[str, Any]) -> Any:
+    """Return the editor of ``--edit``; None: nothing may be edited."""
+    if not options.edit:
+        return None
+    from axil_serve.editor import Editor, Tools
+
+    def workflow(path: str) -> tuple[Workflow, Mapping[str, Any]]:
+        found = session.workflow(path, **reading)
+        return found, session.origin(path, found, reading)
+
+    def check(path: str, *, texts: dict[str, str]) -> Any:
+        from axil.driver import check_workflow
+
+        return check_workflow(
+            lambda: session.workflow(path, texts=texts, **reading), session.registry
+        )
+
+    return Editor(options.edit, Tools(registry=session.registry, check=check, workflow=workflow))
 
 
 def _protocols(wanted: list[str] | None, session: Any) -> Mapping[str, Any]:

@@ -80,6 +80,8 @@ def step_data(entry: Entry, number: int) -> dict[str, Any]:
         result["name"] = str(data.get("name", ""))
     if entry.kind == "prompt":
         result |= {name: plain(data[name]) for name in ("name", "messages", "request", "reply")}
+        # a message is kept once, by its digest, with the first prompt that has it
+        result["texts"] = plain(data.get("texts", {}))
     if entry.kind == "asked":
         result["question"] = plain(dict(data))
     if entry.kind == "ended":

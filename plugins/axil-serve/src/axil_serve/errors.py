@@ -7,7 +7,8 @@ AxilError
     ├── NotFound     there is no such run, or the token does not see it  (LookupError)
     ├── TooLarge     a file is larger than the server takes              (ValueError)
     ├── Busy         too many streams are open                           (RuntimeError)
-    └── BadRequest   the request is not what the route takes             (ValueError)
+    ├── BadRequest   the request is not what the route takes             (ValueError)
+    └── Conflict     a file is not what the request says that it is      (ValueError)
 """
 
 from __future__ import annotations
@@ -43,4 +44,17 @@ class BadRequest(ServeFault, ValueError):
     """The request is not what the route takes."""
 
 
-__all__ = ["BadRequest", "Busy", "NotAllowed", "NotFound", "ServeFault", "TooLarge", "Unserved"]
+class Conflict(ServeFault, ValueError):
+    """A file is not what the request says that it is."""
+
+
+__all__ = [
+    "BadRequest",
+    "Busy",
+    "Conflict",
+    "NotAllowed",
+    "NotFound",
+    "ServeFault",
+    "TooLarge",
+    "Unserved",
+]

@@ -13,7 +13,7 @@ from axil import AxilError
 from axil_serve.access import Caller
 from axil_serve.service import RunService
 
-_SCRIPTS: Final = ("graph.js", "run.js", "app.js")
+_SCRIPTS: Final = ("dom.js", "server.js", "graph.js", "run.js", "look.js", "app.js")
 _MOST_STATES: Final = 300
 """Steps of nodes of which the state is written into the page."""
 

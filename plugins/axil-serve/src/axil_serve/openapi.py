@@ -32,6 +32,16 @@ _ROUTES: Final[
     ("/v1/me", "get", "The caller: its name and rights.", "", {}, (), 200, _FIELDS),
     ("/v1/workflows", "get", "The workflows.", "look", {}, (), 200, _FIELDS),
     (
+        "/v1/search",
+        "get",
+        "The steps of runs in which the text `q` occurs.",
+        "look",
+        {},
+        (),
+        200,
+        _FIELDS,
+    ),
+    (
         "/v1/runs",
         "get",
         "The runs that the caller may see, the last changed first.",
@@ -155,6 +165,7 @@ _HEADERS: Final = {
     ("/v1/runs", "post"): "Idempotency-Key",
 }
 _QUERIES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("/v1/search", "get"): ("q",),
     (_UPLOADS, "post"): ("name",),
     ("/v1/runs", "get"): ("status", "session", "workflow", "limit", "offset"),
     (f"{_RUN}/state", "get"): ("at",),

@@ -107,7 +107,7 @@ class RunService:
         self.workflows = {
             name: self._heard(workflow) for name, workflow in (workflows or {}).items()
         }
-        self._origins, self._reopen, self._files = origins or {}, reopen, files
+        self._origins, self._reopen, self._files = dict(origins or {}), reopen, files
         self._found: dict[str, Workflow] = {}
         self._owners: dict[str, dict[str, Any]] = {}  # the part of serve in the origin, by run
         if files is not None:
@@ -127,6 +127,11 @@ class RunService:
         own = workflow.setting.hooks
         plugins = [*(own.get_plugins() if own is not None else ()), self.feed]
         return Workflow(workflow.spec, replace(workflow.setting, hooks=hook_manager(plugins)))
+
+    def add(self, name: str, workflow: Workflow, origin: Mapping[str, Any]) -> None:
+        """Serve another workflow, or another version of one; its older runs keep theirs."""
+        self.workflows[name] = self._heard(workflow)
+        self._origins[name] = origin
 
     def _find(self, header: Mapping[str, Any]) -> Workflow:
         origin = header.get("origin", {})
@@ -261,6 +266,10 @@ class RunService:
                             batch.append(StreamEvent(kind="reset", data={}))
                         seen.update(entry_key(entry) for entry in entries[: place or 0])
                     is_first, number = False, len(entries)
+                    if live and _is_over(entries[-1]):  # what was shown comes before the end
+                        for each in follower.waiting:
+                            if each.entry is None:
+                                yield StreamEvent(kind=each.kind, data=each.data)
                     for at, entry in enumerate(entries, 1):
                         if (key := entry_key(entry)) not in seen:
                             seen.add(key)

@@ -133,7 +133,7 @@ class TemporalEngine:
         self._signalled: dict[str, float] = {}  # runs, and when their coordinators were signalled
         self._watching: asyncio.Task[None] | None = None
         self._workers: list[tuple[Worker, asyncio.Task[None]]] = []
-        self._opening = asyncio.Lock()
+        self._opening, self._taking = asyncio.Lock(), asyncio.Lock()
         self._entered = AsyncExitStack()
 
     async def __aenter__(self) -> TemporalEngine:
@@ -447,12 +447,13 @@ class TemporalEngine:
         """Hold due runs for a moment, so that it is known that no other process has them."""
         journal, digests = self.journal, None if self._find else list(self._workflows)
         call, now = asyncio.to_thread, time.time()
-        due = await call(journal.take, most, now, digests=digests, without=list(without))
-        try:
-            yield due
-        finally:
-            for run_id in due:
-                await call(journal.release, run_id)
+        async with self._taking:  # what one look holds, another would not find
+            due = await call(journal.take, most, now, digests=digests, without=list(without))
+            try:
+                yield due
+            finally:
+                for run_id in due:
+                    await call(journal.release, run_id)
 
     def refuse(self, run_id: str, error: Exception) -> None:
         """Leave a run alone that cannot be executed here, until somebody resumes it."""

@@ -10,79 +10,160 @@ export function pathOf(frame, node) {
 const empty = (path) => ({
   path, state: "pending", times: 0, rounds: 0, tokens: 0, cost: 0, at: null, firings: [], open: [],
 })
+const OWN = new Set(["done", "step", "asked", "prompt"])
 
-// The run after the first `upto` steps.
-export function folded(steps, upto) {
-  const run = { nodes: new Map(), edges: new Map(), status: "running", error: "", input: null,
-    output: null, at: 0, tokens: 0, cost: 0 }
-  const waiting = new Map(), at = (path) => {
-    const key = JSON.stringify(path)
-    if (!run.nodes.has(key)) run.nodes.set(key, empty(path))
-    return run.nodes.get(key)
+// A run after its first steps; each step is added once.
+export class Fold {
+  constructor() {
+    Object.assign(this, { count: 0, nodes: new Map(), edges: new Map(), status: "running", error: "",
+      input: null, output: null, at: 0, tokens: 0, cost: 0, texts: {} })
+    this.waiting = new Map()
+    this.parts = new Map()
+    this.keys = new Map()
+    this.used = {}
+    this.most = { tokens: 0, cost: 0 }
   }
-  const parts = new Map()
-  let tokens = 0, cost = 0, used = {}
-  for (const step of steps.slice(0, upto)) {
-    run.at = Math.max(run.at, step.at)
-    used = { ...used, ...step.used }
-    const counts = used.tokens || {}
-    run.tokens = (counts.input_tokens || 0) + (counts.output_tokens || 0)
-    run.cost = used.cost || 0
-    if (step.kind === "run") run.input = step.output
-    if (step.kind === "answer") {
-      for (const id of Object.keys(step.output || {})) waiting.delete(id)
-    }
-    if (step.kind === "ended") Object.assign(run, { status: step.status, error: step.error })
-    if (step.kind === "ended" && step.status === "done") run.output = (step.output || {}).output
-    if (step.kind === "resumed") Object.assign(run, { status: "running", error: "" })
-    if (!step.node) continue
-    const path = pathOf(step.frame, step.node), node = at(path)
-    if (["done", "step", "asked"].includes(step.kind)) {
-      node.tokens += Math.max(0, run.tokens - tokens)
-      node.cost += Math.max(0, run.cost - cost)
-      tokens = Math.max(tokens, run.tokens)
-      cost = Math.max(cost, run.cost)
-    }
-    const own = parts.get(step.activation) || []
-    if (step.kind === "step" || step.kind === "asked") {
-      parts.set(step.activation, [...own, step])
-      node.state = "running"
-    }
-    if (step.kind === "asked") waiting.set(step.question.id, { node, step })
-    if (step.kind === "round") Object.assign(node, { rounds: node.rounds + 1, at: step.at })
-    if (step.kind === "done") {
-      node.times += 1
-      Object.assign(node, { state: "done", at: step.at })
-      node.firings.push({ step, parts: own })
-      parts.delete(step.activation)
-      const scope = path.slice(0, -1), round = JSON.stringify(step.frame)
-      for (const [name, payload] of Object.entries(step.output || {})) {
-        const key = JSON.stringify([...scope, name])
-        if (!run.edges.has(key)) run.edges.set(key, [])
-        run.edges.get(key).push({ step, payload, round })
-      }
-    }
+
+  node(step) {
+    const own = step.frame.length ? `${step.frame.join("\n")}\n\n${step.node}` : step.node
+    let node = this.keys.get(own)
+    if (node) return node
+    const path = pathOf(step.frame, step.node), key = JSON.stringify(path)
+    node = this.nodes.get(key)
+    if (!node) this.nodes.set(key, (node = empty(path)))
+    this.keys.set(own, node)
+    return node
   }
-  for (const [activation, own] of parts) {
-    const node = at(pathOf(own[0].frame, own[0].node))
-    node.firings.push({ step: null, activation, parts: own })
+
+  add(step) {
+    this.count += 1
+    if (step.at > this.at) this.at = step.at
+    Object.assign(this.used, step.used)
+    const counts = this.used.tokens || {}
+    this.tokens = (counts.input_tokens || 0) + (counts.output_tokens || 0)
+    this.cost = this.used.cost || 0
+    if (step.kind === "run") this.input = step.output
+    else if (step.kind === "resumed") Object.assign(this, { status: "running", error: "" })
+    else if (step.kind === "ended") {
+      Object.assign(this, { status: step.status, error: step.error })
+      if (step.status === "done") this.output = (step.output || {}).output
+    } else if (step.kind === "answer") {
+      for (const id of Object.keys(step.output || {})) this.answered(id)
+    }
+    if (step.node) this.addToNode(step, this.node(step))
   }
-  for (const { node, step } of waiting.values()) {
+
+  addToNode(step, node) {
+    if (OWN.has(step.kind)) {
+      node.tokens += Math.max(0, this.tokens - this.most.tokens)
+      node.cost += Math.max(0, this.cost - this.most.cost)
+      this.most.tokens = Math.max(this.most.tokens, this.tokens)
+      this.most.cost = Math.max(this.most.cost, this.cost)
+    }
+    if (step.kind === "done") return this.end(step, node)
+    if (step.kind === "round") return Object.assign(node, { rounds: node.rounds + 1, at: step.at })
+    if (!OWN.has(step.kind)) return
+    if (step.kind === "prompt") Object.assign(this.texts, step.texts)
+    if (!this.parts.has(step.activation)) this.parts.set(step.activation, { node, own: [] })
+    this.parts.get(step.activation).own.push(step)
+    if (step.kind !== "asked") {
+      if (node.state !== "waiting") node.state = "running"
+      return
+    }
+    this.waiting.set(step.question.id, { node, step })
     node.state = "waiting"
     node.open.push(step.question)
   }
+
+  answered(id) {
+    const found = this.waiting.get(id)
+    if (!found) return
+    this.waiting.delete(id)
+    found.node.open = found.node.open.filter((each) => each.id !== id)
+    if (!found.node.open.length) found.node.state = "running"
+  }
+
+  end(step, node) {
+    const known = this.parts.get(step.activation)
+    this.parts.delete(step.activation)
+    node.times += 1
+    node.at = step.at
+    if (node.state !== "waiting") node.state = "done"
+    node.firings.push({ step, parts: known ? known.own : [] })
+    for (const name in step.output || {}) {
+      const key = JSON.stringify([...node.path.slice(0, -1), name])
+      const carried = this.edges.get(key), each = { step, payload: step.output[name] }
+      if (carried) carried.push(each)
+      else this.edges.set(key, [each])
+    }
+  }
+
+  // The firings of a node that have not ended, after those that have.
+  firings(node) {
+    const open = []
+    for (const [activation, { node: of, own }] of this.parts) {
+      if (of === node) open.push({ step: null, activation, parts: own })
+    }
+    return [...node.firings, ...open]
+  }
+
+  // The messages of a prompt: one that was sent again is kept with the first prompt that has it.
+  messages(prompt) {
+    return prompt.messages.map((each) => this.texts[each.digest] || each)
+  }
+}
+
+// The run after the first `upto` steps; `before`, of the same steps, is advanced where that is less.
+export function folded(steps, upto, before = null) {
+  const run = before && before.count <= upto ? before : new Fold()
+  for (let at = run.count; at < upto; at += 1) run.add(steps[at])
   return run
+}
+
+// Of each node: how often it ended, its tokens, money, and the time from its last input to its end.
+export function costs(run, plan) {
+  const found = []
+  for (const node of run.nodes.values()) {
+    let time = 0
+    const scope = plan ? scopeOf(plan, node.path) : null
+    for (const { step } of scope ? node.firings : []) {
+      const inputs = inputsOf(run, node.path, scope, step.number)
+      time += Math.max(0, step.at - Math.max(0, ...inputs.map((each) => each.at)))
+    }
+    found.push({ path: node.path, name: node.path.join(" / "), times: node.times, rounds: node.rounds,
+      tokens: node.tokens, cost: node.cost, time })
+  }
+  return found
+}
+
+const entering = new WeakMap() // by scope, the edges by their targets
+
+function leadingTo(scope, name) {
+  if (!entering.has(scope)) {
+    const found = new Map()
+    for (const edge of scope.edges) {
+      if (!found.has(edge.target)) found.set(edge.target, [])
+      found.get(edge.target).push(edge)
+    }
+    entering.set(scope, found)
+  }
+  return entering.get(scope).get(name) || []
 }
 
 // What came in before a firing: of each edge that leads to its node, the last payload of its round.
 export function inputsOf(run, path, scope, before) {
   const found = []
-  for (const edge of scope ? scope.edges : []) {
-    if (edge.target !== path[path.length - 1]) continue
+  for (const edge of scope ? leadingTo(scope, path[path.length - 1]) : []) {
     const carried = run.edges.get(JSON.stringify([...path.slice(0, -1), edge.name])) || []
-    const last = carried.filter((each) => each.step.number < before).pop()
-    if (last) found.push({ edge, payload: last.payload })
-    else if (edge.source === "@entry") found.push({ edge, payload: run.input })
+    let low = 0, high = carried.length // the steps are in order
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (carried[middle].step.number < before) low = middle + 1
+      else high = middle
+    }
+    const last = carried[low - 1]
+    if (last) found.push({ edge, payload: last.payload, at: last.step.at })
+    else if (edge.source === "@entry" && path.length === 1) found.push({ edge, payload: run.input, at: 0 })
   }
   return found
 }

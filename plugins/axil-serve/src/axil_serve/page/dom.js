@@ -1,0 +1,153 @@
+// Elements, texts and lists. Every text goes in as text: nothing is ever read as markup.
+
+export function make(tag, attributes = {}, ...inside) {
+  const made = document.createElement(tag)
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value)
+    else if (value !== false && value !== undefined) made.setAttribute(key, value === true ? "" : value)
+  }
+  for (const each of inside.flat(Infinity)) {
+    if (each !== null && each !== undefined) made.append(each instanceof Node ? each : String(each))
+  }
+  return made
+}
+
+export const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "")
+export const block = (value) => make("pre", { tabindex: 0 }, shown(value))
+export const ago = (time) => new Date(time * 1000).toLocaleString()
+export const money = (cost) => (cost ? `$${cost.toFixed(4)}` : "")
+export const seconds = (value) => `${value.toFixed(2)} s`
+export const button = (text, onclick, attributes = {}) => make("button", { type: "button", onclick, ...attributes }, text)
+export const details = (title, ...inside) => make("details", {}, make("summary", {}, title), inside)
+
+export function table(head, rows, caption = "") {
+  return make("table", {}, caption ? make("caption", {}, caption) : null,
+    make("thead", {}, make("tr", {}, head.map((name) => make("th", { scope: "col" }, name)))),
+    make("tbody", {}, rows.map((cells) => make("tr", {}, cells.map((cell) => (cell instanceof HTMLTableCellElement ? cell : make("td", {}, cell)))))))
+}
+
+export function parsed(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+// ------------------------------------------------------------------------------ differences
+
+const MOST_LINES = 400
+
+// Lines of two texts: [sign, line], where the sign is " ", "-" (in the first alone) or "+".
+export function differing(first, second) {
+  const a = first.split("\n"), b = second.split("\n")
+  let begin = 0, end = 0
+  while (begin < a.length && begin < b.length && a[begin] === b[begin]) begin += 1
+  while (end < a.length - begin && end < b.length - begin && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1
+  const x = a.slice(begin, a.length - end), y = b.slice(begin, b.length - end)
+  const lines = a.slice(0, begin).map((line) => [" ", line])
+  if (x.length > MOST_LINES || y.length > MOST_LINES) {
+    lines.push(...x.map((line) => ["-", line]), ...y.map((line) => ["+", line]))
+  } else {
+    // the length of the longest common part of x[i:] and y[j:]
+    const common = Array.from({ length: x.length + 1 }, () => new Uint16Array(y.length + 1))
+    for (let i = x.length - 1; i >= 0; i -= 1) {
+      for (let j = y.length - 1; j >= 0; j -= 1) {
+        common[i][j] = x[i] === y[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1])
+      }
+    }
+    let i = 0, j = 0
+    while (i < x.length || j < y.length) {
+      if (i < x.length && j < y.length && x[i] === y[j]) lines.push([" ", x[i++]]), (j += 1)
+      else if (j >= y.length || (i < x.length && common[i + 1][j] >= common[i][j + 1])) lines.push(["-", x[i++]])
+      else lines.push(["+", y[j++]])
+    }
+  }
+  return [...lines, ...a.slice(a.length - end).map((line) => [" ", line])]
+}
+
+// The difference of two values as lines with signs; null: they are equal.
+export function difference(first, second) {
+  const a = first === undefined ? "" : shown(first), b = second === undefined ? "" : shown(second)
+  if (a === b) return null
+  return make("pre", { tabindex: 0, class: "difference" }, differing(a, b).map(([sign, line]) =>
+    make("span", { class: sign === "+" ? "is-added" : sign === "-" ? "is-removed" : "" }, `${sign} ${line}\n`)))
+}
+
+// ------------------------------------------------------------------------------- long lists
+
+// A list of which only the rows in sight are in the page. All rows have one height.
+export class LongList {
+  // `row(at)` returns the cells of a row; `chosen(at)` is called when one is chosen.
+  // Rows that hold links and inputs are those of a plain list, others the options of a list box.
+  constructor(label, row, chosen, { height = 30, isPlain = false } = {}) {
+    Object.assign(this, { row, chosen, height, isPlain, count: 0, current: -1 })
+    this.rows = make("div", { class: "rows" })
+    this.place = make("div", { class: "long", role: isPlain ? "list" : "listbox", tabindex: 0, "aria-label": label }, this.rows)
+    this.place.addEventListener("scroll", () => this.later())
+    this.place.addEventListener("keydown", (event) => this.pressed(event))
+    this.rows.addEventListener("click", (event) => {
+      const row = event.target.closest("[data-at]")
+      if (row) this.choose(Number(row.dataset.at))
+    })
+    new ResizeObserver(() => this.later()).observe(this.place)
+  }
+
+  later() {
+    if (this.isDue) return
+    this.isDue = true
+    requestAnimationFrame(() => {
+      this.isDue = false
+      this.draw()
+    })
+  }
+
+  show(count) {
+    this.count = count
+    this.later()
+  }
+
+  draw() {
+    const first = Math.max(0, Math.floor(this.place.scrollTop / this.height) - 5)
+    const last = Math.min(this.count, Math.ceil((this.place.scrollTop + this.place.clientHeight) / this.height) + 5)
+    this.rows.style.height = `${this.count * this.height}px`
+    this.place.style.maxHeight = `${this.count * this.height + 4}px`
+    const rows = []
+    for (let at = first; at < last; at += 1) {
+      const own = this.isPlain ? { role: "listitem" } : { role: "option", "aria-selected": String(at === this.current) }
+      const made = make("div", { class: at === this.current ? "row is-current" : "row", id: `row-${at}`, "data-at": at, "aria-setsize": this.count,
+        "aria-posinset": at + 1, ...own }, this.row(at))
+      made.style.top = `${at * this.height}px`
+      made.style.height = `${this.height}px`
+      rows.push(made)
+    }
+    this.rows.replaceChildren(...rows)
+    if (this.isPlain) return
+    const isSeen = this.current >= first && this.current < last
+    if (isSeen) this.place.setAttribute("aria-activedescendant", `row-${this.current}`)
+    else this.place.removeAttribute("aria-activedescendant")
+  }
+
+  reveal(at) {
+    const top = at * this.height
+    if (top < this.place.scrollTop) this.place.scrollTop = top
+    else if (top + this.height > this.place.scrollTop + this.place.clientHeight) this.place.scrollTop = top + this.height - this.place.clientHeight
+  }
+
+  choose(at) {
+    if (at < 0 || at >= this.count) return
+    this.current = at
+    this.reveal(at)
+    this.draw()
+    this.chosen(at)
+  }
+
+  pressed(event) {
+    if (this.isPlain) return // what is in its rows has the focus
+    const page = Math.max(1, Math.floor(this.place.clientHeight / this.height) - 1)
+    const by = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.count, End: this.count }[event.key]
+    if (by === undefined) return
+    event.preventDefault()
+    this.choose(Math.min(this.count - 1, Math.max(0, this.current + by)))
+  }
+}

@@ -1,0 +1,89 @@
+// The server of the page, and the run that is written into an exported page.
+
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message)
+    this.status = status
+  }
+}
+
+export class Server {
+  constructor(token) {
+    this.token = token
+    this.isExported = false
+  }
+
+  async ask(path, options = {}) {
+    const headers = { ...options.headers, authorization: `Bearer ${this.token}` }
+    if (options.body) headers["content-type"] = "application/json"
+    const answer = await fetch(`/v1${path}`, { ...options, headers, cache: "no-store" })
+    if (!answer.ok) {
+      const found = await answer.json().catch(() => ({}))
+      throw new Refused(answer.status, found.error ? found.error.message : answer.statusText)
+    }
+    return answer
+  }
+
+  async get(path) {
+    return (await this.ask(path)).json()
+  }
+
+  async post(path, body = {}, options = {}) {
+    return (await this.ask(path, { method: "POST", body: JSON.stringify(body), ...options })).json()
+  }
+
+  // Call `hear(kind, data)` for each event until the run has ended, and connect again behind the
+  // last one when the connection breaks.
+  async follow(runId, hear, signal) {
+    let last = "", wait = 500
+    while (!signal.aborted) {
+      try {
+        const headers = last ? { "last-event-id": last } : {}
+        const answer = await this.ask(`/runs/${runId}/events`, { headers, signal })
+        const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
+        let rest = ""
+        for (;;) {
+          const { value, done } = await reader.read()
+          if (done) break
+          wait = 500
+          const blocks = (rest + value).split("\n\n")
+          rest = blocks.pop()
+          for (const text of blocks) {
+            const fields = {}
+            for (const line of text.split("\n")) {
+              const at = line.indexOf(": ")
+              if (at > 0) fields[line.slice(0, at)] = line.slice(at + 2)
+            }
+            if (fields.id) last = fields.id
+            if (fields.data) hear(fields.event, JSON.parse(fields.data))
+            if (fields.event === "end") return
+          }
+        }
+      } catch (error) {
+        if (signal.aborted || (error instanceof Refused && error.status < 500 && error.status !== 429)) return
+      }
+      await new Promise((done) => setTimeout(done, wait))
+      wait = Math.min(wait * 2, 10000)
+    }
+  }
+}
+
+export class Exported {
+  constructor(data) {
+    this.data = data
+    this.isExported = true
+  }
+
+  async get(path) {
+    if (path.includes("/state")) {
+      const at = decodeURIComponent(path.split("at=")[1])
+      return { moment: this.data.states[at] || null }
+    }
+    return path.endsWith("/plan") ? { plan: this.data.plan } : this.data.run
+  }
+
+  async follow(runId, hear) {
+    for (const step of this.data.steps) hear("step", step)
+    hear("end", {})
+  }
+}
