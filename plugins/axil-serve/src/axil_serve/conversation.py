@@ -45,10 +45,13 @@ def _payload(service: RunService, name: str) -> str:
 
 
 async def conversation_of(service: RunService, caller: Caller, run_id: str) -> list[dict[str, Any]]:
-    """Return the messages that a run received, and its output as the last one."""
+    """Return the messages that a run received, and its output as the last one.
+
+    Those of a typed graph are in its state, with which the next run of the session begins.
+    """
     run = await service.result(caller, run_id)
-    if (messages := _messages_of(run["output"])) is not None:
-        return messages
+    if _payload(service, run["workflow"]) == "state":
+        return []
     given: Any = run["input"]
     before = cast("list[dict[str, Any]]", given) if isinstance(given, list) else []
     return [*before, {"role": "assistant", "content": said(run)}]

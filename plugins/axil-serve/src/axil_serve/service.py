@@ -253,7 +253,8 @@ class RunService:
         happened: Sequence[Happened] = ()
         with self.feed.follow(run_id) as follower:
             while True:
-                if not happened:
+                # what waits comes first: the record may have the end already
+                if not happened and not follower.waiting:
                     now = (await self.read(self._info, run_id)).touched
                     touched, is_stale = now, is_stale or now != touched
                 if is_stale or follower.is_behind:
