@@ -19,7 +19,7 @@ from axil_serve.files import RunFiles
 from .conftest import ADA, BEN, EVE, PROTOCOLS, access, as_caller, greeting, refund
 
 OPEN = {"/", "/page/{name}"}
-"""What is had without a token: static files of the page."""
+"""The routes without a token: static files of the page."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 VALUES: list[Any] = [None, [None], "x", {"x": []}, [{}], 1e400]
 _SAID = [{"role": "user", "content": "x"}]

@@ -129,7 +129,7 @@ def endpoint_of(service: RunService) -> Callable[[Request], Awaitable[Response]]
 
 
 class _Contexts(DefaultServerCallContextBuilder):
-    """What the handler learns of a request: its caller, its workflow, the server's address."""
+    """The data of a request that the handler needs: caller, workflow, address of the server."""
 
     def build(self, request: Request) -> ServerCallContext:
         context = super().build(request)

@@ -72,7 +72,7 @@ class Responses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What a request asks for: a run, and where its events begin."""
+    """The run that a request asks for, and the place where its events begin."""
 
     run_id: str
     after: str = ""

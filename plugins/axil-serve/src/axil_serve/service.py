@@ -267,9 +267,11 @@ class RunService:
                         seen.update(entry_key(entry) for entry in entries[: place or 0])
                     is_first, number = False, len(entries)
                     if live and _is_over(entries[-1]):  # what was shown comes before the end
-                        for each in follower.waiting:
-                            if each.entry is None:
-                                yield StreamEvent(kind=each.kind, data=each.data)
+                        batch += [
+                            StreamEvent(kind=each.kind, data=each.data)
+                            for each in follower.waiting
+                            if each.entry is None
+                        ]
                     for at, entry in enumerate(entries, 1):
                         if (key := entry_key(entry)) not in seen:
                             seen.add(key)
