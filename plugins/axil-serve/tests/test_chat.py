@@ -7,8 +7,13 @@ from typing import Any
 
 import openai
 import pytest
+from starlette.testclient import TestClient
 
-from .conftest import ADA, BEN, FITTING
+from axil import MemoryJournal, RootGraph
+from axil_agent import Agent, Scripted
+from axil_serve import Access, Caller, RunService, app_of
+
+from .conftest import ADA, BEN, FITTING, PROTOCOLS
 
 
 def client_of(client: Any, token: str = ADA) -> openai.OpenAI:
@@ -62,6 +67,25 @@ def test_a_structured_reply_is_sent_once_when_it_fits_and_its_fields_before(clie
     assert json.loads(said) == {"score": 3, "why": "so"}
     shown = [c.axil["fields"] for c in chunks if "fields" in (getattr(c, "axil", None) or {})]
     assert shown[-len(FITTING) :] == FITTING
+
+
+def test_a_session_of_a_typed_graph_receives_the_new_messages_alone():
+    graph = RootGraph("talk", state="messages")
+    graph.create_node(Agent, name="talker", model=Scripted(["one", "two"]))
+    graph.edge_from_entry("talker")
+    graph.edge_to_exit("talker")
+    service = RunService(MemoryJournal(), {"talk": graph.build()}, poll_seconds=0.01)
+    app = app_of(service, Access.of_token(ADA, Caller(name="ada")), protocols=PROTOCOLS)
+    given: list[dict[str, str]] = []
+    with TestClient(app, base_url="http://127.0.0.1") as http:
+        http.headers["authorization"] = f"Bearer {ADA}"
+        for text in ("hi", "again"):
+            given.append({"role": "user", "content": text})
+            asked = {"model": "talk", "messages": given, "metadata": {"session": "s"}}
+            reply = http.post("/v1/chat/completions", json=asked).json()
+            given.append(reply["choices"][0]["message"])
+        found = http.get(f"/v1/runs/{reply['id']}").json()["output"]["messages"]
+    assert [each["content"] for each in found] == ["hi", "one", "again", "two"]
 
 
 def test_a_question_is_the_completion_and_the_next_message_its_answer(client):

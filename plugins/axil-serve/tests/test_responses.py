@@ -140,7 +140,7 @@ def test_a_conversation_is_a_session_and_those_of_callers_are_apart(http):
         responses_of(http, token).create(model="counting", input="a", conversation="s").output_text
         for token in (ADA, ADA, BEN)
     ]
-    assert said == ["1 in turn 1", "1 in turn 2", "1 in turn 1"]
+    assert said == ["1 in turn 1", "3 in turn 2", "1 in turn 1"]
 
 
 def test_a_question_is_the_response_and_the_next_input_its_answer(http):

@@ -575,10 +575,11 @@ class Graph:
         """The schema of its state: its own, or that of the typed graph around it; None: it has
         attributes.
         """
-        around = None if self.owner is None else self.owner.schema
-        if self._schema is not None or around is None or not around.closed or self._apart:
-            return self._schema
-        return around
+        graph = self
+        while graph._schema is None and graph.owner is not None and not graph._apart:
+            graph = graph.owner
+        found = graph._schema
+        return found if graph is self or (found is not None and found.closed) else None
 
     @property
     def _apart(self) -> str:

@@ -161,9 +161,11 @@ class RunLoop:
         started, received = self._started, self._received
         turn_ends, done, has_ended = time.monotonic() + SLICE, 0, False
         while True:
+            if command is None:
+                command = scheduler.next()
             if scheduler.reports:
                 self._report()
-            if command is None and (command := scheduler.next()) is None:
+            if command is None:
                 break
             if type(command) is not Task:
                 if type(command) is End:
@@ -202,8 +204,6 @@ class RunLoop:
                 pool.put(Work(task, out))
                 continue
             command = scheduler.finish(task, out)
-        if scheduler.reports:
-            self._report()
         if has_ended:
             pool.is_closed_to_new = True
         return has_ended

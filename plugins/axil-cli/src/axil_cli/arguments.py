@@ -22,8 +22,8 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *names: str) -> None:
 
     >>> parser = argparse.ArgumentParser()
     >>> add_shared_arguments(parser, "--set", "--allow")
-    >>> parser.parse_args(["--allow", "read:notes", "--allow-code", "--set", "tone=dry"])
-    Namespace(set=['tone=dry'], allow=['read:notes', 'code'])
+    >>> parser.parse_args(["--allow", "network", "--allow-code", "--set", "tone=dry"])
+    Namespace(set=['tone=dry'], allow=['network', 'code'])
     """
     for name in names:
         if name not in _ADDERS:

@@ -33,7 +33,7 @@ from axil_serve.conversation import (
     Words,
     answer_open,
     content_text,
-    input_of,
+    continuing_input,
     last_nodes,
     messages_in,
     said,
@@ -83,9 +83,9 @@ class _Chat:
             answer = content_text(messages_in(body)[-1].get("content"))
             after = await answer_open(service, caller, run_id, answer)
         else:
-            run_id = await service.start(
-                caller, name, input_of(service, name, body), session=text_in(metadata, "session")
-            )
+            session = text_in(metadata, "session")
+            given = await continuing_input(service, caller, name, body, session)
+            run_id = await service.start(caller, name, given, session=session)
         if body.get("stream"):
             options = fields_in(body, "stream_options")
             frames = self._streamed(caller, name, run_id, after, options)

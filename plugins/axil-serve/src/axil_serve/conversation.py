@@ -44,6 +44,25 @@ def _payload(service: RunService, name: str) -> str:
     return "" if workflow is None else workflow.plan.graph.spec.payload
 
 
+async def continuing_input(
+    service: RunService, caller: Caller, name: str, body: Mapping[str, Any], session: str
+) -> Any:
+    """Return the input of a run in a session, for a request with the whole conversation.
+
+    The state of a typed graph has the earlier messages, where a run of the session is done: then
+    those after the last reply are the input.
+    """
+    is_kept = takes_messages(service, name) and _payload(service, name) == "state"
+    if "input" in body or not session or not is_kept:
+        return input_of(service, name, body)
+    messages = messages_in(body)
+    for before in await service.read(service.thread, caller, session):
+        if (await service.read(service.look, caller, before))["status"] == "done":
+            replies = [at for at, each in enumerate(messages) if each["role"] == "assistant"]
+            return input_from(service, name, messages[replies[-1] + 1 if replies else 0 :])
+    return input_from(service, name, messages)
+
+
 async def conversation_of(service: RunService, caller: Caller, run_id: str) -> list[dict[str, Any]]:
     """Return the messages that a run received, and its output as the last one.
 
@@ -232,6 +251,7 @@ __all__ = [
     "Words",
     "answer_open",
     "content_text",
+    "continuing_input",
     "conversation_of",
     "input_from",
     "input_of",
