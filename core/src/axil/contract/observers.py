@@ -165,20 +165,30 @@ def _guarded(
     """Return ``call``, whatever it raises: then it is logged, and its plugin is dropped."""
     listen = _heard(call, taken, parameters)
 
+    def failed() -> None:
+        dropped.add(id(plugin))
+        import logging
+
+        logging.getLogger("axil.hooks").exception(
+            "observer %s failed and is dropped for the rest of the run", who
+        )
+
     def heard(*values: Any) -> None:
         if not dropped or id(plugin) not in dropped:
             try:
                 listen(*values)
-            except Exception:
+            except Exception:  # noqa: BLE001
                 # an observer may raise anything: it is logged, and the run goes on
-                dropped.add(id(plugin))
-                import logging
+                failed()
 
-                logging.getLogger("axil.hooks").exception(
-                    "observer %s failed and is dropped for the rest of the run", who
-                )
+    def heard_of_firing(activation: Any, kind: Any, output: Any) -> None:  # the most frequent
+        if not dropped or id(plugin) not in dropped:
+            try:
+                listen(activation, kind, output)
+            except Exception:  # noqa: BLE001  # as above
+                failed()
 
-    return heard
+    return heard_of_firing if len(parameters) == 3 else heard
 
 
 def _one(calls: list[Callable[..., None]]) -> Callable[..., None] | None:

@@ -167,11 +167,13 @@ class Checks:
 
 
 def _validated(adapter: Any, value: Any) -> Any:
-    from pydantic import ValidationError
-
     try:
         return adapter.validate_python(value)
-    except ValidationError as error:
+    except Exception as error:
+        from pydantic import ValidationError
+
+        if not isinstance(error, ValidationError):
+            raise
         found = error.errors(include_url=False, include_context=False, include_input=False)
         lines = [
             ": ".join(part for part in (".".join(map(str, each["loc"])), each["msg"]) if part)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Any, SupportsIndex, cast
 
 from axil import MISSING, State
@@ -28,6 +28,7 @@ def _absent(state: State, name: str) -> str:
 
 
 # all other __pydantic_…__ are the class's
+_NONE: Mapping[str, Any] = MappingProxyType({})
 _CLASS_SIDE = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 _NOT_FORWARDED = frozenset(
     {
@@ -75,8 +76,8 @@ class ModelView(InstanceView):
         put(self, "_axil_state", state)
         put(self, "_axil_model", model)
         put(self, "_axil_kept", {})  # read or assigned; MISSING: deleted
-        put(self, "_axil_written", set[str]())
-        put(self, "_axil_deleted", set[str]())
+        put(self, "_axil_written", set())
+        put(self, "_axil_deleted", set())
         put(self, "_axil_whole", None)
 
     @property
@@ -91,6 +92,8 @@ class ModelView(InstanceView):
         object.__setattr__(self, "_axil_written", None)
 
     def __axil_writes__(self) -> Mapping[str, Any]:
+        if not (self._axil_written or self._axil_deleted):
+            return _NONE
         names = [*(self._axil_written or ()), *self._axil_deleted]
         return {name: self._axil_kept.get(name, MISSING) for name in names}
 
