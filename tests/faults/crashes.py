@@ -55,7 +55,7 @@ from ..internals import internal
 from .points import LOCKED, ORDERS, OWNERS, RUN, SENT, Points, World, watch
 
 RunServices: Any = internal("RunServices")
-PATIENCE = 300
+PATIENCE = 120
 """Seconds after which a process has not ended."""
 LAPSE = 600.0
 """Seconds of silence after which anybody's run may be taken over: more than any process is given

@@ -11,7 +11,7 @@ from typing import Any
 
 from axil import CustomNode, RootGraph, Workflow
 
-MODULES = 17
+MODULES = 18
 """Modules of core that a run of two inline nodes in memory passes through."""
 CHANGES = 83
 """The number of changes from one of them to another, calls and returns alike."""

@@ -141,7 +141,7 @@ def test_a_new_key_encrypts_and_the_old_one_still_decrypts(tmp_path, monkeypatch
 
 def test_an_entry_that_was_moved_or_changed_is_noticed(tmp_path):
     journal = written(tmp_path)
-    with journal.writer.store.writing() as connection:
+    with journal.writer.lock, journal.writer.store.writing() as connection:
         connection.execute("update entries set seq = seq + 100 where kind = 'step'")
     with pytest.raises(JournalError, match="AX514"):
         journal.entries("done")

@@ -680,6 +680,32 @@ def test_a_run_that_is_queued_while_an_answer_to_it_is_refused_is_loaded():
     within(60, go)
 
 
+def test_the_result_of_a_run_that_could_not_be_loaded_is_its_error_also_later():
+    class Broken(MemoryJournal):
+        is_broken = False
+
+        def open(self, run_id: str) -> Any:
+            if self.is_broken:
+                raise OSError(5, "Input/output error")
+            return super().open(run_id)
+
+    async def go() -> None:
+        journal, flow = Broken(), asking()
+        async with LocalEngine(journal, [flow]) as engine:
+            run_id = await engine.start(flow)
+            journal.is_broken = True
+            await engine.idle()
+            for _ in range(2):
+                with pytest.raises(OSError, match="Input/output"):
+                    await engine.result(run_id)
+            journal.is_broken = False
+            await engine.resume(run_id)
+            await engine.idle()
+            assert engine.get(run_id).info.status == "paused"
+
+    within(60, go)
+
+
 # ------------------------------------------------------------------------------- at unlucky moments
 
 

@@ -184,7 +184,7 @@ def test_a_value_in_a_file_of_its_own_as_version_1_wrote_it_is_read(journal):
     path = journal.config.folder / "values" / name[:2] / name
     path.parent.mkdir(parents=True)
     path.write_text(body)
-    with journal.writer.store.writing() as connection:
+    with journal.writer.lock, journal.writer.store.writing() as connection:
         connection.execute("update entries set body = ? where kind = 'done'", (f"@{name}",))
     assert journal.entries("r")[1].data["value"] == "x" * 3_000
     path.write_text("y" * 100_000)
@@ -903,10 +903,10 @@ def test_a_lost_page_is_found_and_no_wrong_value_is_returned(tmp_path, filled):
 
 def test_a_part_that_is_gone_or_changed_is_found(journal):
     write(journal, [Entry("run"), done((), "a", value="x" * 100_000)])
-    with journal.writer.store.writing() as connection:
+    with journal.writer.lock, journal.writer.store.writing() as connection:
         connection.execute("update parts set body = cast(? as blob) where id = 1", ("y" * 4096,))
     assert [damage.good for damage in journal.examine()] == [1]
-    with journal.writer.store.writing() as connection:
+    with journal.writer.lock, journal.writer.store.writing() as connection:
         connection.execute("delete from parts where id = 1")
     with pytest.raises(JournalError, match=r"AX511.*is gone"):
         journal.entries("r")

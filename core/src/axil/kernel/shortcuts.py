@@ -107,7 +107,7 @@ class QuickMachine(Machine):
         state = task.state
         if delta and type(delta) is not Changes:
             delta = self.root.schema.check(delta)
-        if state.known or self._alive != 1 or self._ended or self.history.keeps:
+        if state.known or (delta and (self._alive != 1 or self._ended or self.history.keeps)):
             state = self.advance(task, delta)
         elif delta:  # what ``advance`` does where the path is alone
             state = state.apply(delta)

@@ -139,7 +139,7 @@ class LocalEngine:
         self._entered = AsyncExitStack()  # workflows whose components are provisioned
         self._provisioned: set[str] = set()  # their digests
         self._loaded: dict[str, _Loaded] = {}
-        self._refused: set[str] = set()  # runs that this engine cannot load
+        self._refused: dict[str, Exception] = {}  # runs that this engine cannot load
         self._asked_for: set[str] = set()  # runs that a caller wants resumed
         self._waiters: dict[str, Waiters] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -185,7 +185,7 @@ class LocalEngine:
             own |= {"thread": thread, "origin": origin or {}}
             run = workflow.begun(ManagedRun, input, attributes, {**self._options, **own})
             if run_id not in self._loaded and await run.submit():
-                self._refused.discard(run_id)
+                self._refused.pop(run_id, None)
         return run_id
 
     def list(self) -> Sequence[RunInfo]:
@@ -220,7 +220,7 @@ class LocalEngine:
                 for entry in entries:
                     if not await off_loop(self.journal, self.journal.post, run_id, entry):
                         raise _answered_before(run_id, entry.data["id"])
-            self._refused.discard(run_id)
+            self._refused.pop(run_id, None)
 
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
         """End a run, whatever its status; see ``Engine``. Raises: JournalError (AX503)."""
@@ -256,7 +256,7 @@ class LocalEngine:
         replay = await self._recorded(run_id)
         self._workflow_of(replay)
         if replay.ended is None or replay.ended.data["status"] != "done":
-            self._refused.discard(run_id)
+            self._refused.pop(run_id, None)
             self._asked_for.add(run_id)
             await off_loop(self.journal, self.journal.wake, run_id)
             self._look()
@@ -270,6 +270,8 @@ class LocalEngine:
         if run_id not in self._loaded and (result := await self._ended_result(run_id)) is not None:
             return result
         self._check_open()
+        if (error := self._refused.get(run_id)) is not None:
+            raise error
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(run_id, deque()).append(waiter)
         await self._resolve_ended(run_id)  # it may have ended while its record was read
@@ -298,7 +300,7 @@ class LocalEngine:
             await self._entered.aclose()
             if self._executor is not None:
                 await self._executor.end()
-            self._provisioned, self._refused = set(), set()
+            self._provisioned, self._refused = set(), {}
 
     async def _wait_for(self, tasks: Iterable[asyncio.Task[None]], seconds: float) -> None:
         grace = asyncio.ensure_future(self._clock.sleep(seconds))
@@ -425,7 +427,7 @@ class LocalEngine:
         """
         is_elsewhere = isinstance(error, JournalError) and error.id == "AX506"
         if not (isinstance(error, JournalError) and error.id in _PASSING):
-            self._refused.add(run_id)
+            self._refused[run_id] = error
         if is_elsewhere:
             log.info("run %s is left to another process: %s", run_id, error)
             with suppress(Exception):  # what waits is resolved when it has ended
