@@ -249,31 +249,31 @@ class _Tasks(RequestHandler):
             )
 
     async def on_get_extended_agent_card(self, params: Any, context: ServerCallContext) -> NoReturn:
-        """Refuse: the card that is had with a token is whole."""
+        """Refuse: the card says the same with a token."""
         raise ExtendedAgentCardNotConfiguredError
 
     async def on_create_task_push_notification_config(
         self, params: Any, context: ServerCallContext
     ) -> NoReturn:
-        """Refuse: this server asks no other one."""
+        """Refuse: this server sends no notifications."""
         raise PushNotificationNotSupportedError
 
     async def on_get_task_push_notification_config(
         self, params: Any, context: ServerCallContext
     ) -> NoReturn:
-        """Refuse: this server asks no other one."""
+        """Refuse: this server sends no notifications."""
         raise PushNotificationNotSupportedError
 
     async def on_list_task_push_notification_configs(
         self, params: Any, context: ServerCallContext
     ) -> NoReturn:
-        """Refuse: this server asks no other one."""
+        """Refuse: this server sends no notifications."""
         raise PushNotificationNotSupportedError
 
     async def on_delete_task_push_notification_config(
         self, params: Any, context: ServerCallContext
     ) -> NoReturn:
-        """Refuse: this server asks no other one."""
+        """Refuse: this server sends no notifications."""
         raise PushNotificationNotSupportedError
 
     # ---------------------------------------------------------------------------- messages in
