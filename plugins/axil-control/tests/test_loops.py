@@ -285,4 +285,4 @@ def test_a_switch_decides_where_the_controller_only_brings_data(way):
 def test_a_file_that_names_a_loop_is_answered_with_what_files_have(config):
     named = NodeSpec(id="turn", use=ComponentRef(type="loop", config=config))
     with pytest.raises(SpecError, match=r'AX121 .*"loop" gets its nodes in Python.*loop_counter'):
-        Workflow(GraphSpec(id="g", nodes=(named,))).build()
+        assert Workflow(GraphSpec(id="g", nodes=(named,))).plan
