@@ -121,6 +121,18 @@ def test_a_member_asks_for_nothing_older_than_what_it_needs_does(member, members
         assert dict.fromkeys(lower, name) == {}
 
 
+def test_adapters_leave_room_for_the_frameworks_beside_them(members):
+    """CrewAI, LlamaIndex and Semantic Kernel hold openai below 3."""
+    [openai] = [
+        Requirement(each)
+        for member in members
+        if member.name == "axil-openai"
+        for each in member.project["dependencies"]
+        if each.startswith("openai")
+    ]
+    assert openai.specifier.contains("2.8") and openai.specifier.contains("4.0")
+
+
 def floors_of(member) -> dict[str, Version]:
     """Return the lowest version of each distribution that a member requires."""
     asked = [Requirement(each) for each in member.project.get("dependencies", [])]
