@@ -76,7 +76,7 @@ def _once_for_each_cause(law: Test) -> Test:
         except AssertionError:
             raise
         except Exception as error:
-            first = type(self)._causes.setdefault(_cause(error), law.__name__)  # pyright: ignore[reportPrivateUsage]
+            first = type(self).causes.setdefault(_cause(error), law.__name__)
             if first == law.__name__:
                 raise
             self.skip(f"it ends with the error of {first}: {type(error).__name__}: {error}")
@@ -104,12 +104,12 @@ class Kit:
     """The object that the entry point names: a class, a function, or an instance."""
     config: ClassVar[Mapping[str, Any]] = {}
     """A config that it can be made with, as a file would say it."""
-    _causes: ClassVar[dict[tuple[str, ...], str]] = {}
+    causes: ClassVar[dict[tuple[str, ...], str]] = {}
     """Errors that laws of this kit ended with, and the first law of each."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        cls._causes = {}
+        cls.causes = {}
         if cls.__module__ == _OURS or cls.__module__.startswith(f"{_OURS}."):
             for name, law in list(vars(cls).items()):
                 if name.startswith("test_"):
