@@ -53,6 +53,7 @@ from axil.plugin import (
     format_names,
     gather_messages,
     refers_to,
+    with_article,
 )
 from axil_control.errors import InputError
 from axil_control.parts import ByMessage, Split
@@ -185,7 +186,7 @@ class _Fields:
         found: Any = fields.pop(self._over) if self._over in fields else task.state.get(self._over)
         kind = type(cast("object", found)).__name__
         if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Sequence):
-            came = "nothing brings it" if found is None else f"it is a {kind}"
+            came = "nothing brings it" if found is None else f"it is {with_article(kind)}"
             raise InputError(
                 "AX636",
                 f'"{self._node}" runs once per item of the list in "{self._over}", and {came}.',
