@@ -18,7 +18,8 @@ from axil.driver import (
     graph_of_frame,
     record_graph,
 )
-from axil.plugin import OVERWRITE, FieldChange, JournalError
+from axil.plugin import OVERWRITE, FieldChange, JournalError, as_messages
+from axil_inspection.snapshots import routed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,9 @@ class Edit:
     """Values of fields, as if the step ``at`` had written them."""
     output: Any = MISSING
     """The payload that the edges of the step ``at`` carry."""
+    is_routed: bool = False
+    """The edges of the step decide again which of them carry what of ``output``; else those that
+    carried something carry it as it is."""
     origin: Mapping[str, Any] | None = None
     """Instead of the run's own; see ``axil.Options.origin``."""
 
@@ -78,7 +82,7 @@ async def fork(
     if workflow is not None:
         entries = list(adapt_entries(entries, workflow.plan, migrate=True))
     if not edit.is_empty:
-        entries = _edited(entries, edit, workflow, is_placed=at is not None)
+        entries = await _edited(entries, edit, workflow, is_placed=at is not None)
     forked = [_forked(entry, run_id, workflow, edit) for entry in entries]
     await _store(journal, new_id, [entry for entry in forked if entry is not None])
 
@@ -137,7 +141,7 @@ def _forked(entry: Entry, run_id: str, workflow: Workflow | None, edit: Edit) ->
 # ---------------------------------------------------------------------------------------- edits
 
 
-def _edited(
+async def _edited(
     entries: Sequence[Entry],
     edit: Edit,
     workflow: Workflow | None,
@@ -156,8 +160,13 @@ def _edited(
         _check_step(last, edit, is_placed=is_placed)
         if not others:
             return [_with_first_values(first, edit, workflow)]
-        schema = graph_of_frame(workflow.plan.graph, last.frame).schema
-        others[-1] = _with_outcome(last, edit, schema)
+        graph = graph_of_frame(workflow.plan.graph, last.frame)
+        others[-1] = outcome = _with_outcome(last, edit, graph.schema)
+        if edit.is_routed and edit.output is not MISSING:
+            is_said = graph.spec.payload == "messages"
+            output = as_messages(edit.output) if is_said else edit.output
+            sends = await routed(workflow, [first, *others], output)
+            others[-1] = replace(outcome, data={**outcome.data, "sends": sends})
     return [first, *others]
 
 
