@@ -82,9 +82,12 @@ async def fork(
     if workflow is not None:
         entries = list(adapt_entries(entries, workflow.plan, migrate=True))
     if not edit.is_empty:
-        entries = await _edited(entries, edit, workflow, is_placed=at is not None)
+        entries = _edited(entries, edit, workflow, is_placed=at is not None)
     forked = [_forked(entry, run_id, workflow, edit) for entry in entries]
-    await _store(journal, new_id, [entry for entry in forked if entry is not None])
+    stored = [entry for entry in forked if entry is not None]
+    if workflow is not None and edit.is_routed and edit.output is not MISSING:
+        stored[-1] = await _with_route(stored, edit.output, workflow)
+    await _store(journal, new_id, stored)
 
 
 async def _store(journal: Journal, run_id: str, entries: Sequence[Entry]) -> None:
@@ -141,7 +144,7 @@ def _forked(entry: Entry, run_id: str, workflow: Workflow | None, edit: Edit) ->
 # ---------------------------------------------------------------------------------------- edits
 
 
-async def _edited(
+def _edited(
     entries: Sequence[Entry],
     edit: Edit,
     workflow: Workflow | None,
@@ -160,13 +163,8 @@ async def _edited(
         _check_step(last, edit, is_placed=is_placed)
         if not others:
             return [_with_first_values(first, edit, workflow)]
-        graph = graph_of_frame(workflow.plan.graph, last.frame)
-        others[-1] = outcome = _with_outcome(last, edit, graph.schema)
-        if edit.is_routed and edit.output is not MISSING:
-            is_said = graph.spec.payload == "messages"
-            output = as_messages(edit.output) if is_said else edit.output
-            sends = await routed(workflow, [first, *others], output)
-            others[-1] = replace(outcome, data={**outcome.data, "sends": sends})
+        schema = graph_of_frame(workflow.plan.graph, last.frame).schema
+        others[-1] = _with_outcome(last, edit, schema)
     return [first, *others]
 
 
@@ -211,6 +209,15 @@ def _with_outcome(entry: Entry, edit: Edit, schema: Schema) -> Entry:
         carried = payload if edit.output is MISSING else encode_value(edit.output)
         sends.append([name, carried, None if own is None else {**own, **own_values}])
     return replace(entry, data={**entry.data, "delta": delta, "sends": sends})
+
+
+async def _with_route(entries: Sequence[Entry], output: Any, workflow: Workflow) -> Entry:
+    """Return the last entry, an outcome, with what its edges carry of an output."""
+    last = entries[-1]
+    if graph_of_frame(workflow.plan.graph, last.frame).spec.payload == "messages":
+        output = as_messages(output)
+    sends = await routed(workflow, entries, output)
+    return replace(last, data={**last.data, "sends": sends})
 
 
 def _set(schema: Schema, name: str, value: Any) -> Any:

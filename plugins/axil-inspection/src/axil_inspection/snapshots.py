@@ -79,7 +79,10 @@ async def routed(workflow: Workflow, entries: Sequence[Entry], output: Any) -> S
 
 
 async def _replayed(
-    workflow: Workflow, entries: Sequence[Entry], due: list[DueFiring], giving: _Giving | None = None
+    workflow: Workflow,
+    entries: Sequence[Entry],
+    due: list[DueFiring],
+    giving: _Giving | None = None,
 ) -> tuple[Result, Sequence[Entry]]:
     """Return the result of a run that pauses at the end of its record, and what it recorded."""
     setting = replace(workflow.setting, hooks=hook_manager([_Pausing(due, giving)]))

@@ -80,6 +80,7 @@ export class RunPage {
       make("div", { class: "run" }, make("section", { "aria-label": "run" }, make("div", { class: "bar" }, this.tabs),
         Object.values(this.views), this.stateView), this.detail),
     )
+    this.detail.append(this.hint())
     this.graph = plan ? new GraphView(place, plan, (what) => this.choose(what)) : null
     if (!plan) this.list = place
     this.sources = plan ? edgeKeys(plan, []) : []
@@ -178,7 +179,7 @@ export class RunPage {
     this.slider.max = this.steps.length
     this.slider.value = upto
     const step = this.steps[upto - 1]
-    this.where.textContent = step ? `${upto} of ${this.steps.length}: ${step.kind} ${step.activation} at ${seconds(step.at)}` : ""
+    this.where.textContent = step ? `${upto} of ${this.steps.length}: ${step.kind === "ended" ? step.status : step.kind} ${step.activation} at ${seconds(step.at)}` : ""
     this.slider.setAttribute("aria-valuetext", this.where.textContent)
     const run = this.run = folded(this.steps, upto, this.run)
     const states = this.states = new Map()
@@ -275,10 +276,14 @@ export class RunPage {
   choose(what) {
     this.chosen = what
     if (this.graph) this.graph.choose(what && what.path ? what.path : null)
-    this.detail.replaceChildren()
+    this.detail.replaceChildren(what ? "" : this.hint())
     this.detailOf = ""
     if (what) this.drawDetail()
     if (what && matchMedia("(max-width: 800px)").matches) this.detail.scrollIntoView({ behavior: "smooth" })
+  }
+
+  hint() {
+    return make("p", { class: "soft" }, "Choose a node to see what came in, what was asked and answered, and what it cost; an edge to see what it carried.")
   }
 
   drawDetail() {
@@ -336,7 +341,7 @@ export class RunPage {
 
   firingDetail(path, scope, { step, parts, activation }) {
     const before = step ? step.number : Infinity
-    const inside = [make("h3", {}, step ? `${step.activation}: step ${step.number}, ${seconds(step.at)}` : `${activation}: at work`)]
+    const inside = [make("h3", {}, step ? `Step ${step.number}, at ${seconds(step.at)} ` : "At work ", make("span", { class: "soft" }, step ? step.activation : activation))]
     for (const { edge, payload } of inputsOf(this.run, path, scope, before)) inside.push(details(`in: ${edge.source}`, block(payload)))
     const prompted = new Map(parts.filter((part) => part.kind === "prompt").map((part) => [part.name, part]))
     for (const part of parts) {
@@ -381,19 +386,23 @@ export class RunPage {
   forkButton(step) {
     const place = make("div", { class: "bar" })
     const open = () => {
-      const edited = make("textarea", { rows: 6, "aria-label": "output of the step, as JSON" })
-      const first = JSON.stringify(Object.values(step.output || {})[0] ?? null, null, 2)
+      const output = outputOf(step), isText = typeof output === "string"
+      const edited = make("textarea", { rows: 6, "aria-label": isText ? "output of the step" : "output of the step, as JSON" })
+      const first = isText ? output : JSON.stringify(output, null, 2)
       edited.value = first
+      const routed = make("input", { type: "checkbox", id: `routed-${step.id}` })
+      routed.checked = true
       const go = async () => {
         try {
           const body = { at: step.id }
-          if (edited.value !== first) body.output = JSON.parse(edited.value)
+          if (edited.value !== first) Object.assign(body, { output: isText ? edited.value : JSON.parse(edited.value), is_routed: routed.checked })
           location.hash = `run=${(await page.server.post(`/runs/${this.runId}/fork`, body)).run_id}`
         } catch (error) {
           problem(error)
         }
       }
-      place.replaceChildren(edited, button("Start the fork", go), button("Back", () => place.replaceChildren(start)))
+      place.replaceChildren(edited, make("label", {}, routed, " the edges of the node decide again which of them carry it"),
+        button("Start the fork", go), button("Back", () => place.replaceChildren(start)))
       edited.focus()
     }
     const start = button("Fork from here", open)
@@ -457,15 +466,41 @@ function edgeKeys(scope, path) {
   return found
 }
 
+// The output of a step: what its edges carried; the fields of several of them together.
+function outputOf(step) {
+  const payloads = Object.values(step.output || {})
+  const areFields = payloads.every((each) => each && typeof each === "object" && !Array.isArray(each))
+  return payloads.length > 1 && areFields ? Object.assign({}, ...payloads) : payloads[0] ?? null
+}
+
+// Approve a call with other arguments.
+function changedCall(given, send) {
+  const place = make("span", { class: "bar" })
+  place.append(button("Change the arguments", () => {
+    const edited = make("textarea", { rows: 4, "aria-label": "arguments, as JSON" })
+    edited.value = JSON.stringify(given, null, 2)
+    place.replaceChildren(edited, button("Approve these", () => {
+      try {
+        send({ answer: "edit", arguments: JSON.parse(edited.value) })
+      } catch (error) {
+        problem(error)
+      }
+    }))
+    edited.focus()
+  }))
+  return place
+}
+
 // A question with what will happen: of a tool its arguments, what it does and what it changes.
 function questionCard(question, send) {
   const data = question.data || {}, isTool = question.kind === "tool_approval" && data.tool
-  const card = make("section", { class: "card", "aria-label": "question" }, make("p", { class: "soft" }, question.by),
-    data.description ? make("p", {}, make("strong", {}, String(data.description))) : null, make("p", { class: "lines" }, question.text))
+  const card = make("section", { class: "card", "aria-label": "question" }, make("p", { class: "soft" }, `${question.by} asks`),
+    data.description ? make("p", {}, make("strong", {}, String(data.description))) : null)
   if (isTool) {
-    card.append(make("p", {}, "If you approve, the tool ", make("strong", {}, data.tool), " is called with:"), block(data.arguments || {}))
-    for (const name of ["does", "changes"]) if (data[name]) card.append(make("p", {}, `${name}: `, String(data[name])))
-  }
+    card.append(make("h2", {}, `May the tool ${data.tool} be called?`))
+    for (const name of ["does", "changes"]) if (data[name]) card.append(make("p", {}, make("span", { class: "soft" }, `${name === "does" ? "What it does" : "What it changes"}: `), String(data[name])))
+    card.append(make("p", { class: "soft" }, "It is called with:"), block(data.arguments || {}), details("as it was asked", make("p", { class: "lines" }, question.text)))
+  } else card.append(make("p", { class: "lines" }, question.text))
   const rest = Object.fromEntries(Object.entries(data).filter(([name]) => name !== "description" && !(isTool && ["tool", "arguments", "does", "changes"].includes(name))))
   if (Object.keys(rest).length) card.append(isTool ? details("more", block(rest)) : block(rest))
   if (question.due) {
@@ -474,7 +509,9 @@ function questionCard(question, send) {
   }
   if (!may("answer")) return card
   const act = (text, value) => button(text, () => send(value))
-  if (question.kind === "approval" || question.kind === "tool_approval") card.append(make("div", { class: "bar" }, act("Approve", true), act("Refuse", false)))
+  if (question.kind === "approval" || question.kind === "tool_approval") {
+    card.append(make("div", { class: "bar" }, act("Approve", true), act("Refuse", false), isTool ? changedCall(data.arguments || {}, send) : null))
+  }
   else if ((question.options || []).length) card.append(make("div", { class: "bar" }, question.options.map((option) => act(option, option))))
   else {
     const field = make("input", { type: "text", "aria-label": "answer" })
