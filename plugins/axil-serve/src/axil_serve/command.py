@@ -83,6 +83,13 @@ class Serve:
             help="the largest file that is uploaded",
         )
         parser.add_argument(
+            "--push-url",
+            action="append",
+            default=[],
+            metavar="URL",
+            help="an address below which clients of a2a may have notifications sent; none",
+        )
+        parser.add_argument(
             "--keep-days",
             type=float,
             default=None,
@@ -129,6 +136,7 @@ class Serve:
                 origins=origins,
                 reopen=lambda kept: session.reopened(kept, allow),
                 files=RunFiles(options.files, file_bytes=options.file_bytes),
+                push_urls=options.push_url,
                 keep_seconds=None if options.keep_days is None else options.keep_days * 86_400,
                 loaded=options.concurrency,
                 prompts=options.prompts,

@@ -92,6 +92,7 @@ class RunService:
         watch_only: bool = False,
         poll_seconds: float = 1.0,
         keep_seconds: float | None = None,
+        push_urls: Sequence[str] = (),
         **options: Any,
     ) -> None:
         """Store the settings.
@@ -104,8 +105,10 @@ class RunService:
             watch_only: no run is executed here, and nothing is written.
             poll_seconds: how often the journal is read for what other processes do.
             keep_seconds: how long runs that have ended, and uploads, are kept; None: for ever.
+            push_urls: addresses below which protocols may send notifications to clients.
             options: of ``LocalEngine``.
         """
+        self.push_urls = tuple(push_urls)
         self.keep_seconds = keep_seconds
         self.feed, self.watch_only, self.poll_seconds = Feed(), watch_only, poll_seconds
         self.max_streams, self.max_streams_each = 100, 50
