@@ -169,6 +169,7 @@ def test_in_a_browser_a_call_is_approved_and_the_answer_of_a_critic_changed(site
         assert shown in asked
     question.get_by_role("button", name="Approve").click()
     page.get_by_text("done", exact=True).wait_for()
+    page.locator("aside").get_by_text("Paid.").wait_for()  # the output of the run
     details = chosen(page, "payer")
     details.get_by_text("paid 40").first.wait_for()
     page.get_by_role("button", name="Unfold all").click()

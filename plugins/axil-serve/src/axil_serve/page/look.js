@@ -1,5 +1,5 @@
 // One run: its graph, steps, costs, state and questions.
-import { block, button, details, difference, LongList, make, money, parsed, seconds, table } from "./dom.js"
+import { areMessages, block, button, carried, details, difference, LongList, make, money, parsed, seconds, table } from "./dom.js"
 import { GraphView, keyOf } from "./graph.js"
 import { costs, folded, inputsOf, Live, saidBy, scopeOf } from "./run.js"
 
@@ -28,6 +28,7 @@ export function problem(error) {
   const old = page.app.querySelector("p[role=alert]")
   if (old) old.remove()
   if (main) main.prepend(line)
+  line.scrollIntoView({ block: "nearest" })
 }
 
 // A table of what each node used, the largest first; each row has a bar.
@@ -80,7 +81,6 @@ export class RunPage {
       make("div", { class: "run" }, make("section", { "aria-label": "run" }, make("div", { class: "bar" }, this.tabs),
         Object.values(this.views), this.stateView), this.detail),
     )
-    this.detail.append(this.hint())
     this.graph = plan ? new GraphView(place, plan, (what) => this.choose(what)) : null
     if (!plan) this.list = place
     this.sources = plan ? edgeKeys(plan, []) : []
@@ -197,6 +197,7 @@ export class RunPage {
     if (this.view === "graph" && this.graph) this.graph.show(states, this.carried(run))
     else if (this.view === "graph") this.drawList(run)
     if (this.chosen) this.drawDetail()
+    else this.drawOverview(run)
     this.drawState(step, upto)
   }
 
@@ -239,8 +240,22 @@ export class RunPage {
         href: `#compare=${encodeURIComponent(this.info.forked_from)},${encodeURIComponent(this.runId)}` }, "compare with the run it was forked from")] : []),
       ...(may("run") && !isOver ? [act("Cancel", "cancel")] : []),
       ...(may("run") && isOver && run.status !== "done" ? [act("Resume", "resume")] : []),
+      ...(may("run") && isOver ? [this.removeButton()] : []),
       ...(run.error && run.status !== "paused" ? [make("p", { class: "is-failed" }, run.error)] : []),
     )
+  }
+
+  removeButton() {
+    const made = button("Remove", async () => {
+      if (made.textContent === "Remove") return (made.textContent = "Remove it with its files?")
+      try {
+        await page.server.ask(`/runs/${encodeURIComponent(this.runId)}`, { method: "DELETE" })
+        location.hash = ""
+      } catch (error) {
+        problem(error)
+      }
+    })
+    return made
   }
 
   drawQuestions(run) {
@@ -276,10 +291,20 @@ export class RunPage {
   choose(what) {
     this.chosen = what
     if (this.graph) this.graph.choose(what && what.path ? what.path : null)
-    this.detail.replaceChildren(what ? "" : this.hint())
+    this.detail.replaceChildren()
     this.detailOf = ""
     if (what) this.drawDetail()
+    else if (this.run) this.drawOverview(this.run)
     if (what && matchMedia("(max-width: 800px)").matches) this.detail.scrollIntoView({ behavior: "smooth" })
+  }
+
+  // What is shown while no node is chosen: what the run received, and what came of it.
+  drawOverview(run) {
+    const key = `overview ${run.input === null} ${run.status}`
+    if (key === this.detailOf) return
+    this.detailOf = key
+    const parts = [["Input", run.input], ["Output", run.output]].filter(([, value]) => value !== null && value !== undefined)
+    this.detail.replaceChildren(this.hint(), ...parts.flatMap(([name, value]) => [make("h2", {}, name), carried(value)]).flat())
   }
 
   hint() {
@@ -295,23 +320,23 @@ export class RunPage {
       live.map((each) => [each.chunks.length, each.chunks[each.chunks.length - 1], each.state])])
     if (key === this.detailOf) return
     this.detailOf = key
-    this.detail.replaceChildren(...(what.edge ? this.edgeDetail(what) : this.nodeDetail(what)).filter(Boolean))
+    this.detail.replaceChildren(...(what.edge ? this.edgeDetail(what) : this.nodeDetail(what)).flat(Infinity).filter(Boolean))
   }
 
   edgeDetail({ edge, scope }) {
-    let carried = this.run.edges.get(keyOf([...scope, edge.name])) || []
-    for (const [key, all] of carried.length ? [] : this.run.edges) { // it leaves a cycle: it is sent from inside
+    let sent = this.run.edges.get(keyOf([...scope, edge.name])) || []
+    for (const [key, all] of sent.length ? [] : this.run.edges) { // it leaves a cycle: it is sent from inside
       const path = JSON.parse(key)
-      if (path[path.length - 1] === edge.name && keyOf(path.slice(0, scope.length)) === keyOf(scope)) carried = all
+      if (path[path.length - 1] === edge.name && keyOf(path.slice(0, scope.length)) === keyOf(scope)) sent = all
     }
     const isEntry = edge.source === "@entry"
     return [
       make("h2", {}, `${edge.source} → ${edge.target}`),
       edge.label ? make("p", { class: "soft" }, edge.label) : null,
-      ...(isEntry ? [make("h3", {}, "input"), block(this.run.input)] : []),
-      ...carried.slice(-50).reverse().flatMap(({ step, payload }) => [make("h3", {}, `step ${step.number}, ${seconds(step.at)}`), block(payload)]),
-      carried.length > 50 ? make("p", { class: "soft" }, `${carried.length - 50} earlier ones are not shown.`) : null,
-      carried.length || isEntry ? null : make("p", {}, "It has carried nothing."),
+      ...(isEntry ? [make("h3", {}, "input"), carried(this.run.input)] : []),
+      ...sent.slice(-50).reverse().flatMap(({ step, payload }) => [make("h3", {}, `step ${step.number}, ${seconds(step.at)}`), carried(payload)]),
+      sent.length > 50 ? make("p", { class: "soft" }, `${sent.length - 50} earlier ones are not shown.`) : null,
+      sent.length || isEntry ? null : make("p", {}, "It has carried nothing."),
     ]
   }
 
@@ -342,7 +367,7 @@ export class RunPage {
   firingDetail(path, scope, { step, parts, activation }) {
     const before = step ? step.number : Infinity
     const inside = [make("h3", {}, step ? `Step ${step.number}, at ${seconds(step.at)} ` : "At work ", make("span", { class: "soft" }, step ? step.activation : activation))]
-    for (const { edge, payload } of inputsOf(this.run, path, scope, before)) inside.push(details(`in: ${edge.source}`, block(payload)))
+    for (const { edge, payload } of inputsOf(this.run, path, scope, before)) inside.push(details(`in: ${edge.source === "@entry" ? "input" : edge.source}`, carried(payload)))
     const prompted = new Map(parts.filter((part) => part.kind === "prompt").map((part) => [part.name, part]))
     for (const part of parts) {
       if (part.kind === "prompt" && parts.some((each) => each.kind === "step" && each.name === part.name)) continue
@@ -350,7 +375,7 @@ export class RunPage {
       inside.push(...this.partDetail(part))
     }
     if (!step) return inside
-    for (const [name, payload] of Object.entries(step.output || {})) inside.push(make("div", { class: "soft" }, name), block(payload))
+    for (const [name, payload] of Object.entries(step.output || {})) inside.push(make("div", { class: "soft" }, name), carried(payload))
     if (Object.keys(step.wrote || {}).length) inside.push(make("details", { open: true }, make("summary", {}, "wrote to the state"), block(step.wrote)))
     if (may("run")) inside.push(this.forkButton(step))
     return inside
@@ -386,16 +411,20 @@ export class RunPage {
   forkButton(step) {
     const place = make("div", { class: "bar" })
     const open = () => {
-      const output = outputOf(step), isText = typeof output === "string"
+      const output = outputOf(step), isSaid = areMessages(output) && output.length === 1
+      const isText = typeof output === "string" || isSaid
       const edited = make("textarea", { rows: 6, "aria-label": isText ? "output of the step" : "output of the step, as JSON" })
-      const first = isText ? output : JSON.stringify(output, null, 2)
+      const first = isSaid ? output[0].content : isText ? output : JSON.stringify(output, null, 2)
       edited.value = first
       const routed = make("input", { type: "checkbox", id: `routed-${step.id}` })
       routed.checked = true
       const go = async () => {
         try {
           const body = { at: step.id }
-          if (edited.value !== first) Object.assign(body, { output: isText ? edited.value : JSON.parse(edited.value), is_routed: routed.checked })
+          if (edited.value !== first) {
+            const given = isSaid ? [{ ...output[0], content: edited.value }] : isText ? edited.value : JSON.parse(edited.value)
+            Object.assign(body, { output: given, is_routed: routed.checked })
+          }
           location.hash = `run=${(await page.server.post(`/runs/${this.runId}/fork`, body)).run_id}`
         } catch (error) {
           problem(error)
@@ -491,6 +520,9 @@ function changedCall(given, send) {
   return place
 }
 
+// The text of a question; the marks of its inputs in words.
+const spoken = (text) => text.replace(/^=== INPUT FROM (.+) \(\w+\) ===\n+/gm, "$1 said:\n")
+
 // A question with what will happen: of a tool its arguments, what it does and what it changes.
 function questionCard(question, send) {
   const data = question.data || {}, isTool = question.kind === "tool_approval" && data.tool
@@ -500,7 +532,7 @@ function questionCard(question, send) {
     card.append(make("h2", {}, `May the tool ${data.tool} be called?`))
     for (const name of ["does", "changes"]) if (data[name]) card.append(make("p", {}, make("span", { class: "soft" }, `${name === "does" ? "What it does" : "What it changes"}: `), String(data[name])))
     card.append(make("p", { class: "soft" }, "It is called with:"), block(data.arguments || {}), details("as it was asked", make("p", { class: "lines" }, question.text)))
-  } else card.append(make("p", { class: "lines" }, question.text))
+  } else card.append(make("p", { class: "lines" }, spoken(question.text)))
   const rest = Object.fromEntries(Object.entries(data).filter(([name]) => name !== "description" && !(isTool && ["tool", "arguments", "does", "changes"].includes(name))))
   if (Object.keys(rest).length) card.append(isTool ? details("more", block(rest)) : block(rest))
   if (question.due) {
