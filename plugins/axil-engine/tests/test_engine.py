@@ -724,7 +724,7 @@ class _SlowBook:
     def __init__(self, book: Any, journal: Slow) -> None:
         self._book, self._journal = book, journal
         self._unsafe: list[Entry] = []
-        self.entries, self.close = book.entries, book.close
+        self._is_closed, self.entries = False, book.entries
 
     def append(self, entry: Entry) -> None:
         is_slow = entry.kind == self._journal.kind and not self._journal.goes_on.is_set()
@@ -741,6 +741,13 @@ class _SlowBook:
         await self._journal.goes_on.wait()
         while self._unsafe:
             self._book.append(self._unsafe.pop(0))
+        if self._is_closed:
+            self._book.close()
+
+    def close(self) -> None:
+        self._is_closed = True
+        if not self._unsafe:
+            self._book.close()
 
 
 def test_a_run_that_is_cancelled_while_it_pauses_is_cancelled():

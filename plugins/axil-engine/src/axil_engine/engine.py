@@ -66,6 +66,7 @@ from axil.plugin import EngineError, JournalError, RunError
 from axil_engine.loading import (
     PATIENCE_SECONDS,
     RECHECK_SECONDS,
+    Gathered,
     OpenedJournal,
     append,
     check_recoveries,
@@ -81,6 +82,7 @@ from axil_engine.status import status_of
 
 log = logging.getLogger("axil_engine")
 
+_READ_AT_ONCE = 16  # records
 _GATHER_SECONDS = 0.02  # changes that follow each other so closely are looked at together
 _SHARE = 10.0  # of the time between two looks, a look takes no more than one part in so many
 _LONGEST_GATHER_SECONDS = 0.5
@@ -141,6 +143,8 @@ class LocalEngine:
         self._loaded: dict[str, _Loaded] = {}
         self._refused: dict[str, Exception] = {}  # runs that this engine cannot load
         self._asked_for: set[str] = set()  # runs that a caller wants resumed
+        self._mail = Gathered(self.journal, self.journal.mail)
+        self._infos = Gathered(self.journal, self.journal.infos)
         self._waiters: dict[str, Waiters] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._wanted = asyncio.Event()  # there may be due runs, and room for them
@@ -380,6 +384,7 @@ class LocalEngine:
                     run_id,
                     partial(self._checked_workflow, run_id),
                     options,
+                    self._mail,
                     self.patience_seconds,
                 )
                 self._asked_for.discard(run_id)
@@ -398,7 +403,7 @@ class LocalEngine:
         result: Result | None = None
         try:
             result = await self._execute(workflow, run)
-            await finish(self.journal, run, result)
+            await finish(self.journal, run, result, self._mail)
         except Exception as error:  # noqa: BLE001  # of a component, or of the journal
             await self._interrupted(run.id, error)
         finally:
@@ -447,8 +452,11 @@ class LocalEngine:
                 began = time.monotonic()
                 self._look()
                 await self._deliver()
-                await self._resolve_all()
+                ended = await self._ended_elsewhere()
                 took = time.monotonic() - began
+                for at in range(0, len(ended), _READ_AT_ONCE):
+                    some = ended[at : at + _READ_AT_ONCE]
+                    await asyncio.gather(*map(self._resolve_recorded, some))
             except Exception:  # a journal that fails now may work the next time
                 log.exception("looking at what other processes did failed")
                 await asyncio.sleep(min(self.recheck_seconds, 1.0))
@@ -468,12 +476,13 @@ class LocalEngine:
                 if is_cancelled and not loaded.run.has_begun:  # it may never be provisioned
                     loaded.task.cancel()
 
-    async def _resolve_all(self) -> None:
-        """Resolve pending ``result`` calls of runs that have ended in other processes."""
-        if waiting := self._waiters.keys() - self._loaded.keys():
-            for info in await off_loop(self.journal, self.journal.infos, waiting):
-                if self._has_ended(info):
-                    await self._resolve_ended(info.run_id)
+    async def _ended_elsewhere(self) -> Sequence[str]:
+        """Return the runs that have ended in other processes and that callers wait for."""
+        waiting = self._waiters.keys() - self._loaded.keys()
+        if not waiting:
+            return ()
+        infos = await off_loop(self.journal, self.journal.infos, waiting)
+        return [info.run_id for info in infos if self._has_ended(info)]
 
     def _has_ended(self, info: RunInfo) -> bool:
         """Return whether a run has ended, and is not to be resumed."""
@@ -561,13 +570,24 @@ class LocalEngine:
         if run_id in self._waiters and (result := await self._ended_result(run_id)) is not None:
             _resolve(self._waiters.pop(run_id, ()), result)
 
+    async def _resolve_recorded(self, run_id: str) -> None:
+        """Resolve pending ``result`` calls of a run that the journal says has ended."""
+        try:
+            outcome = await self._recorded_result(run_id)
+        except EngineError as error:  # it has no workflow here: that concerns its callers alone
+            outcome = error
+        if outcome is not None:
+            _resolve(self._waiters.pop(run_id, ()), outcome)
+
     async def _ended_result(self, run_id: str) -> Result | None:
         """Return the result of a run from its journal; None: it has not ended."""
-        found = await off_loop(self.journal, self.journal.infos, [run_id])
+        found = await self._infos.of(run_id)
         if not found:
             raise _unknown_run(run_id)
-        if not self._has_ended(found[0]):
-            return None
+        return await self._recorded_result(run_id) if self._has_ended(found[0]) else None
+
+    async def _recorded_result(self, run_id: str) -> Result | None:
+        """Return the result of a run from its record; None: it has none."""
         entries = list(await off_loop(self.journal, self.journal.entries, run_id))
         replay = ReplayIndex(entries)
         if replay.ended is None or replay.ended.data["status"] == "paused":

@@ -7,8 +7,10 @@ at once. The bodies that pause are what would have run next, and they have its i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from axil import Question, Result, Workflow, hookimpl
 from axil.driver import Entry, JournalWriter, Pause, RunInfo
@@ -53,11 +55,30 @@ async def snapshot(
     if not entries:
         raise JournalError("the record has no entries.", id="AX503", hint="Check the run's id.")
     due: list[DueFiring] = []
-    setting = replace(workflow.setting, hooks=hook_manager([_Pausing(due)]))
     known = [_unpinned(each) for each in entries[:at] if each.kind not in ("asked", "ended")]
-    copy, record = Workflow(workflow.spec, setting), cast("Any", _Record(known))
-    result = await copy.start(run_id="past", journal=record, resuming=True, hooks=None).result()
+    copy, record = _pausing_copy(workflow), cast("Any", _Record(known))
+    run, token = copy.start(run_id="past", journal=record, resuming=True, hooks=None), _due.set(due)
+    try:
+        result = await run.result()
+    finally:
+        _due.reset(token)
     return Snapshot(state=result.attributes, due=tuple(due), result=result)
+
+
+_due: ContextVar[list[DueFiring]] = ContextVar("due")
+"""The firings that paused in the snapshot that is being made."""
+_copies: WeakKeyDictionary[Workflow, tuple[Any, Any, Workflow]] = WeakKeyDictionary()
+"""Workflows, with the spec and the setting that their copies were compiled from."""
+
+
+def _pausing_copy(workflow: Workflow) -> Workflow:
+    """Return a copy whose bodies pause at once; it is compiled once."""
+    spec, setting = workflow.spec, workflow.setting
+    found = _copies.get(workflow)
+    if found is None or found[0] is not spec or found[1] is not setting:
+        pausing = replace(setting, hooks=hook_manager([_Pausing()]))
+        found = _copies[workflow] = spec, setting, Workflow(spec, pausing)
+    return found[2]
 
 
 def _unpinned(entry: Entry) -> Entry:
@@ -70,27 +91,21 @@ def _unpinned(entry: Entry) -> Entry:
 class _Pausing:
     """A hook that replaces each body by one that pauses at once."""
 
-    def __init__(self, due: list[DueFiring]) -> None:
-        self.due = due
-
     @hookimpl
     def wrap_body(self, body: Body) -> Body | None:
-        return None if body.mode == "scope" else _PausingBody(self.due)
+        return None if body.mode == "scope" else _PausingBody()
 
 
 class _PausingBody:
     mode: Mode = "inline"
     wants_ctx = True
 
-    def __init__(self, due: list[DueFiring]) -> None:
-        self.due = due
-
     def __call__(self, task: Task, ctx: Any, /) -> Any:
         activation = str(ctx.activation)
         state = {name: value for name, value in task.state.items() if not name.startswith("@")}
         inputs = without_views(inputs_of(task))
         firing = DueFiring(activation=activation, inputs=inputs, state=without_views(state))
-        self.due.append(firing)
+        _due.get().append(firing)
         raise Pause(Question(text="not yet", id=activation, node=ctx.activation.path))
 
 

@@ -143,7 +143,10 @@ class JournalWriter(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the run; nothing is appended after that. May be called again."""
+        """Release the run when what was appended is safe; nothing is appended after that.
+
+        May be called again.
+        """
         ...
 
 

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     Part = RunPart[PostgresRunWriter]
     Asked = Sequence[tuple[PostgresRunWriter, asyncio.Future[None] | None]]
 
+Record = tuple[tuple[int, int], Sequence[Any]]
+"""Epoch and number of the next entry of a run, and the rows of its entries."""
+
 _MOST: Final = 512
 """Requests that are answered by one transaction."""
 
@@ -63,6 +66,28 @@ written as (
 )
 select id from held
 """
+ROWS: Final = (
+    "select seq, kind, who, body, sealed, crc from entries "
+    "where run = (select id from runs where run = %s) order by seq"
+)
+_CLAIM: Final = """
+update runs set epoch = part.claiming, holder = %s,
+    digest = case when part.digest = '' then runs.digest else part.digest end
+from (
+    select * from unnest(%s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::text[])
+        as part (run, epoch, next, claiming, digest)
+) as part
+where runs.run = part.run and runs.epoch = part.epoch and runs.next = part.next
+    and runs.holder in (0, %s) and (runs.thread = '' or runs.status = 'done')
+returning runs.run, runs.id
+"""
+_BEGIN: Final = f"""
+insert into runs (run, graph, digest, forked_from, epoch, holder, begun, touched)
+select run, graph, digest, forked_from, claiming, %s, {_NOW}, {_NOW}
+from unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[])
+    as part (run, graph, digest, forked_from, claiming)
+on conflict do nothing returning run, id
+"""
 _ALIVE: Final = "exists (select from holders where holders.id = runs.holder and until > now())"
 
 
@@ -74,8 +99,9 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         self.database, self.codec = database, codec
         self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self.held: set[PostgresRunWriter] = set()
-        self.taken: set[str] = set()
-        """Runs that were taken for this process, and that no writer of a run holds yet."""
+        self.taken: dict[str, Record | None] = {}
+        """Runs that were taken for this process, and that no writer of a run holds yet, each with
+        its record if it was read when it was taken, and not used since."""
         self._finishing: set[PostgresRunWriter] = set()  # closed, and not written to their end yet
         self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
@@ -131,6 +157,15 @@ class Writer(GroupCommit["PostgresRunWriter"]):
             if self._thread is not threading.current_thread():
                 self._thread.join()
 
+    def record(self, run_id: str) -> Record:
+        """Return the record of a run, as it is or as it was read when the run was taken."""
+        if (found := self.taken.get(run_id)) is not None:
+            self.taken[run_id] = None
+            return found
+        rows = self.database.rows
+        seen = rows("select epoch, next from runs where run = %s", (run_id,))
+        return (seen[0], rows(ROWS, (run_id,))) if seen else ((0, 0), ())
+
     # ------------------------------------------------------------------ transactions
 
     def commit(self, runs: Sequence[PostgresRunWriter]) -> None:
@@ -145,6 +180,8 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                 if fresh:
                     self.database.hold()
                 parts = [part for part in parts if part.run.epoch is not None or part.rows]
+                if not parts:
+                    return
                 faults = self.database.transact(lambda connection: self._put(connection, parts))
             except BaseException as error:
                 # whatever it is: those who wait hear of it, and nothing is written behind a gap
@@ -161,7 +198,7 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                 run.fault = faults.get(run)
                 if run.fault is None:
                     run.safe = part.next
-                    self.taken.discard(run.run_id)
+                    self.taken.pop(run.run_id, None)
                     self.held.add(run)
                 if part.is_closing or run.fault is not None:
                     self.held.discard(run)
@@ -181,7 +218,10 @@ class Writer(GroupCommit["PostgresRunWriter"]):
             return faults
         claimed: dict[PostgresRunWriter, tuple[int, int]] = {}
         with connection.transaction():
+            claimed.update(self._claimed_at_once(connection, [part.run for part in claiming]))
             for part in claiming:
+                if part.run in claimed:
+                    continue
                 found = self._claimed(connection, part.run)
                 if isinstance(found, AxilError):
                     faults[part.run] = found
@@ -240,6 +280,38 @@ class Writer(GroupCommit["PostgresRunWriter"]):
             sql = "select 1 from runs where id = %s and epoch = %s and next = %s"
             if not connection.execute(sql, (id, epoch, part.next)).fetchone():
                 faults[part.run] = claimed_error(part.run.run_id, "it was taken over")
+
+    def _claimed_at_once(
+        self, connection: Any, runs: Sequence[PostgresRunWriter]
+    ) -> dict[PostgresRunWriter, tuple[int, int]]:
+        """Claim those runs of which nothing has to be asked first; return their numbers and epochs.
+
+        The others are known to another process, have changed, or are of a thread.
+        """
+        own = self.database.holder
+        held = {run.run_id for run in self.held}
+        by_name = {run.run_id: run for run in runs if run.run_id not in held}
+        found: list[Any] = []
+        known = [run for run in by_name.values() if run.seen[1]]
+        if known:
+            values = [(run.run_id, *run.seen, run.claiming, run.digest) for run in known]
+            found += connection.execute(_CLAIM, [own, *_columns(values, 5), own]).fetchall()
+        fresh = [
+            run for run in by_name.values() if not run.seen[1] and not run.header.get("thread")
+        ]
+        if fresh:
+            values = [
+                (
+                    run.run_id,
+                    run.header.get("graph", ""),
+                    run.digest,
+                    run.header.get("forked_from", ""),
+                    run.claiming,
+                )
+                for run in fresh
+            ]
+            found += connection.execute(_BEGIN, [own, *_columns(values, 5)]).fetchall()
+        return {by_name[name]: (id, by_name[name].claiming) for name, id in found}
 
     def _claimed(self, connection: Any, run: PostgresRunWriter) -> tuple[int, int] | AxilError:
         """Return the number of a run and the epoch of the claim, or the refusal."""
@@ -314,4 +386,4 @@ def _columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]
 
 
-__all__ = ["Writer", "new_epoch"]
+__all__ = ["ROWS", "Record", "Writer", "new_epoch"]
