@@ -85,7 +85,7 @@ def test_an_idle_worker_asks_twice_when_something_has_changed(
             await engine.idle()
             asked.clear()
             looks.clear()
-            journal.writer.database.bell.ring()
+            journal.writer.database.work.ring()
             while not looks:  # noqa: ASYNC110  # another thread looks
                 await asyncio.sleep(0.005)
             await engine.idle()

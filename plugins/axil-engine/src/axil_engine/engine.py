@@ -12,8 +12,9 @@ a run by storing its header. From then on the run is in one of three states:
 
 One task (``_pull``) takes due runs from the journal, as many as there is room for, and loads them;
 then it waits until there may be more: a run was unloaded, the journal reports a change, or the next
-time in the journal has come. Another task (``_watch``) waits for changes by other processes: mail
-for loaded runs, ends that callers of ``result`` wait for.
+time in the journal has come. Another task (``_watch``) waits for changes by other processes: due
+runs and mail for loaded runs. A third one (``_watch_ends``), started by the first call of
+``result`` that has to wait, looks for runs that have ended in other processes.
 
 A run that asks a person ends as paused and is unloaded. A run all of whose bodies sleep is paused
 at these sleeps (``SuspendingClock``) and is unloaded, too: the journal has the ends of the sleeps
@@ -39,7 +40,15 @@ import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -152,6 +161,7 @@ class LocalEngine:
         self._changed, self._closing = asyncio.Event(), asyncio.Lock()
         self._pulling: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[Any]] = []
+        self._is_watching_ends = False
         self._is_closed = True
 
     async def __aenter__(self) -> LocalEngine:
@@ -159,6 +169,7 @@ class LocalEngine:
         self._wanted.set()
         self._pulling = asyncio.create_task(self._pull())
         self._background = [asyncio.create_task(self._watch())]
+        self._is_watching_ends = False
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -278,6 +289,9 @@ class LocalEngine:
             raise error
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(run_id, deque()).append(waiter)
+        if not self._is_watching_ends:
+            self._is_watching_ends = True
+            self._background.append(asyncio.create_task(self._watch_ends()))
         await self._resolve_ended(run_id)  # it may have ended while its record was read
         return await waiter
 
@@ -444,30 +458,36 @@ class LocalEngine:
     # ------------------------------------------------------------------ other processes
 
     async def _watch(self) -> None:
-        """Look at what other processes did: due runs, mail, and ends that are waited for."""
+        """Look for due runs and for mail, which other processes may have left."""
+        await self._look_repeatedly(self._deliver, is_work=True)
+
+    async def _watch_ends(self) -> None:
+        """Look for ends that are waited for, of runs in other processes."""
+        await self._look_repeatedly(self._resolve_all, is_work=False)
+
+    async def _look_repeatedly(
+        self, look: Callable[[], Awaitable[float]], *, is_work: bool
+    ) -> None:
+        """Look whenever something may have changed; ``look`` returns how long the journal took."""
         since, took = 0, 0.0
         while True:
             try:
-                since = await self.journal.changed(since, self.recheck_seconds)
-                began = time.monotonic()
-                self._look()
-                await self._deliver()
-                ended = await self._ended_elsewhere()
-                took = time.monotonic() - began
-                for at in range(0, len(ended), _READ_AT_ONCE):
-                    some = ended[at : at + _READ_AT_ONCE]
-                    await asyncio.gather(*map(self._resolve_recorded, some))
+                since = await self.journal.changed(since, self.recheck_seconds, is_work=is_work)
+                took = await look()
             except Exception:  # a journal that fails now may work the next time
                 log.exception("looking at what other processes did failed")
                 await asyncio.sleep(min(self.recheck_seconds, 1.0))
             # real time: others do not know the clock
             await asyncio.sleep(min(max(_GATHER_SECONDS, _SHARE * took), _LONGEST_GATHER_SECONDS))
 
-    async def _deliver(self) -> None:
-        """Give their mail to the loaded runs."""
+    async def _deliver(self) -> float:
+        """Look for due runs soon, and give their mail to the loaded runs."""
+        began = time.monotonic()
+        self._look()
         if not self._loaded:
-            return
+            return 0.0
         letters = await off_loop(self.journal, self.journal.mail, list(self._loaded))
+        took = time.monotonic() - began
         for run_id in dict.fromkeys(letter.run_id for letter in letters):
             if (loaded := self._loaded.get(run_id)) is not None:
                 own = [letter for letter in letters if letter.run_id == run_id]
@@ -475,14 +495,21 @@ class LocalEngine:
                 is_cancelled = any(letter.entry.kind == "ended" for letter in own)
                 if is_cancelled and not loaded.run.has_begun:  # it may never be provisioned
                     loaded.task.cancel()
+        return took
 
-    async def _ended_elsewhere(self) -> Sequence[str]:
-        """Return the runs that have ended in other processes and that callers wait for."""
+    async def _resolve_all(self) -> float:
+        """Resolve pending ``result`` calls of runs that have ended in other processes."""
+        began = time.monotonic()
         waiting = self._waiters.keys() - self._loaded.keys()
         if not waiting:
-            return ()
+            return 0.0
         infos = await off_loop(self.journal, self.journal.infos, waiting)
-        return [info.run_id for info in infos if self._has_ended(info)]
+        took = time.monotonic() - began
+        ended = [info.run_id for info in infos if self._has_ended(info)]
+        for at in range(0, len(ended), _READ_AT_ONCE):
+            some = ended[at : at + _READ_AT_ONCE]
+            await asyncio.gather(*map(self._resolve_recorded, some))
+        return took
 
     def _has_ended(self, info: RunInfo) -> bool:
         """Return whether a run has ended, and is not to be resumed."""

@@ -352,7 +352,7 @@ async def _read_mail(
 ) -> None:
     since = 0
     while True:
-        since = await journal.changed(since, recheck_seconds)
+        since = await journal.changed(since, recheck_seconds, is_work=True)
         if letters := await mail.of(run.id):
             await deliver(journal, run, letters)
 

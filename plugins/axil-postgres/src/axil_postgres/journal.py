@@ -48,7 +48,7 @@ _RECORDS: Final = (
 _SHORT: Final = 100
 """Entries of a record that is read at once when its run is taken."""
 _POST: Final = """
-with found as (select id from runs where run = %(run)s for update),
+with found as (select id, holder from runs where run = %(run)s for update),
 added as (
     insert into mail (run, question, kind, body, sealed)
     select id, %(question)s, %(kind)s, %(body)s, %(sealed)s from found
@@ -59,7 +59,10 @@ noted as (
         due = case when runs.holder = 0 then 0 else runs.due end
     from added where runs.id = added.run returning 1
 )
-select (select count(*) from found), (select count(*) from noted)
+select (select count(*) from found), (select count(*) from noted),
+    pg_notify(%(tables)s, (
+        select case when holder = 0 then 'due' else 'mail ' || holder end from found
+    ))
 """
 _MAIL: Final = (
     "select mail.id, runs.run, kind, body, sealed from mail join runs on runs.id = mail.run "
@@ -368,7 +371,7 @@ class PostgresJournal:
         self.writer.finish_now(run_id)
         sql = (
             "update runs set due = case when holder = 0 then %s else due end where run = %s "
-            "returning pg_notify(%s, '')"
+            "returning pg_notify(%s, 'due')"
         )
         found = _is_storable(run_id) and self._rows(sql, due, run_id, self.config.tables)
         if not found:
@@ -385,15 +388,13 @@ class PostgresJournal:
             "kind": entry.kind,
             "body": body,
             "sealed": sealed,
+            "tables": self.config.tables,
         }
 
         def doing(connection: Any) -> Any:
-            with connection.transaction():
-                found = connection.execute(_POST, given).fetchone()
-                connection.execute("select pg_notify(%s, '')", (self.config.tables,))
-            return found
+            return connection.execute(_POST, given).fetchone()
 
-        known, added = writer.database.transact(doing) if _is_storable(run_id) else (0, 0)
+        known, added, _ = writer.database.transact(doing) if _is_storable(run_id) else (0, 0, "")
         if not known:
             raise _unknown(run_id)
         return bool(added)
@@ -429,10 +430,12 @@ class PostgresJournal:
 
         self.writer.database.transact(doing)
 
-    async def changed(self, since: int, seconds: float) -> int:
+    async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
         """See ``axil.driver.SharedJournal``; the server notifies of changes."""
         database = (await asyncio.to_thread(lambda: self.writer)).database
         database.listen()
+        if is_work:  # negative, so that no number of one bell is one of the other
+            return -await database.work.rung(-since, seconds)
         return await database.bell.rung(since, seconds)
 
     # ------------------------------------------------------------------ its end

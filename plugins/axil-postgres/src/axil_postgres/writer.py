@@ -56,7 +56,7 @@ held as (
             then 0 else part.due end
     from part
     where runs.id = part.id and runs.epoch = part.epoch and runs.next = part.before
-    returning runs.id
+    returning runs.id, runs.due, part.is_closing
 ),
 written as (
     insert into entries (run, seq, kind, who, body, sealed, crc)
@@ -64,7 +64,9 @@ written as (
         %s::bytea[], %s::bigint[]) as entry (run, seq, kind, who, body, sealed, crc)
     join held on held.id = entry.run
 )
-select id from held
+select id, case when is_closing then
+    pg_notify(%s, case when due is null then 'end' else 'due' end)::text end
+from held
 """
 ROWS: Final = (
     "select seq, kind, who, body, sealed, crc from entries "
@@ -212,8 +214,7 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         faults: dict[PostgresRunWriter, AxilError] = {}
         claiming = [part for part in parts if part.run.epoch is None]
         is_alone = not claiming and not any(part.superseded for part in parts)
-        is_heard = any(part.is_closing for part in parts)
-        if is_alone and not is_heard:
+        if is_alone:
             self._write(connection, parts, faults)
             return faults
         claimed: dict[PostgresRunWriter, tuple[int, int]] = {}
@@ -237,8 +238,6 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                         "delete from entries where run = %s and seq = any(%s)",
                         (id, list(part.superseded)),
                     )
-            if is_heard:
-                connection.execute("select pg_notify(%s, '')", (self.database.schema,))
         for run, (id, epoch) in claimed.items():
             run.id, run.epoch = id, epoch
         return faults
@@ -272,8 +271,8 @@ class Writer(GroupCommit["PostgresRunWriter"]):
             for part in parts
             for row in part.rows
         ]
-        values = [*_columns(heads, 7), *_columns(rows, 7)]
-        held = {id for (id,) in connection.execute(_WRITE, values).fetchall()}
+        values = [*_columns(heads, 7), *_columns(rows, 7), self.database.schema]
+        held = {id for id, _ in connection.execute(_WRITE, values).fetchall()}
         lost = [part for part in parts if ids[part.run][0] not in held]
         for part in lost:  # rare: each is asked for by itself
             id, epoch = ids[part.run]

@@ -363,7 +363,7 @@ class SqliteJournal:
             sql = "update mail set read = 1 where id in (select value from json_each(?))"
             connection.execute(sql, (json.dumps(list(numbers)),))
 
-    async def changed(self, since: int, seconds: float) -> int:
+    async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
         """See ``axil.driver.SharedJournal``: the database says whether anything was written."""
         ends = time.monotonic() + seconds
         while True:

@@ -411,7 +411,7 @@ class TemporalEngine:
         since = 0
         while True:
             try:
-                since = await self.journal.changed(since, self.recheck_seconds)
+                since = await self.journal.changed(since, self.recheck_seconds, is_work=True)
                 await self._look()
             except Exception:  # what fails now may work the next time
                 log.exception("looking for runs that are due failed")
