@@ -750,6 +750,52 @@ class _SlowBook:
             self._book.close()
 
 
+def test_a_run_that_is_cancelled_when_it_was_loaded_and_has_not_begun_is_cancelled():
+    async def go() -> None:
+        journal, flow = MemoryJournal(), asking()
+        cancelling: list[asyncio.Task[None]] = []
+
+        def find(header: Any) -> Any:
+            # its first step comes between the run's loading and the run's own first step
+            cancelling.append(asyncio.create_task(engine.cancel("r")))
+            return flow
+
+        async with LocalEngine(journal, loaded=0) as client:
+            await client.start(flow, run_id="r")
+        async with LocalEngine(journal, find=find) as engine:
+            assert (await engine.result("r")).status == "cancelled"
+            await asyncio.gather(*cancelling)
+            await engine.idle()
+
+    within(60, go)
+
+
+def test_a_run_that_is_cancelled_while_it_waits_to_be_loaded_is_not_resumed():
+    taken = asyncio.Event()
+
+    class Taking(Slow):
+        def take(self, *values: Any, **more: Any) -> Any:
+            found = super().take(*values, **more)
+            if found:
+                taken.set()
+            return found
+
+    async def go() -> None:
+        journal, flow = Taking("ended"), asking()
+        async with LocalEngine(journal, loaded=0) as client:
+            await client.start(flow, run_id="r")
+        async with LocalEngine(journal, [flow]) as engine:
+            cancelling = asyncio.create_task(engine.cancel("r"))
+            await journal.reached.wait()
+            await taken.wait()
+            journal.goes_on.set()
+            await cancelling
+            await engine.idle()
+            assert [entry.kind for entry in journal.entries("r")] == ["run", "ended"]
+
+    within(60, go)
+
+
 def test_a_run_that_is_cancelled_while_it_pauses_is_cancelled():
     async def go() -> None:
         journal = Slow("ended")

@@ -80,6 +80,7 @@ from axil_engine.loading import (
     append,
     check_recoveries,
     deliver,
+    discard_all,
     finish,
     lasting_executor,
     load,
@@ -155,6 +156,7 @@ class LocalEngine:
         self._mail = Gathered(self.journal, self.journal.mail)
         self._infos = Gathered(self.journal, self.journal.infos)
         self._waiters: dict[str, Waiters] = {}
+        self._cancelled: set[str] = set()  # since the last look for due runs began
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._wanted = asyncio.Event()  # there may be due runs, and room for them
         self._is_pulling = False
@@ -246,6 +248,8 @@ class LocalEngine:
                 await off_loop(self.journal, self.journal.post, run_id, entry)
                 is_posted = True
             since = await self.journal.changed(since, 1.0)
+        if is_posted:  # else it would be cancelled again when it is resumed
+            await discard_all(self.journal, run_id, self._mail)
         await self._resolve_ended(run_id)
 
     async def _is_cancelled(self, run_id: str, reason: str) -> bool:
@@ -254,13 +258,16 @@ class LocalEngine:
             if (loaded := self._loaded.get(run_id)) is not None:
                 loaded.run.cancel(reason)
                 if not loaded.run.has_begun:  # its components may never be provisioned
-                    loaded.task.cancel()
+                    loaded.abort()
                 await asyncio.wait({loaded.task})  # it may have paused meanwhile
             ended = (await self._recorded(run_id)).ended
             if ended is not None and ended.data["status"] != "paused":
                 return True
             data = {"status": "cancelled", "error": reason}
-            return await self._append(run_id, [Entry("ended", data=data)])
+            is_stored = await self._append(run_id, [Entry("ended", data=data)])
+            if is_stored:
+                self._cancelled.add(run_id)  # it may have been taken before, and wait for its lock
+            return is_stored
 
     async def resume(self, run_id: str) -> None:
         """Make a run due that is not done and that no process holds; see ``Engine``.
@@ -367,6 +374,7 @@ class LocalEngine:
             return None
         now, digests = wall_time(self._clock), None if self._find else list(self._workflows)
         without = list(self._refused)
+        self._cancelled.clear()
         taken = await off_loop(journal, journal.take, room, now, digests=digests, without=without)
         await asyncio.gather(*map(self._load, taken))
         return await off_loop(journal, journal.next_due, now) if len(taken) < room else None
@@ -387,7 +395,7 @@ class LocalEngine:
         """Load a run that was taken, or release it."""
         try:
             async with self._lock(run_id):
-                if self._is_closed:
+                if self._is_closed or run_id in self._cancelled:
                     await off_loop(self.journal, self.journal.release, run_id)
                     return
                 options = {**self._options, "clock": self._clock}
@@ -494,7 +502,7 @@ class LocalEngine:
                 await deliver(self.journal, loaded.run, own)
                 is_cancelled = any(letter.entry.kind == "ended" for letter in own)
                 if is_cancelled and not loaded.run.has_begun:  # it may never be provisioned
-                    loaded.task.cancel()
+                    loaded.abort()
         return took
 
     async def _resolve_all(self) -> float:
@@ -634,6 +642,10 @@ class _Loaded:
 
     run: ManagedRun
     task: asyncio.Task[None]
+
+    def abort(self) -> None:
+        """Cancel the task when it has begun: else it would not unload the run."""
+        self.task.get_loop().call_soon(self.task.cancel)  # its first step comes before
 
 
 def _resolve(waiters: Iterable[asyncio.Future[Result]], outcome: Result | BaseException) -> None:

@@ -256,13 +256,18 @@ async def deliver(journal: SharedJournal, run: ManagedRun, letters: Sequence[Let
             run.cancel(str(letter.entry.data.get("error", "cancelled")))
 
 
+async def discard_all(journal: SharedJournal, run_id: str, mail: Mail) -> None:
+    """Discard the mail of a run that has ended."""
+    if left := await mail.of(run_id):
+        await off_loop(journal, journal.discard, [letter.number for letter in left])
+
+
 async def finish(
     journal: SharedJournal, run: ManagedRun, result: Result, mail: Mail
 ) -> float | None:
     """Settle a loaded run that has ended or paused, and return when it is due by itself."""
     if result.status != "paused":
-        if left := await mail.of(run.id):
-            await off_loop(journal, journal.discard, [letter.number for letter in left])
+        await discard_all(journal, run.id, mail)
         return None
     if run.is_answered(result.questions):
         await off_loop(journal, journal.wake, run.id)
