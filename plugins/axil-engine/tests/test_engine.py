@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import threading
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
 import pytest
 
 from axil import MemoryJournal, Out, Question, RootGraph, Workflow, run_sync
-from axil.driver import Entry, LocalExecutor, ManagedRun, ReplayIndex, Stand, go_on
+from axil.driver import Entry, LocalExecutor, ManagedRun, ReplayIndex, RunInfo, Stand, go_on
 from axil.plugin import EngineError, JournalError
 from axil_engine import LocalEngine
-from axil_engine.loading import MAX_RECOVERIES
+from axil_engine.loading import MAX_RECOVERIES, Gathered
 from axil_testing.clock import VirtualClock
 from axil_testing.specs import node, with_parts, workflow, written
 
@@ -625,6 +626,36 @@ def test_mail_is_read_when_a_run_is_loaded():
             assert not journal.mail(ids)
 
     within(60, go)
+
+
+def test_reads_that_are_asked_for_while_one_is_under_way_are_one_read():
+    reads: list[list[str]] = []
+    goes_on = threading.Event()
+
+    class Far(MemoryJournal):
+        blocking = True
+
+    def read(run_ids: Collection[str]) -> list[RunInfo]:
+        reads.append(list(run_ids))
+        assert goes_on.wait(60)
+        return [RunInfo(run_id=run_id) for run_id in run_ids if run_id != "none"]
+
+    async def go() -> None:
+        gathered = Gathered(Far(), read)
+        first = asyncio.create_task(gathered.of("a"))
+        await until(lambda: reads)
+        names = [*(str(number) for number in range(20)), "none", "5"]
+        rest = [asyncio.create_task(gathered.of(name)) for name in names]
+        await asyncio.sleep(0)
+        rest[3].cancel()
+        goes_on.set()
+        assert [info.run_id for info in await first] == ["a"]
+        found = await asyncio.gather(*rest, return_exceptions=True)
+        assert isinstance(found[3], asyncio.CancelledError)
+        assert found[-2:] == [[], [RunInfo(run_id="5")]]
+
+    within(60, go)
+    assert reads == [["a"], [*(str(number) for number in range(20)), "none"]]
 
 
 def test_go_on_executes_a_run_until_it_waits_or_ends():
