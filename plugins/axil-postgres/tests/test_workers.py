@@ -7,8 +7,10 @@ import base64
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -175,6 +177,91 @@ def test_a_holder_that_was_stopped_and_taken_over_is_refused(
         assert [entry.kind for entry in second.entries("r")] == ["run", "clock"]
 
     asyncio.run(go())
+
+
+@pytest.mark.skipif(not LONG, reason="a minute: make thorough")
+def test_a_worker_that_is_stopped_for_a_minute_and_woken_changes_nothing(
+    server: Any, tmp_path: Path
+) -> None:
+    log, tables = tmp_path / "log", "stopped"
+    workers = Workers(server.url, tables, log)
+    workers.begin(1)
+    (stopped,) = workers.alive
+
+    def facts(run_id: str) -> list[Any]:
+        return [(entry.kind, str(entry.activation)) for entry in journal.entries(run_id)]
+
+    async def go() -> None:
+        async with asyncio.timeout(SECONDS), LocalEngine(journal, [graph], loaded=0) as engine:
+            await engine.start(graph, {"run": "r", "n": 0}, run_id="r")
+            while count(log) < 2:  # noqa: ASYNC110  # another process writes it
+                await asyncio.sleep(0.005)
+            stopped.send_signal(signal.SIGSTOP)
+            before, begun = done(log), time.monotonic()
+            await asyncio.to_thread(workers.begin, 1)
+            assert (await engine.result("r")).output["n"] == chain.STEPS
+            recorded = facts("r")
+            await asyncio.sleep(begun + 60.0 - time.monotonic())
+            workers.kill(workers.alive[-1].pid)
+            stopped.send_signal(signal.SIGCONT)
+            await engine.start(graph, {"run": "next", "n": 0}, run_id="next")
+            assert (await engine.result("next")).output["n"] == chain.STEPS  # it is awake
+            assert facts("r") == recorded
+            own = [step for run, step, pid in done(log) if (run, pid) == ("r", stopped.pid)]
+            # the step that was at work when it was stopped, and no other one
+            assert len(own) <= len(before) + 1
+
+    journal, graph = chain.journal(server.url, tables), chain.chain()
+    try:
+        asyncio.run(go())
+    finally:
+        workers.close()
+        journal.close()
+
+
+def test_two_versions_of_a_workflow_are_executed_at_once_each_by_its_workers(
+    journals: Journals,
+) -> None:
+    """A rolling deploy: the workers of the new version come before those of the old one go."""
+
+    def version(name: str) -> RootGraph:
+        async def ask(inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+            return {"said": f"{await ctx.ask('go on?', name='q')} by {name}"}
+
+        graph = RootGraph("letters")
+        node = graph.create_node(ask, name=f"ask_{name}")
+        graph.edge_from_entry(node, {"n": ""})
+        graph.edge_to_exit(node, {"said": ""})
+        return graph.build()
+
+    old, new = version("old"), version("new")
+    journal = journals()
+
+    def engine(*versions: RootGraph) -> LocalEngine:
+        own = journals(tables=journal.config.tables)
+        return LocalEngine(own, versions, recheck_seconds=0.1)
+
+    async def asks(where: LocalEngine, graph: RootGraph) -> str:
+        run_id = await where.start(graph)
+        await where.idle()
+        return run_id
+
+    async def go() -> None:
+        async with engine(new) as second:
+            async with engine(old) as first:
+                begun = [await asks(first, old) for _ in range(2)]
+                fresh = await asks(second, new)
+                await second.answer(begun[0], {"ask_old?q": "yes"})  # any process may
+                await first.answer(fresh, {"ask_new?q": "no"})
+                assert (await first.result(begun[0])).output == {"said": "yes by old"}
+                assert (await second.result(fresh)).output == {"said": "no by new"}
+            await second.answer(begun[1], {"ask_old?q": "late"})
+            await second.idle()
+            assert second.get(begun[1]).info.status == "queued"  # until a worker has its version
+            async with engine(old, new) as third:
+                assert (await third.result(begun[1])).output == {"said": "late by old"}
+
+    asyncio.run(asyncio.wait_for(go(), 60))
 
 
 def test_a_lost_connection_is_made_again_and_nothing_is_written_twice(journals: Journals) -> None:
