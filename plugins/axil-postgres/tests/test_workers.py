@@ -219,51 +219,6 @@ def test_a_worker_that_is_stopped_for_a_minute_and_woken_changes_nothing(
         journal.close()
 
 
-def test_two_versions_of_a_workflow_are_executed_at_once_each_by_its_workers(
-    journals: Journals,
-) -> None:
-    """A rolling deploy: the workers of the new version come before those of the old one go."""
-
-    def version(name: str) -> RootGraph:
-        async def ask(inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-            return {"said": f"{await ctx.ask('go on?', name='q')} by {name}"}
-
-        graph = RootGraph("letters")
-        node = graph.create_node(ask, name=f"ask_{name}")
-        graph.edge_from_entry(node, {"n": ""})
-        graph.edge_to_exit(node, {"said": ""})
-        return graph.build()
-
-    old, new = version("old"), version("new")
-    journal = journals()
-
-    def engine(*versions: RootGraph) -> LocalEngine:
-        own = journals(tables=journal.config.tables)
-        return LocalEngine(own, versions, recheck_seconds=0.1)
-
-    async def asks(where: LocalEngine, graph: RootGraph) -> str:
-        run_id = await where.start(graph)
-        await where.idle()
-        return run_id
-
-    async def go() -> None:
-        async with engine(new) as second:
-            async with engine(old) as first:
-                begun = [await asks(first, old) for _ in range(2)]
-                fresh = await asks(second, new)
-                await second.answer(begun[0], {"ask_old?q": "yes"})  # any process may
-                await first.answer(fresh, {"ask_new?q": "no"})
-                assert (await first.result(begun[0])).output == {"said": "yes by old"}
-                assert (await second.result(fresh)).output == {"said": "no by new"}
-            await second.answer(begun[1], {"ask_old?q": "late"})
-            await second.idle()
-            assert second.get(begun[1]).info.status == "queued"  # until a worker has its version
-            async with engine(old, new) as third:
-                assert (await third.result(begun[1])).output == {"said": "late by old"}
-
-    asyncio.run(asyncio.wait_for(go(), 60))
-
-
 def test_a_lost_connection_is_made_again_and_nothing_is_written_twice(journals: Journals) -> None:
     async def go() -> None:
         journal = journals()
