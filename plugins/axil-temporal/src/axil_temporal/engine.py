@@ -166,7 +166,7 @@ class TemporalEngine:
         run_id = await self._runs.start(workflow, input, attributes, **given)
         if self.max_loaded:
             await self._serve(workflow)
-        await self._signal(run_id, workflow.plan.graph.digest)
+        await self._signal_soon(run_id, workflow.plan.graph.digest)
         return run_id
 
     def list(self) -> Sequence[RunInfo]:
@@ -181,7 +181,7 @@ class TemporalEngine:
         """Store answers and resume the run; see ``Engine``."""
         await self._runs.answer(run_id, answers)
         self._refused.discard(run_id)
-        await self._signal(run_id)
+        await self._signal_soon(run_id)
 
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
         """End a run, whatever its status; see ``Engine``."""
@@ -346,6 +346,16 @@ class TemporalEngine:
 
     def _handle(self, run_id: str) -> Any:
         return self._connected.get_workflow_handle(f"{self.queue}/{run_id}")
+
+    async def _signal_soon(self, run_id: str, digest: str = "") -> None:
+        """Signal the coordinator of a run that was made due; while the server is away, the workers
+        are left to find the run in the journal.
+        """
+        try:
+            await self._signal(run_id, digest)
+        except RPCError as error:
+            self._signalled.pop(run_id, None)
+            log.warning("the run %s is stored, and waits for Temporal: %s", run_id, error)
 
     async def _signal(self, run_id: str, digest: str = "", *, is_asked: bool = False) -> None:
         """Signal the coordinator of a run; begin one if it has none."""
