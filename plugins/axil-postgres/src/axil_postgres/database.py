@@ -84,7 +84,7 @@ class Database:
         self.work = Bell()
         """Rings for what may be work for this process."""
         self.holders = 1
-        """How many processes there are, as of the last time that the lease was renewed."""
+        """The number of processes, as of the last time that the lease was renewed."""
         self.closed = threading.Event()
         self.holder = 0
         """The row of this process; 0: it holds nothing yet."""
