@@ -15,7 +15,7 @@ BUDGETS = {
     "contract": (1960, 10),  # what observers receive; what a body does to its view of a state
     "runtime": (2300, 9),
     "builder": (1460, 4),  # signatures; templates; state shared inside; live pictures
-    "registry": (1210, 7),  # deprecation is said where a component is found
+    "registry": (1225, 7),  # deprecations; settings that a base class does not take
 }
 """Lines and modules that a package of core may have.
 

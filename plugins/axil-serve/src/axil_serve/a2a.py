@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from axil.plugin import install_advice
 from axil_serve.app import caller_of
 from axil_serve.errors import NotFound, Unserved
 from axil_serve.service import RunService
@@ -25,7 +26,8 @@ class A2a:
         """Raises: Unserved (AX960): the SDK of the protocol is not installed."""
         if any(importlib.util.find_spec(name) is None for name in ("a2a", "sse_starlette")):
             message = "the protocol a2a needs its SDK, which is not installed."
-            raise Unserved("AX960", message, 'Install it: pip install "axil-serve[a2a]"')
+            hint = f"Install it: {install_advice('axil-serve[a2a]')}"
+            raise Unserved("AX960", message, hint)
 
     def routes(self, service: RunService) -> Iterable[BaseRoute]:
         """Return the routes below ``/a2a/{workflow}``: the agent card, and JSON-RPC."""
