@@ -7,8 +7,10 @@ at once. The bodies that pause are what would have run next, and they have its i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from axil import Out, Question, Result, Workflow, hookimpl
 from axil.driver import Entry, JournalWriter, Pause, RunInfo, decode_delta
@@ -85,11 +87,32 @@ async def _replayed(
     giving: _Giving | None = None,
 ) -> tuple[Result, Sequence[Entry]]:
     """Return the result of a run that pauses at the end of its record, and what it recorded."""
-    setting = replace(workflow.setting, hooks=hook_manager([_Pausing(due, giving)]))
     known = [_unpinned(each) for each in entries if each.kind not in ("asked", "ended")]
-    copy, record = Workflow(workflow.spec, setting), _Record(known)
-    run = copy.start(run_id="past", journal=cast("Any", record), resuming=True, hooks=None)
-    return await run.result(), record.added
+    copy, record = _pausing_copy(workflow), _Record(known)
+    token = _looks.set((due, giving))
+    try:
+        run = copy.start(run_id="past", journal=cast("Any", record), resuming=True, hooks=None)
+        result = await run.result()
+    finally:
+        _looks.reset(token)
+    return result, record.added
+
+
+_looks: ContextVar[tuple[list[DueFiring], _Giving | None]] = ContextVar("looks")
+"""What a replay is for: the firings that pause are added to the list, and one has another output.
+"""
+_copies: WeakKeyDictionary[Workflow, tuple[Any, Any, Workflow]] = WeakKeyDictionary()
+"""Workflows, with the spec and the setting that their copies were compiled from."""
+
+
+def _pausing_copy(workflow: Workflow) -> Workflow:
+    """Return a copy whose bodies pause at once; it is compiled once."""
+    spec, setting = workflow.spec, workflow.setting
+    found = _copies.get(workflow)
+    if found is None or found[0] is not spec or found[1] is not setting:
+        pausing = replace(setting, hooks=hook_manager([_Pausing()]))
+        found = _copies[workflow] = spec, setting, Workflow(spec, pausing)
+    return found[2]
 
 
 def _unpinned(entry: Entry) -> Entry:
@@ -102,12 +125,9 @@ def _unpinned(entry: Entry) -> Entry:
 class _Pausing:
     """A hook that replaces each body by one that pauses at once."""
 
-    def __init__(self, due: list[DueFiring], giving: _Giving | None) -> None:
-        self.due, self.giving = due, giving
-
     @hookimpl
     def wrap_body(self, body: Body) -> Body | None:
-        return None if body.mode == "scope" else _PausingBody(self.due, self.giving)
+        return None if body.mode == "scope" else _PausingBody()
 
 
 class _Giving:
@@ -127,17 +147,15 @@ class _PausingBody:
     mode: Mode = "inline"
     wants_ctx = True
 
-    def __init__(self, due: list[DueFiring], giving: _Giving | None) -> None:
-        self.due, self.giving = due, giving
-
     def __call__(self, task: Task, ctx: Any, /) -> Any:
-        if self.giving is not None and ctx.activation == self.giving.activation:
-            return self.giving.out(task)
+        due, giving = _looks.get()
+        if giving is not None and ctx.activation == giving.activation:
+            return giving.out(task)
         activation = str(ctx.activation)
         state = {name: value for name, value in task.state.items() if not name.startswith("@")}
         inputs = without_views(inputs_of(task))
         firing = DueFiring(activation=activation, inputs=inputs, state=without_views(state))
-        self.due.append(firing)
+        due.append(firing)
         raise Pause(Question(text="not yet", id=activation, node=ctx.activation.path))
 
 

@@ -158,23 +158,16 @@ class SqliteJournal:
         """
         _storable(run_id)
         parts: dict[str, Part] = {}  # that one entry has most others have, too
-        with self._reading() as reader:
+        writer = self.writer
+        with self._reading(writer) as reader:
             for row in reader.execute(_ROWS, (run_id,)):
-                yield from self._entries_of(reader, row, run_id, parts)
-
-    def _entries_of(
-        self,
-        connection: sqlite3.Connection,
-        stored: Stored,
-        run_id: str,
-        parts: dict[str, Part] | None = None,
-    ) -> list[tuple[int, Entry]]:
-        row, crc = self.writer.codec.row(connection, run_id, stored, parts)
-        return entries_of(row, crc, run_id)
+                yield from _entries_of(writer.codec, reader, row, run_id, parts)
 
     @contextmanager
-    def _reading(self) -> Generator[sqlite3.Connection]:
-        writer = self.writer
+    def _reading(self, writer: Writer) -> Generator[sqlite3.Connection]:
+        """Read at one time. Inside, ``self.writer`` is not asked for: ``close`` waits for the
+        readers, and what asks for the writer waits for ``close``.
+        """
         with writer.reading:
             reader = writer.store.reader
             try:
@@ -194,7 +187,7 @@ class SqliteJournal:
     def query(self, sql: str, *values: Any) -> list[Any]:
         """Return rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
         _storable(*(value for value in values if isinstance(value, str)))
-        with self._reading() as reader:
+        with self._reading(self.writer) as reader:
             return reader.execute(sql, values).fetchall()
 
     def thread(self, name: str) -> Sequence[str]:
@@ -322,8 +315,8 @@ class SqliteJournal:
 
     def post(self, run_id: str, entry: Entry) -> bool:
         """See ``axil.driver.SharedJournal``."""
+        question, body = self.writer.codec.letter(run_id, entry)
         with self._changing(run_id) as (connection, id, is_held):
-            question, body = self.writer.codec.letter(run_id, entry)
             added = connection.execute(
                 "insert or ignore into mail (run, question, kind, body) values (?, ?, ?, ?)",
                 (id, question, entry.kind, body),
@@ -363,7 +356,7 @@ class SqliteJournal:
             sql = "update mail set read = 1 where id in (select value from json_each(?))"
             connection.execute(sql, (json.dumps(list(numbers)),))
 
-    async def changed(self, since: int, seconds: float) -> int:
+    async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
         """See ``axil.driver.SharedJournal``: the database says whether anything was written."""
         ends = time.monotonic() + seconds
         while True:
@@ -410,7 +403,7 @@ class SqliteJournal:
 
     def _miscounted(self) -> Iterator[Damage]:
         """Yield what is wrong with how often parts are named."""
-        with self._reading() as reader:
+        with self._reading(self.writer) as reader:
             counted = Counter[str]()
             for (names,) in reader.execute(_NAMING):
                 with suppress(ValueError):  # the entry that it belongs to is found below
@@ -443,7 +436,7 @@ class SqliteJournal:
             # one by one: their numbers have gaps, as superseded ones may be gone
             for row in connection.execute(_ROWS, (run_id,)).fetchall():
                 try:
-                    several = self._entries_of(connection, row, run_id)
+                    several = _entries_of(writer.codec, connection, row, run_id)
                 except JournalError:
                     several = [(row[0], Entry(row[1]))]
                 if len(several) > left:
@@ -499,6 +492,17 @@ class SqliteRunWriter(RunWriter):
     def check_names(self, *names: str) -> None:
         """Raises: JournalError (AX501)."""
         _storable(*names)
+
+
+def _entries_of(
+    codec: Codec,
+    connection: sqlite3.Connection,
+    stored: Stored,
+    run_id: str,
+    parts: dict[str, Part] | None = None,
+) -> list[tuple[int, Entry]]:
+    row, crc = codec.row(connection, run_id, stored, parts)
+    return entries_of(row, crc, run_id)
 
 
 def _storable(*names: str) -> None:
