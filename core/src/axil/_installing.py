@@ -10,11 +10,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Final, Literal, cast
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 KERNEL: Final = "axil"
 How = Literal["install", "upgrade", "reinstall"]
@@ -68,6 +65,10 @@ def _origin() -> Path | None:
 
     ``_ELSEWHERE``: another URL, such as that of a repository.
     """
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
     try:
         data: Any = json.loads(distribution(KERNEL).read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, OSError, ValueError):

@@ -39,6 +39,9 @@ _SUBJECTS = {
         "kernel.scopes": "SubgraphBody combine_deltas",
         "spec.graph": "SubgraphSpec",
     },
+    "Data classes": {
+        "_dataclasses": "dataclass",
+    },
     "Edges": {
         "compiler.edges": "Condition EdgeInput Processor",
         "compiler.functions": "edge_function",
@@ -148,6 +151,7 @@ _SUBJECTS = {
 _RENAMED = {"Hold": "MeterReservation"}
 
 if TYPE_CHECKING:
+    from axil._dataclasses import dataclass as dataclass
     from axil._installing import (
         install_advice as install_advice,
     )

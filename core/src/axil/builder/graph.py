@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, Unpack, cast, overload
 
+from axil._dataclasses import dataclass
 from axil._door import provided
 from axil.builder.workflow import S, Workflow
 from axil.compiler.bodies import is_async, parameters_of

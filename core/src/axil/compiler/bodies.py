@@ -13,10 +13,11 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple, cast
 
+from axil._dataclasses import dataclass
 from axil.contract.messages import fold_payloads, gather_messages, is_messages
 from axil.contract.node import NodeContract
 from axil.contract.views import (

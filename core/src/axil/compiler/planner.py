@@ -10,10 +10,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from axil._dataclasses import dataclass
 from axil._door import provided
 from axil.compiler.bodies import (
     BodyRules,

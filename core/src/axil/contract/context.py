@@ -7,9 +7,10 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, cast
 
+from axil._dataclasses import dataclass
 from axil.contract.meters import Meter, MeterReservation
 from axil.contract.views import InstanceView, StateView
 from axil.kernel.events import SubRun

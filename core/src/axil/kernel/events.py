@@ -42,9 +42,10 @@ lead to the same commands and the same end.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
+from axil._dataclasses import dataclass
 from axil.errors import AxilError, LimitReached
 from axil.kernel.machine import Machine
 from axil.kernel.outcomes import FrameResult, Transition

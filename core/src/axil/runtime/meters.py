@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
+from axil._dataclasses import dataclass
 from axil._door import provided
 from axil.contract.meters import MeterMaker, MeterReservation, RunUsage
 from axil.errors import NotInstalled

@@ -12,10 +12,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from axil._dataclasses import dataclass
 from axil._door import provided
 from axil.contract.context import (
     Call,

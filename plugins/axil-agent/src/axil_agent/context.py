@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Literal, cast
 
-from axil.plugin import did_you_mean, format_names
+from axil.plugin import dataclass, did_you_mean, format_names
 from axil_agent.converse import Stage
 from axil_models import (
     ContextBlock,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Annotated, Any, Protocol, cast
 
@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from axil import LimitReached
 from axil.driver import Pause
-from axil.plugin import MeterReservation, RunError, did_you_mean, format_names
+from axil.plugin import MeterReservation, RunError, dataclass, did_you_mean, format_names
 from axil_agent.approval import Verdict, verdict
 from axil_agent.asker import asked_by
 from axil_agent.commands import plain_command, take_command

@@ -9,11 +9,11 @@ import contextlib
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, cast
 
-from axil.plugin import LoopLocal, Place, is_async
+from axil.plugin import LoopLocal, Place, dataclass, is_async
 from axil_agent.uses import used
 from axil_models import (
     Emit,

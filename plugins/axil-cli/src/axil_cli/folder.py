@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mimetypes
 import os
 import secrets
 import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, Final, Literal
 
+from axil.plugin import dataclass
 from axil_cli.command import Session, misuse
 
 RUNS: Final = "axil-runs"
@@ -238,6 +238,8 @@ def _copy(source: IO[bytes], target: IO[bytes]) -> tuple[int, str]:
 
 
 def _media_type(name: str) -> str:
+    import mimetypes
+
     return mimetypes.guess_type(name)[0] or "application/octet-stream"
 
 

@@ -14,13 +14,13 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, Generic, Literal, TypeVar, cast, get_overloads
 
 from axil import Graph, GraphWarning
-from axil.plugin import match_path
+from axil.plugin import dataclass, match_path
 from axil_control.errors import ControlError
 
 __all__ = [

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
+
+from axil.plugin import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ from axil.driver import (
     snapshot,
     wall_time,
 )
-from axil.plugin import EngineError, JournalError, RunError
+from axil.plugin import EngineError, JournalError, RunError, dataclass
 from axil_engine.loading import (
     PATIENCE_SECONDS,
     RECHECK_SECONDS,

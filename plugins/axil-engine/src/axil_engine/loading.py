@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -28,7 +27,7 @@ from axil.driver import (
     accept_answers,
     question_due,
 )
-from axil.plugin import Body, EngineError, JournalError, Plan, Task
+from axil.plugin import Body, EngineError, JournalError, Plan, Task, dataclass
 from axil_engine.clock import SuspendingClock
 from axil_engine.managed import ManagedRun
 from axil_engine.status import recoveries_without_progress

@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NamedTuple, NoReturn, Protocol, cast
 
 from axil import Problem, SpecError
@@ -22,6 +22,7 @@ from axil.plugin import (
     Grants,
     Place,
     Want,
+    dataclass,
     did_you_mean,
     format_names,
     format_value,

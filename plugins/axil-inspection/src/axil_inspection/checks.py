@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from axil import AxilError, EdgeSpec, GraphSpec, NodeSpec, Problem, Workflow
-from axil.plugin import ENTRY, Compiler, Plan, Registry, Want, noting_wants, one_line, refusals_of
+from axil.plugin import (
+    ENTRY,
+    Compiler,
+    Plan,
+    Registry,
+    Want,
+    dataclass,
+    noting_wants,
+    one_line,
+    refusals_of,
+)
 from axil_inspection.scopes import Scope, walk
 
 _HEADS: Final = {

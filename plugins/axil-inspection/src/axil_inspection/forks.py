@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from axil import MISSING, Options, Schema, Workflow
@@ -18,7 +18,7 @@ from axil.driver import (
     graph_of_frame,
     record_graph,
 )
-from axil.plugin import OVERWRITE, FieldChange, JournalError
+from axil.plugin import OVERWRITE, FieldChange, JournalError, dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

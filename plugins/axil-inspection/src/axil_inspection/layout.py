@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Final
+
+from axil.plugin import dataclass
 
 LETTER: Final = 7
 """The width of a letter."""

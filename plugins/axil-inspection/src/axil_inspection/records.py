@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from axil.driver import Entry, decode_value
+from axil.plugin import dataclass
 
 _NO_STEPS = ("clock", "slept", "began", "prompt")
 

@@ -7,12 +7,21 @@ at once. The bodies that pause are what would have run next, and they have its i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from axil import Question, Result, Workflow, hookimpl
 from axil.driver import Entry, JournalWriter, Pause, RunInfo
-from axil.plugin import Body, JournalError, Mode, Task, hook_manager, inputs_of, without_views
+from axil.plugin import (
+    Body,
+    JournalError,
+    Mode,
+    Task,
+    dataclass,
+    hook_manager,
+    inputs_of,
+    without_views,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

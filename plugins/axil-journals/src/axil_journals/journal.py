@@ -20,12 +20,12 @@ import heapq
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from axil import Activation
 from axil.driver import Frame, Ordinal
-from axil.plugin import JournalError
+from axil.plugin import JournalError, dataclass
 from axil_journals.threads import admit_run
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from axil.plugin import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,14 +14,21 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from axil import AxilError, ConfigError, Problem
-from axil.plugin import Message, Secret, current_grants, decode_config, note_own, sends_to
+from axil.plugin import (
+    Message,
+    Secret,
+    current_grants,
+    dataclass,
+    decode_config,
+    note_own,
+    sends_to,
+)
 from axil_models.clients import Clients
 from axil_models.errors import ModelError, PartError
 from axil_models.parts import part_label
