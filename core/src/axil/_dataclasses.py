@@ -83,10 +83,10 @@ class _Ungenerated:
         """Return the method as the standard library generates it, for a class of the same
         fields.
         """
-        made = {option: value and option in _NEEDS[name] for option, value in self.options.items()}
+        generated = {option: self.options[option] for option in _NEEDS[name]}
         fields = [(each.name, each.type, each) for each in dataclasses.fields(cls)]
         twin = dataclasses.make_dataclass(
-            cls.__name__, fields, namespace={"__doc__": cls.__doc__}, **made
+            cls.__name__, fields, namespace={"__doc__": cls.__doc__}, **(_NO_METHODS | generated)
         )
         return vars(twin)[name]
 
@@ -103,7 +103,7 @@ def _init(cls: type[Any], frozen: bool) -> Any:
     that of a frozen class, which take twice as long.
     """
     scope: dict[str, Any] = {"_set": object.__setattr__, "_made": _Made()}
-    parameters, lines = ["self"], []
+    parameters, lines = ["self"], list[str]()
     fields = sorted(dataclasses.fields(cls), key=lambda field: bool(field.kw_only))
     for each in fields:
         name, value, default = each.name, each.name, ""
