@@ -83,7 +83,7 @@ class _Ungenerated:
         """Return the method as the standard library generates it, for a class of the same
         fields.
         """
-        generated = {option: self.options[option] for option in _NEEDS[name]}
+        generated: Any = {option: self.options[option] for option in _NEEDS[name]}
         fields = [(each.name, each.type, each) for each in dataclasses.fields(cls)]
         twin = dataclasses.make_dataclass(
             cls.__name__, fields, namespace={"__doc__": cls.__doc__}, **(_NO_METHODS | generated)

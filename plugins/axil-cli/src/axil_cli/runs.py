@@ -58,6 +58,8 @@ from axil_cli.wants import opened
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 """The form of ids of questions: the activation, and the number of the question in it."""
+_PAUSE_SECONDS: Final = 0.01
+"""Between two runs that are forgotten: other processes that wait for the journal come first."""
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
 
 
@@ -606,6 +608,7 @@ def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
     """
     try:
         journal.forget(run_id)
+        time.sleep(_PAUSE_SECONDS)
     except JournalError as error:
         if error.id not in ("AX503", "AX506"):
             raise

@@ -31,7 +31,7 @@ from axil.driver import (
 from axil.plugin import JournalError
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
-from axil_sqlite.store import Store, Sync
+from axil_sqlite.store import LONGEST_PAUSE, Store, Sync
 from axil_sqlite.writer import Writer, insert
 
 _ROWS = (
@@ -219,8 +219,8 @@ class SqliteJournal:
         self.writer.finish_now()
         # whether one that was at work is so still is found out below
         wanted = {*status, "open", "running"} if {"open", "running"} & {*status} else {*status}
-        where, values = ["? or status in (select value from json_each(?))"], [not status]
-        values.append(json.dumps(sorted(wanted)))
+        where, values = ["? or status in (select value from json_each(?))"], list[Any]()
+        values += [not status, json.dumps(sorted(wanted))]
         if after:
             where.append("(touched, id) < (select touched, id from runs where run = ?)")
             values.append(after)
@@ -395,6 +395,7 @@ class SqliteJournal:
             with writer.lock, writer.store.alone():  # others write between two slices
                 sql = f"pragma incremental_vacuum({_SLICE})"
                 writer.store.connection.execute(sql).fetchall()
+            time.sleep(LONGEST_PAUSE)
         with writer.lock, writer.store.alone():
             writer.store.connection.execute("pragma wal_checkpoint(truncate)").fetchall()
         return gone

@@ -68,6 +68,9 @@ create index mail_by_run on mail (run) where not read;
 
 PATIENCE = 30.0
 """Seconds that a process waits for another one to release the lock."""
+LONGEST_PAUSE = 0.005
+"""Seconds between two questions for the lock, at most: as long has to be free what others wait for.
+"""
 
 _MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS, 3: _SHARED}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
@@ -211,7 +214,7 @@ class Store:
                 if time.monotonic() >= ends:
                     break
             time.sleep(pause)
-            pause = min(2 * pause, 0.005)
+            pause = min(2 * pause, LONGEST_PAUSE)
         raise unusable(
             self.folder,
             f"{_holder(self._lock)} holds its lock, for more than {PATIENCE:g} seconds",
