@@ -6,21 +6,16 @@ python benchmarks/tokens.py [--write]        see docs/explanation/performance/to
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import contextlib
-import json
 import os
-import sys
 import tempfile
 from dataclasses import dataclass
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
 import axil
 from axil_agent import Scripted
-from axil_testing.stub import PromptCache, front
+from axil_testing.stub import PromptCache, front, shared_front
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
@@ -73,7 +68,7 @@ class Counted:
         tally.cached += cached
         before = self._last.get(activation.path, "")
         tally.again += len(before)
-        tally.kept += len(commonprefix([before, text]))
+        tally.kept += shared_front(before, text)
         self._last[activation.path] = text
 
 

@@ -4,7 +4,6 @@ tokens which a request shares with earlier ones.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,8 +39,10 @@ def look_up(word: str) -> str:
 @pytest.mark.parametrize("dialect", ADAPTERS)
 def test_a_loop_of_tool_calls_sends_what_it_sent_before_at_the_front(dialect: str):
     with Stub(dialect, caches=True) as server:
-        calls = [Act(calls=(Call(name="look_up", arguments={"word": f"w{i}"}),)) for i in range(CALLS)]
-        server.say(*calls, '{"answer": "an angle"}')
+        for number in range(CALLS):
+            call = Call(name="look_up", arguments={"word": f"w{number}"})
+            server.say(Act(calls=(call,)))
+        server.say('{"answer": "an angle"}')
         model = ADAPTERS[dialect]("m", api_key=server.key, base_url=server.url)
         agent = SingleAgent(
             model,
@@ -52,3 +53,109 @@ def test_a_loop_of_tool_calls_sends_what_it_sent_before_at_the_front(dialect: st
         assert agent.invoke({"question": "What is an axil?"}) == {"answer": "an angle"}
         assert len(server.counted) == CALLS + 1
         assert known(server.counted) >= 0.9
+
+
+# ------------------------------------------------------------------------------------- in a process
+
+
+def counted(script: Scripted, start: str = "") -> list[tuple[int, int]]:
+    """Return the tokens and cached tokens of the requests whose system's text begins so."""
+    cache = PromptCache()
+    requests = [r for r in script.requests if r.messages[0]["content"].startswith(start)]
+    return [cache.asked(front(request.plain())) for request in requests]
+
+
+class Notes:
+    """A retriever that finds something else each time."""
+
+    context_label = "NOTES"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def get_blocks(self, query: Any, top_k: int = 8) -> list[ContextBlock]:
+        self.asked += 1
+        return [ContextBlock(f"note {self.asked} about {query.query_text[:20]}")]
+
+
+def test_turns_with_history_and_a_retriever_go_on_from_the_last_one():
+    """What was found for a turn stands behind what is said, so the next turn begins the same."""
+    script = Scripted([f"Reply {i}, which is about as long as a reply is." for i in range(8)])
+    agent = SingleAgent(
+        script,
+        instructions="You answer from the notes. " * 8,
+        memories=[HistoryMemory(top_k=0)],
+        retrievers=[Notes()],
+        formatters="twins",
+        output_keys=["answer"],
+    )
+    for i in range(8):
+        agent.invoke({"question": f"Question {i}, which is about as long as one is?"}, thread="t")
+    assert known(counted(script)) == 1
+
+
+def talk(**history: Any) -> Scripted:
+    """Return what a model of a conversation in messages was asked in twelve turns."""
+    script = Scripted([f"Reply {i}, which is about as long as a reply is." for i in range(12)])
+    graph = RootGraph("talk", state="messages")
+    agent = Agent(
+        script,
+        "You answer from the notes. " * 8,
+        retrievers=[Notes()],
+        memories=[HistoryMemory(**history)] if history else [],
+    )
+    graph.create_node(agent, name="ann")
+    graph.edge_from_entry("ann")
+    graph.edge_to_exit("ann")
+    graph.build()
+    said: list[Any] = []
+    for i in range(12):
+        question = {"role": "user", "content": f"Question {i}, which is about as long as one is?"}
+        said = graph.invoke({"messages": [*said, question]}).state["messages"]
+    return script
+
+
+def test_in_a_conversation_only_what_was_found_last_is_sent_anew():
+    script = talk()
+    found = len('{"role": "user"}\n"[Context]\\n(NOTES) note 1 about Question 1, which is"\n') // 4
+    for (tokens, _), (_, cached) in zip(counted(script), counted(script)[1:], strict=False):
+        assert tokens - cached <= found + 2
+    assert [m["content"].startswith("[Context]") for m in script.requests[-1].messages[-2:]] == [
+        False,
+        True,
+    ]
+
+
+def test_a_history_that_drops_several_at_once_keeps_the_front_of_the_prompt():
+    def shares(**settings: Any) -> tuple[float, int]:
+        script = Scripted([f"Reply {i}, which is about as long as a reply is." for i in range(40)])
+        agent = SingleAgent(
+            script,
+            instructions="You are brief.",
+            memories=[HistoryMemory(top_k=20, **settings)],
+            formatters="twins",
+            output_keys=["answer"],
+        )
+        for i in range(40):
+            agent.invoke({"question": f"Question {i}, which is as long as one is?"}, thread="t")
+        most = max(len(request.messages) for request in script.requests)
+        return known(counted(script)), most
+
+    each, several = shares(), shares(drop=10)
+    assert each[0] < 0.35
+    assert several[0] > 0.75
+    assert each[1] == several[1] == 22  # the system's, twenty, and the new one
+
+
+def test_members_of_a_debate_hear_what_they_heard_at_the_front():
+    from axil_teams import Debate
+
+    script = Scripted([f"Argument {i}, which is about as long as one is." for i in range(12)])
+    graph = RootGraph("debate")
+    members = {name: Agent(script, f"You are {name}. " * 6) for name in ("pro", "con")}
+    graph.create_node(Debate, name="team", members=members, judge=Agent(script), rounds=5)
+    graph.edge_from_entry("team")
+    graph.edge_to_exit("team")
+    graph.build().invoke({"message": "Buy a car?"})
+    assert known(counted(script, "You are pro")) == 1
+    assert known(counted(script, "You are con")) == 1

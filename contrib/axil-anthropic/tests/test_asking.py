@@ -70,7 +70,7 @@ def test_what_one_side_says_in_a_row_is_one_message():
 def test_what_the_next_request_begins_with_is_marked_once_there_will_be_one():
     mark, system = {"type": "ephemeral"}, {"role": "system", "content": "Be brief."}
 
-    def marks(*messages: Any, **more: Any) -> tuple[list[bool], list[bool]]:
+    def marks(*messages: Any, **more: Any) -> tuple[list[bool], ...]:
         body = sent(*messages, **more)
         blocks = [block for each in body["messages"] for block in each["content"]]
         first = body["system"] if isinstance(body.get("system"), list) else body.get("tools", [])

@@ -21,7 +21,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, cast
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -211,7 +211,7 @@ class Cached:
         made, self._made = self._made, None
         close = getattr(made, "close", None)
         if close is not None and isinstance(self.config.model, (str, Mapping)):
-            await call_async(cast("Any", close))
+            await call_async(close)
 
     def __repr__(self) -> str:
         return f"Cached({self.config.model!r})"
