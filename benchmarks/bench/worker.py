@@ -20,7 +20,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -81,10 +81,7 @@ class Timed:
         self.seconds.append(time.perf_counter() - begin)
         self.processor.append(time.process_time() - work)
         right(self.workload, self.case, answer)
-        for close in self.case.closing:
-            closed = close()
-            if inspect.isawaitable(closed):
-                await closed
+        await closed(self.case.closing)
 
     async def repeatedly(self, enough: float) -> None:
         """At least once, at least three times if that is not too long, and about so many seconds in
@@ -93,6 +90,15 @@ class Timed:
         await self.once()
         while sum(self.seconds) < enough and len(self.seconds) < MOST_TIMES:
             await self.once()
+        await closed(self.case.ending)
+
+
+async def closed(those: Iterable[Callable[[], Any]]) -> None:
+    """Close objects."""
+    for close in those:
+        given = close()
+        if inspect.isawaitable(given):
+            await given
 
 
 def right(workload: Workload, case: Case, answer: Any) -> None:
@@ -115,7 +121,7 @@ def ran(column: Any, workload: Workload, size: int, enough: float, folder: Path)
             workload.sizes[0] if workload.warm is None else workload.warm, folder / "small"
         )
         small.folder.mkdir()
-        runner.run(Timed(workload, small, act_of(column, workload, small)).once())
+        runner.run(Timed(workload, small, act_of(column, workload, small)).repeatedly(0))
         gc.collect()
         before, highest = resident(), peak()
         case = workload.case(size, folder / "here")
@@ -154,7 +160,7 @@ def cold(column: Any, workload: Workload, size: int, folder: Path) -> dict[str, 
             act = act_of(column, workload, case)
             made.append(time.process_time() - begin)
             timed = Timed(workload, case, act)
-            runner.run(timed.once())
+            runner.run(timed.repeatedly(0))
             firsts.append(timed)
     return {
         "seconds": statistics.median(timed.seconds[0] for timed in firsts[1:]),

@@ -179,6 +179,14 @@ WORKLOADS = (
         settings=MODEL,
     ),
     Workload(
+        name="agent-at-once",
+        title="agent that calls its tool {} times, model that answers at once",
+        ability="agent",
+        sizes=(1, 10),
+        unit="µs a model call",
+        units=lambda size: size + 1,
+    ),
+    Workload(
         name="agent-kept",
         title="agent that calls its tool {} times, model of 20 ms, kept on disk",
         ability="kept_agent",
@@ -186,6 +194,14 @@ WORKLOADS = (
         unit="µs a model call",
         units=lambda size: size + 1,
         settings=MODEL,
+    ),
+    Workload(
+        name="agent-kept-at-once",
+        title="agent that calls its tool {} times, model that answers at once, kept on disk",
+        ability="kept_agent",
+        sizes=(1, 10),
+        unit="µs a model call",
+        units=lambda size: size + 1,
     ),
     Workload(
         name="nested",

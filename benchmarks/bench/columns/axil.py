@@ -413,6 +413,7 @@ def kept_agent_in(sync):
         graph = asking(case)
         journal = SqliteJournal(case.folder, sync=sync)
         journal.runs()  # opens the database
+        case.ending.append(journal.close)
         numbers = itertools.count()
 
         async def go():

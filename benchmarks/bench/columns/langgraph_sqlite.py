@@ -49,7 +49,9 @@ def kept_agent(case):
             import aiosqlite
             from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-            saver = AsyncSqliteSaver(await aiosqlite.connect(str(case.folder / "runs.db")))
+            connection = await aiosqlite.connect(str(case.folder / "runs.db"))
+            case.ending.append(connection.close)
+            saver = AsyncSqliteSaver(connection)
             await saver.setup()
             graphs.append(asking(case, saver))
         return await asked(case, graphs[0], durability="sync")
