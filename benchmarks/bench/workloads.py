@@ -67,7 +67,7 @@ DISTRIBUTIONS = 400
 
 LIST = {"bytes": 1024}
 MODEL = {"seconds": 0.02}
-"""How long the model of an agent takes for a reply."""
+"""The seconds that the model of an agent takes for a reply."""
 
 WORKLOADS = (
     Workload(

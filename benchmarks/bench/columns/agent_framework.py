@@ -196,7 +196,7 @@ def agent(case):
 
 
 def kept_agent(case):
-    """The messages of a session are appended to a file when a run ends."""
+    """Return an agent whose messages are appended to a file when a run ends."""
     from agent_framework import AgentSession, FileHistoryProvider
 
     counting = asking(case, context_providers=[FileHistoryProvider(case.folder)])

@@ -405,7 +405,7 @@ def agent(case):
 
 
 def kept_agent_in(sync):
-    """An agent whose calls are kept: the function of a column whose journal syncs so."""
+    """Return what makes an agent whose calls are kept, in a journal that syncs so."""
 
     def kept_agent(case):
         from axil_sqlite import SqliteJournal

@@ -1,10 +1,12 @@
-"""Prompts that a provider's cache knows from the front: counted by a service that reports the
-tokens which a request shares with earlier ones.
+"""The costs of agents, in counts: tokens that a provider's cache knows, by a service that reports
+what a request shares with earlier ones; what goes on at the same time; commits of a journal.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from axil_anthropic import AnthropicModel
 from axil_gemini import GeminiModel
 from axil_models import ContextBlock
 from axil_openai import OpenAIModel, OpenAIResponsesModel
+from axil_sqlite import SqliteJournal
 from axil_testing.stub import Act, Call, PromptCache, Stub, front
 
 ADAPTERS = {
@@ -79,7 +82,7 @@ class Notes:
 
 
 def test_turns_with_history_and_a_retriever_go_on_from_the_last_one():
-    """What was found for a turn stands behind what is said, so the next turn begins the same."""
+    """Blocks found for a turn stand behind what is said, so the next turn begins the same."""
     script = Scripted([f"Reply {i}, which is about as long as a reply is." for i in range(8)])
     agent = SingleAgent(
         script,
@@ -159,3 +162,111 @@ def test_members_of_a_debate_hear_what_they_heard_at_the_front():
     graph.build().invoke({"message": "Buy a car?"})
     assert known(counted(script, "You are pro")) == 1
     assert known(counted(script, "You are con")) == 1
+
+
+# --------------------------------------------------------------------------------- at the same time
+
+
+class Meeting:
+    """Lets those who come go on when all are there."""
+
+    def __init__(self, count: int) -> None:
+        self.barrier = asyncio.Barrier(count)
+
+    async def get_blocks(self, query: Any, top_k: int = 8) -> list[ContextBlock]:
+        return [ContextBlock(f"note {await self.come()}")]
+
+    async def come(self) -> int:
+        """Return the place in which this one came; never, unless all come."""
+        async with asyncio.timeout(30):
+            return await self.barrier.wait()
+
+
+def test_retrievals_and_calls_of_tools_of_one_reply_go_on_at_the_same_time():
+    """Each of them waits for the others, so one after another they would never end."""
+
+    async def run() -> tuple[Scripted, dict[str, Any]]:
+        notes, calls = Meeting(3), Meeting(4)
+
+        async def look(word: str) -> str:
+            """Look up a word."""
+            await calls.come()
+            return word
+
+        words = [{"name": "look", "arguments": {"word": word}} for word in "abcd"]
+        script = Scripted([{"tool_calls": words}, "Done."])
+        agent = SingleAgent(
+            script,
+            retrievers=[notes, notes, notes],
+            tools=[look],
+            formatters="twins",
+            output_keys=["answer"],
+        )
+        return script, await agent.run({"question": "Why?"})
+
+    script, fields = asyncio.run(run())
+    assert fields == {"answer": "Done."}
+    assert script.requests[0].messages[-1]["content"].count("(Meeting) note") == 3
+    results = [m["content"] for m in script.requests[1].messages if m["role"] == "tool"]
+    assert results == ["a", "b", "c", "d"]
+
+
+def test_providers_that_take_the_context_are_asked_one_after_another_behind_the_others():
+    order: list[str] = []
+
+    class Given(Notes):
+        async def get_blocks(  # type: ignore[override]  # it takes more
+            self, query: Any, top_k: int = 8, ctx: Any = None
+        ) -> list[ContextBlock]:
+            order.append("begin")
+            await asyncio.sleep(0)
+            order.append("end")
+            return [ContextBlock(f"note {len(order)}")]
+
+    class Free(Notes):
+        async def get_blocks(  # type: ignore[override]  # it is awaited
+            self, query: Any, top_k: int = 8
+        ) -> list[ContextBlock]:
+            order.append("free")
+            return [ContextBlock("free")]
+
+    script = Scripted(["Done."])
+    retrievers = [Given(), Free(), Given()]
+    agent = SingleAgent(script, retrievers=retrievers, formatters="twins", output_keys=["a"])
+    agent.invoke({"question": "Why?"})
+    assert order == ["free", "begin", "end", "begin", "end"]
+    blocks = script.requests[0].messages[-1]["content"].split("[Context]")[1]
+    assert [line.split(") ")[1] for line in blocks.strip().splitlines()] == [
+        "note 3",
+        "free",
+        "note 5",
+    ]
+
+
+# ---------------------------------------------------------------------------------------- a journal
+
+
+@pytest.mark.parametrize(("effects", "commits"), [("idempotent", 9), ("external", 19)])
+def test_a_call_that_may_be_made_again_is_committed_with_the_reply_that_follows(
+    tmp_path: Path, effects: str, commits: int
+):
+    """A commit for the beginning, five replies of the model and a last one, the end, and the
+    release of the run; of calls with effects outside their beginnings and their ends, too.
+    """
+
+    def count(n: int) -> int:
+        """Count."""
+        return n + 1
+
+    count.effects = effects  # type: ignore[attr-defined]  # as tools say it
+    call = [{"tool_calls": [{"name": "count", "arguments": {"n": n}}]} for n in range(5)]
+    graph = RootGraph("count")
+    agent = Agent(Scripted([*call, "Five."]), "", "Count.", tools=[count], formatters="twins")
+    graph.create_node(agent, name="ann")
+    graph.edge_from_entry("ann", {})
+    graph.edge_to_exit("ann", ["said"])
+    journal = SqliteJournal(tmp_path, sync="normal")
+    before = journal.writer.commits
+    assert graph.build().invoke({}, journal=journal, run_id="r").output == {"said": "Five."}
+    assert journal.writer.commits - before == commits
+    journal.close()
