@@ -71,7 +71,7 @@ def tool_of(given: Any) -> Tool:
 
 @dataclass(frozen=True, slots=True)
 class _Interface:
-    """What a signature and a docstring say of a tool."""
+    """The interface of a tool, as a signature and a docstring say it."""
 
     description: str
     schema: Mapping[str, Any]

@@ -25,7 +25,7 @@ class Front(NamedTuple):
 
 
 class PromptCache:
-    """What a provider knows of earlier requests.
+    """The part of a provider that knows the fronts of earlier requests.
 
     >>> cache = PromptCache()
     >>> cache.asked(Front("You are brief. Why?")), cache.asked(Front("You are brief. How?"))
