@@ -103,17 +103,15 @@ Command: TypeAlias = Task | RecordFiring | RecordRound | DecideLimit | Return | 
 """A command: something that the driver has to do for a run."""
 
 
-class Report(NamedTuple):
-    """Something that happened, for observers."""
+ReportKind = Literal["started", "finished", "sent", "failed", "skipped"]
+Report: TypeAlias = tuple[ReportKind, Activation, str, Any]
+"""Something that happened, for observers: its kind, the firing, the type of the firing's node
+(``node``, ``graph`` or ``cycle``), and data.
 
-    kind: Literal["started", "finished", "sent", "failed", "skipped"]
-    activation: Activation
-    node: str
-    """The type of the node: ``node``, ``graph`` or ``cycle``."""
-    data: Any = None
-    """Of ``started`` the task, of ``failed`` the error, of ``finished`` what its first edge
-    carries, of ``sent`` the graph, and the positions of edges with what they carry.
-    """
+The data are of ``started`` the task, of ``failed`` the error, of ``finished`` what its first edge
+carries, of ``sent`` the graph, and what edges carry: tuples of an edge's position, its payload, and
+what else there is; of ``skipped`` None.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
