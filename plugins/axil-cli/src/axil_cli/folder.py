@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mimetypes
 import os
 import secrets
 import shutil
@@ -246,6 +245,8 @@ def _copy(source: IO[bytes], target: IO[bytes]) -> tuple[int, str]:
 
 
 def _media_type(name: str) -> str:
+    import mimetypes
+
     return mimetypes.guess_type(name)[0] or "application/octet-stream"
 
 
