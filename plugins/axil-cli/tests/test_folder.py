@@ -197,7 +197,7 @@ def test_a_run_may_do_what_it_is_allowed_to(axil, make, options, allowed):
 def test_what_cannot_be_allowed_is_reported(axil, make):
     done = axil("run", make, "--allow", "everything")
     assert done.code == 2
-    assert '"everything" is not a permission' in done.err
+    assert '"everything" is not a permission. Available: code, ' in done.err
 
 
 # ---------------------------------------------------------------------- functions
