@@ -440,3 +440,13 @@ def test_two_that_attach_at_once_are_both_admitted_and_a_full_disk_is_reported(
     assert done.code == 2
     assert "No space left on device" in done.err
     assert [path.name for path in Path("w/.axil").iterdir()] == ["attachments.json"]
+
+
+def test_runs_are_looked_for_in_a_folder_that_is_there(axil, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = axil("runs", "list", "--journal", "kpet")
+    assert done.code == 2
+    assert done.err == (
+        'error: AX700 --journal: there is no folder "kpet". Name one with runs in it.\n'
+    )
+    assert not (tmp_path / "kpet").exists()

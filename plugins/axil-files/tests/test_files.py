@@ -1417,7 +1417,7 @@ def test_toml_has_the_lines_of_tables_and_keys():
     assert document.data["graph"]["nodes"][1] == {"odd key": 2}
     assert document.lines == {
         ("version",): 1, ("graph",): 2, ("graph", "id"): 3, ("graph", "long"): 4, ("graph",
-        "nodes", 0): 9, ("graph", "nodes", 0, "id"): 10,
+        "nodes"): 9, ("graph", "nodes", 0): 9, ("graph", "nodes", 0, "id"): 10,
         ("graph", "nodes", 0, "config"): 11, ("graph", "nodes", 0, "config", "n", "m"): 12,
         ("graph", "nodes", 1): 13,
         ("graph", "nodes", 1, "odd key"): 14,
@@ -1429,6 +1429,7 @@ def test_toml_has_the_lines_of_tables_and_keys():
     [
         ("a = 1\na = 2", "AX140 x:2: "),
         ("a =", "AX140 x:1: "),
+        ("a = [plan]", "AX140 x:1: Invalid value. Put texts into quotes."),
         ("a = [" + "[" * 20_000, "AX1"),
         ("a = " + "9" * 5_000, "AX144"),
     ],
