@@ -10,15 +10,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-import tomllib
-import zipfile
 from collections.abc import Iterable
-from email.parser import HeaderParser
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Final, Literal, cast
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 KERNEL: Final = "axil"
 How = Literal["install", "upgrade", "reinstall"]
@@ -73,6 +67,10 @@ def _origin() -> Path | None:
 
     ``_ELSEWHERE``: another URL, such as that of a repository.
     """
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
     try:
         data: Any = json.loads(distribution(KERNEL).read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, OSError, ValueError):
@@ -88,6 +86,8 @@ def _with_needed(requirements: Iterable[str], origin: Path | None) -> list[str]:
     """Return requirements, and what these need of the project's own, directly or not, that is not
     installed: an installer that is given a path looks up in an index what it needs.
     """
+    from importlib.metadata import PackageNotFoundError, distribution
+
     found = list(requirements)
     names = {_name(each) for each in found}
     for each in found:
@@ -107,6 +107,10 @@ def _needs(place: Path | None) -> list[str]:
     """Return the requirements that a checkout's folder or a wheel declares, extras left out."""
     if place is None:
         return []
+    import tomllib
+    import zipfile
+    from email.parser import HeaderParser
+
     try:
         if place.suffix != ".whl":
             data = tomllib.loads((place / "pyproject.toml").read_text("utf-8"))

@@ -39,6 +39,7 @@ _SUBJECTS = {
         "kernel.scopes": "SubgraphBody combine_deltas",
         "spec.graph": "SubgraphSpec",
     },
+    "Data classes": {},
     "Edges": {
         "compiler.edges": "Condition EdgeInput Processor",
         "compiler.functions": "edge_function",

@@ -33,6 +33,14 @@ def named_providers(providers: Sequence[Any]) -> list[tuple[str, Any]]:
     return result
 
 
+def takes_context(provider: Any) -> bool:
+    """Return whether a provider is given the context of the firing."""
+    try:
+        return "ctx" in inspect.signature(provider.get_blocks).parameters
+    except (TypeError, ValueError):  # its failure is named where it is asked
+        return False
+
+
 async def blocks_of(
     provider: Any, query: ContextQuery, top_k: int, where: str = "", ctx: Any = None
 ) -> list[ContextBlock]:

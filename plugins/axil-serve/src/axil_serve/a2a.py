@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -31,9 +32,7 @@ class A2a:
 
     def routes(self, service: RunService) -> Iterable[BaseRoute]:
         """Return the routes below ``/a2a/{workflow}``: the agent card, and JSON-RPC."""
-        from axil_serve.a2a_tasks import card_of, endpoint_of
-
-        answer = endpoint_of(service)
+        from axil_serve.a2a_tasks import card_of, endpoints_of
 
         def check(request: Request) -> str:
             caller_of(request).check("look")
@@ -47,15 +46,21 @@ class A2a:
             name = check(request)
             return JSONResponse(card_of(service, name, str(request.base_url)))
 
-        async def call(request: Request) -> Response:
-            check(request)
-            await request.body()  # one that is too large is refused here, with its own status
-            return await answer(request)
+        def checked(endpoint: Any) -> Any:
+            async def call(request: Request) -> Response:
+                check(request)
+                await request.body()  # one that is too large is refused here, with its own status
+                return await endpoint(request)
+
+            return call
 
         path = "/a2a/{workflow}"
         return [
             Route(f"{path}/.well-known/agent-card.json", card, methods=["GET"]),
-            Route(path, call, methods=["POST"]),
+            *(
+                Route(each.path, checked(each.endpoint), methods=list(each.methods or ()))
+                for each in endpoints_of(service, path)
+            ),
         ]
 
 

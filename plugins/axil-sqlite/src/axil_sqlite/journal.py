@@ -31,7 +31,7 @@ from axil.driver import (
 from axil.plugin import JournalError
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
-from axil_sqlite.store import Store, Sync
+from axil_sqlite.store import LONGEST_PAUSE, Store, Sync
 from axil_sqlite.writer import Writer, insert
 
 _ROWS = (
@@ -48,6 +48,8 @@ _NAMING = (
 )
 
 
+_SLICE = 1_000
+"""Pages that are given back to the disk in one go."""
 POLL_SECONDS = 0.1
 """Seconds between two questions whether another process has written."""
 
@@ -208,13 +210,18 @@ class SqliteJournal:
     ) -> Sequence[RunInfo]:
         """See ``axil.driver.SharedJournal``."""
         self.writer.finish_now()
-        where, values = "", ()
+        # whether one that was at work is so still is found out below
+        wanted = {*status, "open", "running"} if {"open", "running"} & {*status} else {*status}
+        where, values = ["? or status in (select value from json_each(?))"], list[Any]()
+        values += [not status, json.dumps(sorted(wanted))]
         if after:
-            where = "where (touched, id) < (select touched, id from runs where run = ?)"
-            values = (after,)
-        rows = self.query(f"{_INFOS} {where} order by touched desc, id desc", *values)
-        found = (info for info in map(self._info, rows) if not status or info.status in status)
-        return list(islice(found, limit or None))
+            where.append("(touched, id) < (select touched, id from runs where run = ?)")
+            values.append(after)
+        sql = f"{_INFOS} where ({') and ('.join(where)}) order by touched desc, id desc"
+        with self._reading() as reader:  # no further than the limit
+            found = map(self._info, reader.execute(sql, values))
+            fitting = (info for info in found if not status or info.status in status)
+            return list(islice(fitting, limit or None))
 
     def _info(self, row: Sequence[Any]) -> RunInfo:
         run, graph, status, owner, beat, thread, begun, touched, entries, source, due = row
@@ -269,16 +276,17 @@ class SqliteJournal:
         """See ``axil.driver.SharedJournal``; a run of an unknown digest fits every engine."""
         writer = self.writer
         writer.finish_now()
-        rows = self.query(
-            "select run, digest, owner, beat from runs where due <= ? order by due, touched", now
-        )
-        due = (
-            run
-            for run, digest, owner, beat in rows
-            if digests is None or not digest or digest in digests
-            if run not in without and not writer.is_held(owner, beat, run)
-        )
-        if not (wanted := list(islice(due, most))):
+        left_out = frozenset(without)
+        sql = "select run, digest, owner, beat from runs where due <= ? order by due, touched"
+        with self._reading() as reader:  # no further than there is room for
+            due = (
+                run
+                for run, digest, owner, beat in reader.execute(sql, (now,))
+                if digests is None or not digest or digest in digests
+                if run not in left_out and not writer.is_held(owner, beat, run)
+            )
+            wanted = list(islice(due, most))
+        if not wanted:
             return ()
         with writer.lock, writer.store.writing() as connection:
             taken: list[str] = []
@@ -370,15 +378,18 @@ class SqliteJournal:
         databases of version 1, which lie in files of their own, went.
         """
         writer = self.writer
+        gone = 0
+        if writer.codec.files.is_used():
+            with writer.lock, writer.store.alone():
+                sql = "select body from entries where body like '@%'"
+                used = {body for (body,) in writer.store.connection.execute(sql)}
+                gone = writer.codec.files.sweep(used)
+        for _ in range(0, writer.store.one("pragma freelist_count")[0], _SLICE):
+            with writer.lock, writer.store.alone():  # others write between two slices
+                sql = f"pragma incremental_vacuum({_SLICE})"
+                writer.store.connection.execute(sql).fetchall()
+            time.sleep(LONGEST_PAUSE)
         with writer.lock, writer.store.alone():
-            used = {
-                body
-                for (body,) in writer.store.connection.execute(
-                    "select body from entries where body like '@%'"
-                )
-            }
-            gone = writer.codec.files.sweep(used)
-            writer.store.connection.execute("pragma incremental_vacuum").fetchall()
             writer.store.connection.execute("pragma wal_checkpoint(truncate)").fetchall()
         return gone
 
