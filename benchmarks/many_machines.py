@@ -436,8 +436,10 @@ def model(workers: int = 1000, lease: float = 6.0, recheck: float = 5.0) -> None
     leases = workers * 2 / (lease / 3)
     idle = workers * 2 / recheck
     busiest = workers * 3 / 0.52  # a look waits ten times as long as it took, at most 0.5 s
+    woken = 10 * min(workers, 16) * 3  # a run that becomes due wakes some workers
     print(f"{workers} workers: leases {leases:.0f} statements/s")
     print(f"  nothing happens: looks {idle:.0f} statements/s")
+    print(f"  ten runs a second become due: looks {idle + woken:.0f} statements/s")
     print(f"  something happens all the time, a slow database: looks {busiest:.0f} statements/s")
 
 

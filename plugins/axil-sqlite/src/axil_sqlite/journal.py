@@ -209,7 +209,8 @@ class SqliteJournal:
         self, *, status: Collection[str] = (), after: str = "", limit: int = 0
     ) -> Sequence[RunInfo]:
         """See ``axil.driver.SharedJournal``."""
-        self.writer.finish_now()
+        writer = self.writer
+        writer.finish_now()
         # whether one that was at work is so still is found out below
         wanted = {*status, "open", "running"} if {"open", "running"} & {*status} else {*status}
         where, values = ["? or status in (select value from json_each(?))"], list[Any]()
@@ -218,26 +219,10 @@ class SqliteJournal:
             where.append("(touched, id) < (select touched, id from runs where run = ?)")
             values.append(after)
         sql = f"{_INFOS} where ({') and ('.join(where)}) order by touched desc, id desc"
-        with self._reading() as reader:  # no further than the limit
-            found = map(self._info, reader.execute(sql, values))
+        with self._reading(writer) as reader:  # no further than the limit
+            found = (_info(writer, row) for row in reader.execute(sql, values))
             fitting = (info for info in found if not status or info.status in status)
             return list(islice(fitting, limit or None))
-
-    def _info(self, row: Sequence[Any]) -> RunInfo:
-        run, graph, status, owner, beat, thread, begun, touched, entries, source, due = row
-        if status in ("open", "running"):
-            status = "running" if self.writer.is_held(owner, beat, run) else "open"
-        return RunInfo(
-            run_id=run,
-            graph=graph,
-            status=status,
-            thread=thread,
-            begun=begun,
-            touched=touched,
-            entries=entries,
-            forked_from=source,
-            due=due,
-        )
 
     def forget(self, run_id: str) -> None:
         """See ``axil.driver.Journal``."""
@@ -259,11 +244,12 @@ class SqliteJournal:
 
     def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
         """See ``axil.driver.SharedJournal``."""
+        writer = self.writer
         for run_id in run_ids:
-            self.writer.finish_now(run_id)
+            writer.finish_now(run_id)
         names = json.dumps(list(run_ids))
         rows = self.query(f"{_INFOS} where run in (select value from json_each(?))", names)
-        return list(map(self._info, rows))
+        return [_info(writer, row) for row in rows]
 
     def take(
         self,
@@ -278,7 +264,7 @@ class SqliteJournal:
         writer.finish_now()
         left_out = frozenset(without)
         sql = "select run, digest, owner, beat from runs where due <= ? order by due, touched"
-        with self._reading() as reader:  # no further than there is room for
+        with self._reading(writer) as reader:  # no further than there is room for
             due = (
                 run
                 for run, digest, owner, beat in reader.execute(sql, (now,))
@@ -503,6 +489,23 @@ class SqliteRunWriter(RunWriter):
     def check_names(self, *names: str) -> None:
         """Raises: JournalError (AX501)."""
         _storable(*names)
+
+
+def _info(writer: Writer, row: Sequence[Any]) -> RunInfo:
+    run, graph, status, owner, beat, thread, begun, touched, entries, source, due = row
+    if status in ("open", "running"):
+        status = "running" if writer.is_held(owner, beat, run) else "open"
+    return RunInfo(
+        run_id=run,
+        graph=graph,
+        status=status,
+        thread=thread,
+        begun=begun,
+        touched=touched,
+        entries=entries,
+        forked_from=source,
+        due=due,
+    )
 
 
 def _entries_of(
