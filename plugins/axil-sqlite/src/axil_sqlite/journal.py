@@ -492,6 +492,7 @@ class SqliteRunWriter(RunWriter):
 
 
 def _info(writer: Writer, row: Sequence[Any]) -> RunInfo:
+    """Return what a row of ``_INFOS`` says."""
     run, graph, status, owner, beat, thread, begun, touched, entries, source, due = row
     if status in ("open", "running"):
         status = "running" if writer.is_held(owner, beat, run) else "open"
