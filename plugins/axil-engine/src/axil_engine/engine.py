@@ -371,12 +371,12 @@ class LocalEngine:
 
         Returns: when the next one is due; None: not known, or not before something happens.
         """
+        self._cancelled.clear()
         room, journal = self.max_loaded - len(self._loaded), self.journal
         if room <= 0:
             return None
         now, digests = wall_time(self._clock), None if self._find else list(self._workflows)
         without = list(self._refused)
-        self._cancelled.clear()
         taken = await off_loop(journal, journal.take, room, now, digests=digests, without=without)
         await asyncio.gather(*map(self._load, taken))
         return await off_loop(journal, journal.next_due, now) if len(taken) < room else None
