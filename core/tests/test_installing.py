@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import metadata
 
 import pytest
 
-from axil import _installing as installing
 from axil.plugin import install_advice
 
 
@@ -25,7 +25,7 @@ class Kernel:
 def prefix(tmp_path, monkeypatch):
     """An environment that nothing has marked, with a kernel from an index."""
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
-    monkeypatch.setattr(installing, "distribution", lambda name: Kernel())
+    monkeypatch.setattr(metadata, "distribution", lambda name: Kernel())
     (tmp_path / "env").mkdir()
     return tmp_path / "env"
 
@@ -38,7 +38,7 @@ def checkout(tmp_path, monkeypatch, prefix):
         (root / folder).mkdir(parents=True)
         (root / folder / "pyproject.toml").touch()
     url = (root / "core").as_uri()
-    monkeypatch.setattr(installing, "distribution", lambda name: Kernel(url))
+    monkeypatch.setattr(metadata, "distribution", lambda name: Kernel(url))
     return root
 
 
@@ -86,9 +86,7 @@ def test_a_name_that_the_origin_does_not_have_is_not_looked_up_anywhere(checkout
 
 
 def test_a_kernel_from_a_repository_says_nothing_of_names_in_an_index(monkeypatch, prefix):
-    monkeypatch.setattr(
-        installing, "distribution", lambda name: Kernel("https://example.org/a.git")
-    )
+    monkeypatch.setattr(metadata, "distribution", lambda name: Kernel("https://example.org/a.git"))
     assert install_advice("axil-chroma") == "get axil-chroma from where you got axil"
     assert install_advice("acme") == "pip install acme"
 
@@ -97,7 +95,7 @@ def test_beside_a_wheel_the_others_are_wheels(tmp_path, monkeypatch, prefix):
     for name in ("axil", "axil_chroma"):
         (tmp_path / f"{name}-0.1.0-py3-none-any.whl").touch()
     url = (tmp_path / "axil-0.1.0-py3-none-any.whl").as_uri()
-    monkeypatch.setattr(installing, "distribution", lambda name: Kernel(url))
+    monkeypatch.setattr(metadata, "distribution", lambda name: Kernel(url))
     monkeypatch.chdir(tmp_path)
     found = install_advice("axil-chroma[x]")
     assert found == 'pip install "./axil_chroma-0.1.0-py3-none-any.whl[x]"'
