@@ -368,8 +368,33 @@ def command(folder: Path, *words: str) -> str:
 
 
 def documents(folder: Path, size: int) -> Iterator[Figure]:
-    """Measure context from 1,000,000 documents through a store."""
-    yield from ()
+    """Measure context from 1,000,000 documents: blocks that match any of a question's words."""
+    from axil_models import ContextBlock, ContextQuery
+    from axil_retrieval import KeywordRetriever
+
+    def block(i: int) -> ContextBlock:
+        topics = " ".join(f"topic{(i * step) % 5_000}" for step in (1, 7, 31))
+        return ContextBlock(text=f"Note {i} about {topics}.", uri=f"note/{i}", chunk_id="0")
+
+    retriever = KeywordRetriever(path=str(folder / "notes.db"))
+    began = time.perf_counter()
+    for at in range(0, size, 10_000):
+        retriever.put([block(i) for i in range(at, min(size, at + 10_000))])
+    put = time.perf_counter() - began
+    yield Figure(f"{size:,} documents put", "linear", f"{put / size * 1e6:.3g} µs each")
+    for what, question in (
+        ("a question of three rare words", "topic17 topic4000 topic333"),
+        ("a question with a word that all have", "Which note is about topic17?"),
+    ):
+        found = retriever.get_blocks(ContextQuery(question), 8)
+        assert len(found) == 8
+        with sqlite3.connect(folder / "notes.db") as connection:
+            words = " OR ".join(question.lower().strip("?").split()[-3:])
+            sql = "select rowid from words where words match ? order by rank limit 8"
+            hand = least(lambda: connection.execute(sql, (words,)).fetchall(), 3)  # noqa: B023
+        taken = least(lambda: retriever.get_blocks(ContextQuery(question), 8), 3)  # noqa: B023
+        yield Figure(f"{size:,} documents: {what}", "works", ms(taken), ms(hand))
+    retriever.close()
 
 
 ROWS: Final[dict[str, tuple[Callable[[Path, int], Iterator[Figure]], int]]] = {
