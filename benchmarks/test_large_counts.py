@@ -16,8 +16,7 @@ import pytest
 from axil.plugin import load_spec
 from axil_sqlite import SqliteJournal
 
-sys.path.insert(0, str(Path(__file__).parent))
-from large import asking, chain, document, fill
+from .large import asking, chain, document, fill
 
 SMALL, LARGE = 100, 1_000
 

@@ -29,6 +29,8 @@ class Case:
         self.marks: list[float] = []
         self.closing: list[Callable[[], Any]] = []
         """An object to close, or to await, after the run; that is not measured."""
+        self.ending: list[Callable[[], Any]] = []
+        """The same after the last run."""
         self.waiting = 0
         self.gate: asyncio.Event | None = None
         """At which bodies stand until all runs do."""

@@ -157,13 +157,14 @@ class Figures:
             self.absent.pop(name, None)
         self.absent.update(other.absent)
 
-    def keep(self, columns: Iterable[str]) -> None:
-        """Forget all other columns, and sizes that are not measured any more."""
-        known = set(columns)
+    def keep(self, abilities: Iterable[tuple[str, str]]) -> None:
+        """Forget all other workloads of columns, and sizes that are not measured any more."""
+        known = set(abilities)
         self.cells = {
             (workload, size, column): cell
             for (workload, size, column), cell in self.cells.items()
-            if column in known and size in BY_NAME[workload].sizes + BY_NAME[workload].far
+            if (workload, column) in known
+            and size in BY_NAME[workload].sizes + BY_NAME[workload].far
         }
 
 

@@ -173,6 +173,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.write == "no" or (options.write == "auto" and not is_all):
             return
         kept.update(figures)
-    kept.keep(column.name for column in everybody)
+    kept.keep(
+        (workload.name, column.name)
+        for column in everybody
+        for workload in WORKLOADS
+        if column.can(workload)
+    )
     write(kept, everybody)
     print(table_of_targets(kept))

@@ -99,32 +99,103 @@ def efficiency(size: int, column: str) -> Measured:
     return measured
 
 
-def chain_of(column: str, name: str) -> list[Target]:
-    """Return the targets for a chain of 1,000 trivial nodes."""
-    asked = {
-        "langgraph": ("LangGraph", 50),
-        "pydantic_graph": ("pydantic-graph's builder", 20),
-        "burr": ("burr", 8),
-    }
-    asked["pydantic_graph_class"] = ("pydantic-graph's class API", 4)
-    mine = ("chain", 1000, column)
+PEERS = {
+    "langgraph": "LangGraph",
+    "pydantic_graph": "pydantic-graph's builder",
+    "burr": "burr",
+    "pydantic_graph_class": "pydantic-graph's class API",
+}
+AGENTS = {
+    "langgraph": "LangGraph",
+    "pydantic_ai": "Pydantic AI",
+    "openai_agents": "OpenAI Agents SDK",
+    "agent_framework": "Agent Framework",
+}
+
+
+def chain_of(
+    column: str, name: str, workload: str, most: float, asked: dict[str, float]
+) -> list[Target]:
+    """Return the targets for a chain of 1,000 trivial nodes; ``asked``: of peers, how many times
+    as long they take.
+    """
+    mine = (workload, 1000, column)
+    title = "chain" if workload == "chain" else "chain, plain bodies"
     targets = [
         Target(
-            what=f"chain, a firing, {name}",
+            what=f"{title}, a firing, {name}",
             measured=each(*mine),
-            most=3,
+            most=most,
             unit=" µs",
-            by_hand=each("chain", 1000, "by_hand"),
+            by_hand=each(workload, 1000, "by_hand" if workload == "chain" else "calls"),
         )
     ]
     targets += [
         Target(
-            what=f"chain, {title} against {name}",
-            measured=ratio(("chain", 1000, peer), mine),
+            what=f"{title}, {PEERS[peer]} against {name}",
+            measured=ratio((workload, 1000, peer), mine),
             least=least,
             unit="×",
         )
-        for peer, (title, least) in asked.items()
+        for peer, least in asked.items()
+    ]
+    return targets
+
+
+def beyond(workload: str, size: int, column: str) -> Measured:
+    """Return the milliseconds of an agent's run on the wall beyond those of the same by hand, which
+    waits for the model as long.
+    """
+
+    def measured(figures: Figures) -> float | None:
+        ours = figures.of(workload, size, column, "seconds")
+        hand = figures.of("agent", size, "by_hand", "seconds")
+        return None if ours is None or hand is None else (ours - hand) * MS
+
+    return measured
+
+
+def small_and_agents() -> list[Target]:
+    """Return the targets for what a user feels: the fixed cost of a run, and an agent's turn, which
+    is a run with two calls of its model and one of its tool.
+    """
+    targets = [
+        Target(
+            what="a run of one node, warm",
+            measured=each("small", 1, "axil", US, 1),
+            most=60,
+            unit=" µs",
+            by_hand=each("small", 1, "by_hand", US, 1),
+        )
+    ]
+    for workload, column, name, most in (
+        ("agent", "axil", "", 0.5),
+        ("agent-kept", "axil_relaxed", ", in a journal, relaxed", 1.0),
+        ("agent-kept", "axil_full", ", in a journal, full sync", 1.0),
+    ):
+        targets += [
+            Target(
+                what=f"an agent's turn{name}, processor time",
+                measured=each(f"{workload}-at-once", 1, column, MS, 1),
+                most=most,
+                unit=" ms",
+                by_hand=each("agent-at-once", 1, "by_hand", MS, 1),
+            ),
+            Target(
+                what=f"an agent's turn{name}, beyond a model of 20 ms",
+                measured=beyond(workload, 1, column),
+                most=most,
+                unit=" ms",
+            ),
+        ]
+    targets += [
+        Target(
+            what=f"an agent's turn, {title} against axil",
+            measured=ratio(("agent-at-once", 1, peer), ("agent-at-once", 1, "axil")),
+            least=1,
+            unit="×",
+        )
+        for peer, title in AGENTS.items()
     ]
     return targets
 
@@ -132,7 +203,13 @@ def chain_of(column: str, name: str) -> list[Target]:
 def all_targets() -> list[Target]:
     """In the order in which they were asked."""
     axil, hand = "axil", "by_hand"
-    targets = [*chain_of("axil_nodes", "node classes"), *chain_of(axil, "plain functions")]
+    asynchronous = {"langgraph": 60, "pydantic_graph": 20, "burr": 8, "pydantic_graph_class": 4}
+    targets: list[Target] = []
+    for column, name in ((axil, "functions"), ("axil_nodes", "node classes")):
+        targets += chain_of(column, name, "chain", 4, asynchronous)
+    for column, name in ((axil, "functions"), ("axil_nodes", "node classes")):
+        targets += chain_of(column, name, "plain", 3, {"langgraph": 50, "burr": 8})
+    targets += small_and_agents()
     for name, title, most in (("watched", "one observer", 1.3), ("streamed", "streaming", 1.5)):
         targets.append(
             Target(
@@ -165,13 +242,17 @@ def all_targets() -> list[Target]:
         ),
         *(
             Target(
-                what=f"loop of two nodes, {name}, a round",
-                measured=each("loop", 10_000, column),
-                most=8,
+                what=f"loop of two nodes, {title}{name}, a round",
+                measured=each(workload, 10_000, column),
+                most=most,
                 unit=" µs",
-                by_hand=each("loop", 10_000, hand),
+                by_hand=each(workload, 10_000, floor),
             )
-            for column, name in (("axil_nodes", "node classes"), (axil, "plain functions"))
+            for workload, title, floor, most in (
+                ("loop", "", hand, 8),
+                ("plain-loop", "plain bodies, ", "calls", 8),
+            )
+            for column, name in ((axil, "functions"), ("axil_nodes", "node classes"))
         ),
         Target(
             what="1,000,000 rounds, growth of memory",
@@ -236,7 +317,7 @@ def all_targets() -> list[Target]:
     ]
     for size in (200, 5000):
         nodes = size * NODES_OF_A_RUN
-        for column, name in (("axil_nodes", "node classes"), (axil, "plain functions")):
+        for column, name in (("axil_nodes", "node classes"), (axil, "functions")):
             targets.append(
                 Target(
                     what=f"{size:,} runs of ten bodies of 10 ms, {name}, of the ideal",

@@ -20,7 +20,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ from .case import Case
 from .workloads import BY_NAME, Workload
 
 MOST_TIMES = 200
+GRAPHS = 20
+"""Of each of which only the first run counts, where that is what is measured."""
 EARLY, LATE = slice(5, 105), slice(-100, None)
 """Numbers of steps for the tenth and for the last: means over so many, as what costs more may do
 so only now and then.
@@ -79,10 +81,7 @@ class Timed:
         self.seconds.append(time.perf_counter() - begin)
         self.processor.append(time.process_time() - work)
         right(self.workload, self.case, answer)
-        for close in self.case.closing:
-            closed = close()
-            if inspect.isawaitable(closed):
-                await closed
+        await closed(self.case.closing)
 
     async def repeatedly(self, enough: float) -> None:
         """At least once, at least three times if that is not too long, and about so many seconds in
@@ -91,6 +90,15 @@ class Timed:
         await self.once()
         while sum(self.seconds) < enough and len(self.seconds) < MOST_TIMES:
             await self.once()
+        await closed(self.case.ending)
+
+
+async def closed(those: Iterable[Callable[[], Any]]) -> None:
+    """Close objects."""
+    for close in those:
+        given = close()
+        if inspect.isawaitable(given):
+            await given
 
 
 def right(workload: Workload, case: Case, answer: Any) -> None:
@@ -113,7 +121,7 @@ def ran(column: Any, workload: Workload, size: int, enough: float, folder: Path)
             workload.sizes[0] if workload.warm is None else workload.warm, folder / "small"
         )
         small.folder.mkdir()
-        runner.run(Timed(workload, small, act_of(column, workload, small)).once())
+        runner.run(Timed(workload, small, act_of(column, workload, small)).repeatedly(0))
         gc.collect()
         before, highest = resident(), peak()
         case = workload.case(size, folder / "here")
@@ -138,6 +146,28 @@ def ran(column: Any, workload: Workload, size: int, enough: float, folder: Path)
     if workload.measure == "once":
         reported["disk"] = on_disk(case.folder)
     return reported
+
+
+def cold(column: Any, workload: Workload, size: int, folder: Path) -> dict[str, Any]:
+    """Seconds of the first run of a graph, its processor time, and that of making the graph."""
+    firsts: list[Timed] = []
+    made: list[float] = []
+    with asyncio.Runner() as runner:
+        for number in range(GRAPHS + 1):
+            case = workload.case(size, folder / str(number))
+            case.folder.mkdir()
+            begin = time.process_time()
+            act = act_of(column, workload, case)
+            made.append(time.process_time() - begin)
+            timed = Timed(workload, case, act)
+            runner.run(timed.repeatedly(0))
+            firsts.append(timed)
+    return {
+        "seconds": statistics.median(timed.seconds[0] for timed in firsts[1:]),
+        "processor": statistics.median(timed.processor[0] for timed in firsts[1:]),
+        "made": statistics.median(made[1:]),
+        "times": GRAPHS,
+    }
 
 
 def waited(column: Any, workload: Workload, size: int) -> dict[str, Any]:
@@ -181,6 +211,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if workload.measure == "waiting":
             reported = waited(column, workload, int(size))
+        elif workload.measure == "cold":
+            reported = cold(column, workload, int(size), Path(folder))
         else:
             reported = ran(column, workload, int(size), float(enough), Path(folder))
     print("\n" + json.dumps({**reported, "version": release(module)}))

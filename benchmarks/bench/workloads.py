@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from .case import Case
 
-Measure = Literal["run", "steps", "once", "waiting", "process"]
+Measure = Literal["run", "cold", "steps", "once", "waiting", "process"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,8 @@ class Workload:
     warm: int | None = None
     """The size at which the work is done once before; None: the smallest."""
     measure: Measure = "run"
-    """``run``: again and again, in one process; ``steps``: early steps beside late ones; ``once``:
+    """``run``: again and again, in one process; ``cold``: the first run of each of several graphs,
+    in a process that has run another one; ``steps``: early steps beside late ones; ``once``:
     the first time counts, with what it leaves on the disk; ``waiting``: memory; ``process``: a
     whole process, over a bare interpreter."""
 
@@ -65,6 +66,8 @@ NODES_WITH_PAYLOAD = 50
 DISTRIBUTIONS = 400
 
 LIST = {"bytes": 1024}
+MODEL = {"seconds": 0.02}
+"""The seconds that the model of an agent takes for a reply."""
 
 WORKLOADS = (
     Workload(
@@ -74,6 +77,30 @@ WORKLOADS = (
         sizes=(10, 100, 1000),
         far=(10_000, 100_000),
         makes=True,
+    ),
+    Workload(
+        name="small",
+        title="run of {} nodes",
+        ability="chain",
+        sizes=(1, 5, 10, 20),
+        unit="µs a run",
+        units=lambda size: 1,
+    ),
+    Workload(
+        name="small-cold",
+        title="first run of a graph of {} nodes",
+        ability="chain",
+        sizes=(1, 5, 10, 20),
+        unit="µs a run",
+        units=lambda size: 1,
+        measure="cold",
+    ),
+    Workload(
+        name="plain",
+        title="chain of {}, plain bodies",
+        ability="plain",
+        sizes=(100, 1000),
+        far=(10_000,),
     ),
     Workload(
         name="idle",
@@ -133,6 +160,48 @@ WORKLOADS = (
         sizes=(100, 1000, 10_000),
         far=(100_000, 1_000_000),
         unit="µs a round",
+    ),
+    Workload(
+        name="plain-loop",
+        title="loop of two nodes, plain bodies, {} rounds",
+        ability="plain_loop",
+        sizes=(100, 1000),
+        far=(10_000,),
+        unit="µs a round",
+    ),
+    Workload(
+        name="agent",
+        title="agent that calls its tool {} times, model of 20 ms",
+        ability="agent",
+        sizes=(1, 10),
+        unit="µs a model call",
+        units=lambda size: size + 1,
+        settings=MODEL,
+    ),
+    Workload(
+        name="agent-at-once",
+        title="agent that calls its tool {} times, model that answers at once",
+        ability="agent",
+        sizes=(1, 10),
+        unit="µs a model call",
+        units=lambda size: size + 1,
+    ),
+    Workload(
+        name="agent-kept",
+        title="agent that calls its tool {} times, model of 20 ms, kept on disk",
+        ability="kept_agent",
+        sizes=(1, 10),
+        unit="µs a model call",
+        units=lambda size: size + 1,
+        settings=MODEL,
+    ),
+    Workload(
+        name="agent-kept-at-once",
+        title="agent that calls its tool {} times, model that answers at once, kept on disk",
+        ability="kept_agent",
+        sizes=(1, 10),
+        unit="µs a model call",
+        units=lambda size: size + 1,
     ),
     Workload(
         name="nested",

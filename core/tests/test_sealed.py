@@ -34,11 +34,11 @@ def imports(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_a_module_of_the_kernel_imports_pure_modules_the_kernel_errors_and_data_classes(path: Path):
+def test_a_module_of_the_kernel_imports_pure_modules_the_kernel_and_errors(path: Path):
     strange = {
         name
         for name in imports(path)
-        if name not in ("axil.errors", "axil._dataclasses")
+        if name != "axil.errors"
         and not name.startswith("axil.kernel.")
         and name.split(".")[0] not in PURE
     }

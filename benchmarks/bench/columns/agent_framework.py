@@ -157,6 +157,56 @@ def crowd(case):
     return go
 
 
+def asking(case, **options):
+    """Return an agent whose model wants its tool until that has counted far enough."""
+    from agent_framework import (
+        Agent,
+        BaseChatClient,
+        ChatResponse,
+        Content,
+        FunctionInvocationLayer,
+        Message,
+    )
+
+    class Caller(FunctionInvocationLayer, BaseChatClient):
+        async def _inner_get_response(self, *, messages, stream, options, **kwargs):
+            await case.wait()
+            last = messages[-1]
+            n = int(last.contents[-1].result) if last.role == "tool" else 0
+            call = Content.from_function_call(f"c{n}", "add_one", arguments={"n": n})
+            contents = [call] if n < case.size else [str(n)]
+            return ChatResponse(messages=[Message(role="assistant", contents=contents)])
+
+    async def add_one(n: int) -> int:
+        """Add one to a number."""
+        return n + 1
+
+    most = {"max_iterations": case.size + 2}
+    client = Caller(function_invocation_configuration=most)
+    return Agent(client, instructions="You count with your tool.", tools=[add_one], **options)
+
+
+def agent(case):
+    counting = asking(case)
+
+    async def go():
+        return int((await counting.run(f"Count to {case.size}.")).text)
+
+    return go
+
+
+def kept_agent(case):
+    """Return an agent whose messages are appended to a file when a run ends."""
+    from agent_framework import AgentSession, FileHistoryProvider
+
+    counting = asking(case, context_providers=[FileHistoryProvider(case.folder)])
+
+    async def go():
+        return int((await counting.run(f"Count to {case.size}.", session=AgentSession())).text)
+
+    return go
+
+
 def first():
     import asyncio
 

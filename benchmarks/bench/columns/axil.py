@@ -1,9 +1,9 @@
-"""axil, as its users write it: the builder, and plain functions that ask for what they want by
-name.
-"""
+"""axil, as its users write it: the builder, and functions that ask for what they want by name."""
 
 from __future__ import annotations
 
+import itertools
+import json
 import sys
 
 TITLE = "axil"
@@ -13,11 +13,19 @@ FAR = True
 IMPORT = "axil"
 
 
-def add(state):
+def add_at_once(state):
     return {"n": state["n"] + 1}
 
 
-def row(size, body, *, inline=True, **options):
+async def add(state):
+    return {"n": state["n"] + 1}
+
+
+async def nothing(state):
+    return {}
+
+
+def row(size, body, *, inline=False, **options):
     """``size`` nodes in a row, each of which reads the state and writes a field of it."""
     from axil import RootGraph
 
@@ -46,13 +54,17 @@ def chain(case):
     return counted(row(case.size, add))
 
 
+def plain(case):
+    return counted(row(case.size, add_at_once, inline=True))
+
+
 def typed(case):
     from pydantic import BaseModel
 
     class Count(BaseModel):
         n: int = 0
 
-    def step(state: Count):
+    async def step(state: Count):
         return {"n": state.n + 1}
 
     return counted(row(case.size, step, state=Count))
@@ -62,12 +74,15 @@ def fields(case):
     from axil import RootGraph
 
     def writer(field):
-        return lambda state: {field: state[field] + 1}
+        async def write(state):
+            return {field: state[field] + 1}
+
+        return write
 
     graph = RootGraph("fields", attributes={f"f{i}": 0 for i in range(case.size)})
     for i in range(1000):
         field = f"f{i % case.size}"
-        graph.create_node(writer(field), name=f"n{i}", push_keys={field: ""}, inline=True)
+        graph.create_node(writer(field), name=f"n{i}", push_keys={field: ""})
     graph.edge_from_entry("n0", {})
     for i in range(1, 1000):
         graph.create_edge(f"n{i - 1}", f"n{i}", {})
@@ -163,12 +178,13 @@ def dag(case):
     return go
 
 
-def loop(case):
+def turning(case, a, b, *, inline=False):
+    """Two nodes, of which the second leads back."""
     from axil import RootGraph
 
     graph = RootGraph("loop", attributes={"n": 0}, cycles="allow")
-    graph.create_node(add, name="a", push_keys={"n": ""}, inline=True)
-    graph.create_node(lambda state: {}, name="b", inline=True)
+    graph.create_node(a, name="a", push_keys={"n": ""}, inline=inline)
+    graph.create_node(b, name="b", inline=inline)
     graph.edge_from_entry("a", {})
     graph.create_edge("a", "b", {})
     graph.create_edge("b", "a", {}, when=lambda state: state["n"] < case.size)
@@ -177,18 +193,27 @@ def loop(case):
     return counted(graph.build())
 
 
+def loop(case):
+    return turning(case, add, nothing)
+
+
+def plain_loop(case):
+    return turning(case, add_at_once, lambda state: {}, inline=True)
+
+
 def nested(case):
     from axil import RootGraph
 
+    async def outer(state):
+        return {"k": 0}
+
+    async def inner(state):
+        return {"n": state["n"] + 1, "k": state["k"] + 1}
+
     most = case.size * 10
     graph = RootGraph("nested", attributes={"n": 0, "k": 0}, cycles="allow")
-    graph.create_node(lambda state: {"k": 0}, name="outer", push_keys={"k": ""}, inline=True)
-    graph.create_node(
-        lambda state: {"n": state["n"] + 1, "k": state["k"] + 1},
-        name="inner",
-        push_keys={"n": "", "k": ""},
-        inline=True,
-    )
+    graph.create_node(outer, name="outer", push_keys={"k": ""})
+    graph.create_node(inner, name="inner", push_keys={"n": "", "k": ""})
     graph.edge_from_entry("outer", {})
     graph.create_edge("outer", "inner", {})
     graph.create_edge("inner", "inner", {}, when=lambda state: state["k"] < 10)
@@ -228,7 +253,7 @@ def mapped(case):
     return go
 
 
-def log_loop(case, body, inline=True):
+def log_loop(case, body):
     """Return one node that leads back to itself until its list, or its counter, is as long as the
     case says.
     """
@@ -241,7 +266,7 @@ def log_loop(case, body, inline=True):
         closed=True,
     )
     graph = RootGraph("log", state=state, cycles="allow")
-    graph.create_node(body, name="step", inline=inline)
+    graph.create_node(body, name="step")
     graph.edge_from_entry("step")
     graph.create_edge("step", "step", when=lambda state: state["n"] < case.size)
     graph.edge_to_exit("step", when=lambda state: state["n"] >= case.size)
@@ -250,7 +275,7 @@ def log_loop(case, body, inline=True):
 
 
 def growing(case):
-    def step(state):
+    async def step(state):
         case.mark()
         return {"n": state["n"] + 1, "log": ["m"]}
 
@@ -283,7 +308,7 @@ def crowd(case):
         await case.wait()
         return {"n": state["n"] + 1}
 
-    graph = row(10, step, inline=False)
+    graph = row(10, step)
 
     async def go():
         results = await asyncio.gather(*(graph.run() for _ in range(case.size)))
@@ -304,7 +329,7 @@ def durable_in(sync):
             n = state["n"] + 1
             return {"n": n, "log": [case.message]} if case.bytes else {"n": n}
 
-        graph = log_loop(case, step, inline=False)
+        graph = log_loop(case, step)
         journal = SqliteJournal(case.folder, sync=sync)
         journal.runs()  # opens the database
         case.closing.append(journal.close)
@@ -323,6 +348,81 @@ def durable_in(sync):
         return go
 
     return durable
+
+
+class Caller:
+    """A model that wants its tool until that has counted far enough."""
+
+    name = "caller"
+
+    def __init__(self, case):
+        self.case = case
+
+    async def reply(self, request, emit, /):
+        from axil_models import Reply, ToolCall
+
+        await self.case.wait()
+        last = request.messages[-1]
+        n = int(last["content"]) if last["role"] == "tool" else 0
+        if n < self.case.size:
+            call = ToolCall(id=f"c{n}", name="add_one", arguments={"n": n})
+            return Reply(tool_calls=(call,), finish="tools")
+        return Reply(text=json.dumps({"answer": n}), finish="stop")
+
+
+async def add_one(n: int) -> int:
+    """Add one to a number."""
+    return n + 1
+
+
+def asking(case):
+    """Return a graph of one agent."""
+    from axil import RootGraph
+    from axil_agent import Agent
+
+    graph = RootGraph("ask")
+    graph.create_node(
+        Agent,
+        name="count",
+        model=Caller(case),
+        instructions="You count with your tool.",
+        prompt_template="Count to {number}.",
+        tools=[add_one],
+        max_turns=case.size + 1,
+    )
+    graph.edge_from_entry("count", ["number"])
+    graph.edge_to_exit("count", ["answer"])
+    return graph.build()
+
+
+def agent(case):
+    graph = asking(case)
+
+    async def go():
+        return (await graph.run({"number": case.size})).output["answer"]
+
+    return go
+
+
+def kept_agent_in(sync):
+    """Return what makes an agent whose calls are kept, in a journal that syncs so."""
+
+    def kept_agent(case):
+        from axil_sqlite import SqliteJournal
+
+        graph = asking(case)
+        journal = SqliteJournal(case.folder, sync=sync)
+        journal.runs()  # opens the database
+        case.ending.append(journal.close)
+        numbers = itertools.count()
+
+        async def go():
+            run = graph.run({"number": case.size}, journal=journal, run_id=f"r{next(numbers)}")
+            return (await run).output["answer"]
+
+        return go
+
+    return kept_agent
 
 
 def first():

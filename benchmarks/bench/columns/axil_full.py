@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from .axil import durable_in
+from .axil import durable_in, kept_agent_in
 
 TITLE = "axil, full sync"
 KIND = "ours"
 PACKAGE = "axil-sqlite"
 
 durable = durable_in("full")
+kept_agent = kept_agent_in("full")

@@ -13,6 +13,21 @@ FAR = True
 
 
 def kind(call):
+    """Return a node class whose body is ``await call(task) -> Out``."""
+
+    class Node:
+        mode, wants_ctx = "async", False
+
+        def adapted(self, rules):
+            return self
+
+        async def __call__(self, task, ctx, /):
+            return call(task)
+
+    return Node
+
+
+def plain_kind(call):
     """Return a node class whose body is ``call(task) -> Out``."""
 
     class Node:
@@ -52,11 +67,23 @@ def chain(case):
     return go
 
 
+def plain(case):
+    from axil import Out
+
+    add = plain_kind(lambda task: Out({}, {"n": task.state["n"] + 1}))
+    graph = row([add] * case.size, {"n": 0})
+
+    async def go():
+        return (await graph.run()).attributes["n"]
+
+    return go
+
+
 def idle(case):
     from axil import Out
 
     nothing = Out({})
-    node = kind(lambda task: nothing)
+    node = plain_kind(lambda task: nothing)
     graph = row([node] * case.size, {})
 
     async def go():
@@ -83,6 +110,14 @@ def fields(case):
 
 
 def loop(case):
+    return turning(case, kind)
+
+
+def plain_loop(case):
+    return turning(case, plain_kind)
+
+
+def turning(case, kind):
     from axil import Out, RootGraph
 
     nothing = Out({})

@@ -28,6 +28,17 @@ def adding(wait=None):
     return add
 
 
+def plainly_adding():
+    """Return an action that counts, and is no coroutine."""
+    from burr.core import action
+
+    @action(reads=["n"], writes=["n"])
+    def add(state):
+        return state.update(n=state["n"] + 1)
+
+    return add
+
+
 def row(size, action):
     """``size`` actions in a row, and the name of the last."""
     from burr.core import GraphBuilder
@@ -54,6 +65,16 @@ def chain(case):
 
     async def go():
         return (await ran(application(graph, n=0), last))["n"]
+
+    return go
+
+
+def plain(case):
+    graph, last = row(case.size, plainly_adding())
+
+    def go():
+        _, _, state = application(graph, n=0).build().run(halt_after=[last])
+        return state["n"]
 
     return go
 

@@ -198,6 +198,35 @@ def crowd(case):
     return go
 
 
+async def add_one(n):
+    return n + 1
+
+
+def agent(case):
+    """Ask, call, ask again: what any loop of a model and its tools does at least."""
+
+    async def model(messages):
+        await case.wait()
+        last = messages[-1]
+        n = last["content"] if last["role"] == "tool" else 0
+        if n < case.size:
+            return {"role": "assistant", "calls": [("add_one", {"n": n})]}
+        return {"role": "assistant", "content": str(n)}
+
+    async def go():
+        messages = [
+            {"role": "system", "content": "You count with your tool."},
+            {"role": "user", "content": f"Count to {case.size}."},
+        ]
+        while calls := (reply := await model(messages)).get("calls"):
+            messages.append(reply)
+            for _, arguments in calls:
+                messages.append({"role": "tool", "content": await add_one(**arguments)})
+        return int(reply["content"])
+
+    return go
+
+
 def first():
     async def go():
         state = {"n": 0}

@@ -23,6 +23,10 @@ def chain(case, extra=None):
     return go
 
 
+def plain(case):
+    return chain(case)
+
+
 def idle(case):
     def nothing(state):
         return {}
@@ -91,6 +95,10 @@ def loop(case):
         return state["n"]
 
     return go
+
+
+def plain_loop(case):
+    return loop(case)
 
 
 def nested(case):

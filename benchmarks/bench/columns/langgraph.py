@@ -35,6 +35,10 @@ async def add(state):
     return {"n": state["n"] + 1}
 
 
+def add_at_once(state):
+    return {"n": state["n"] + 1}
+
+
 def row(size, state, body, checkpointer):
     from langgraph.graph import END, START, StateGraph
 
@@ -61,6 +65,10 @@ class Abilities:
             return (await graph.ainvoke({"n": 0}, **options(case.size)))["n"]
 
         return go
+
+    def plain(self, case):
+        graph = row(case.size, counter(), add_at_once, self.saver())
+        return lambda: graph.invoke({"n": 0}, **options(case.size))["n"]
 
     def typed(self, case):
         from pydantic import BaseModel
@@ -286,6 +294,14 @@ class Abilities:
 
         return go
 
+    def agent(self, case):
+        compiled = asking(case, self.saver())
+
+        async def go():
+            return await asked(case, compiled)
+
+        return go
+
     def first(self):
         import asyncio
 
@@ -318,6 +334,68 @@ def log_loop(case, checkpointer, message, *, is_async=True):
         "step", lambda state: END if state["n"] >= case.size else "step", ["step", END]
     )
     return graph.compile(checkpointer=checkpointer)
+
+
+def caller(case):
+    """Return a chat model that wants its tool until that has counted far enough."""
+    from langchain_core.language_models.chat_models import BaseChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.outputs import ChatGeneration, ChatResult
+
+    class Caller(BaseChatModel):
+        @property
+        def _llm_type(self):
+            return "caller"
+
+        def bind_tools(self, tools, **kwargs):
+            return self.bind(tools=tools)
+
+        def _generate(self, messages, stop=None, run_manager=None, **kwargs):
+            raise NotImplementedError
+
+        async def _agenerate(self, messages, stop=None, run_manager=None, **kwargs):
+            await case.wait()
+            last = messages[-1]
+            n = int(last.content) if last.type == "tool" else 0
+            calls = [{"id": f"c{n}", "name": "add_one", "args": {"n": n}}]
+            said = AIMessage("", tool_calls=calls) if n < case.size else AIMessage(str(n))
+            return ChatResult(generations=[ChatGeneration(message=said)])
+
+    return Caller()
+
+
+def asking(case, checkpointer):
+    """Return an agent as the documentation builds it: a model, its tools, and the way between."""
+    from langchain_core.messages import SystemMessage
+    from langchain_core.tools import tool
+    from langgraph.graph import START, MessagesState, StateGraph
+    from langgraph.prebuilt import ToolNode, tools_condition
+
+    @tool
+    async def add_one(n: int) -> int:
+        """Add one to a number."""
+        return n + 1
+
+    model = caller(case).bind_tools([add_one])
+    told = SystemMessage("You count with your tool.")
+
+    async def ask(state):
+        return {"messages": [await model.ainvoke([told, *state["messages"]])]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("ask", ask)
+    graph.add_node("tools", ToolNode([add_one]))
+    graph.add_edge(START, "ask")
+    graph.add_conditional_edges("ask", tools_condition)
+    graph.add_edge("tools", "ask")
+    return graph.compile(checkpointer=checkpointer)
+
+
+async def asked(case, compiled, **more):
+    """Return how far an agent has counted."""
+    message = {"role": "user", "content": f"Count to {case.size}."}
+    how = options(2 * case.size + 2, **more)
+    return int((await compiled.ainvoke({"messages": [message]}, **how))["messages"][-1].content)
 
 
 COLUMN = Abilities(lambda: None)

@@ -6,7 +6,17 @@ One run uses the plain saver; several at once use the asynchronous one, as its d
 
 from __future__ import annotations
 
-from .langgraph import PACKAGE, REQUIRES, counter, log_loop, options, row  # noqa: F401
+from .langgraph import (  # noqa: F401
+    PACKAGE,
+    REQUIRES,
+    add_at_once,
+    asked,
+    asking,
+    counter,
+    log_loop,
+    options,
+    row,
+)
 
 TITLE = "LangGraph, SqliteSaver"
 KIND = "peer"
@@ -24,13 +34,29 @@ def opened(case):
     return saver, connection
 
 
-def chain(case):
-    def add(state):
-        return {"n": state["n"] + 1}
-
+def plain(case):
     saver, _ = opened(case)
-    graph = row(case.size, counter(), add, saver)
+    graph = row(case.size, counter(), add_at_once, saver)
     return lambda: graph.invoke({"n": 0}, **options(case.size, durability="sync"))["n"]
+
+
+def kept_agent(case):
+    """Return an agent whose runs share one open saver, as those of a server do."""
+    graphs = []
+
+    async def go():
+        if not graphs:
+            import aiosqlite
+            from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+            connection = await aiosqlite.connect(str(case.folder / "runs.db"))
+            case.ending.append(connection.close)
+            saver = AsyncSqliteSaver(connection)
+            await saver.setup()
+            graphs.append(asking(case, saver))
+        return await asked(case, graphs[0], durability="sync")
+
+    return go
 
 
 def durable(case):

@@ -31,7 +31,7 @@ def row(size, body, keys, **options):
     return graph
 
 
-def chain(case):
+def plain(case):
     graph = row(case.size, add, {"n": "count"})
     return lambda: graph.invoke({"n": 0})[0]["n"]
 

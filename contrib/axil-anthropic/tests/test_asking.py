@@ -49,8 +49,14 @@ def test_what_one_side_says_in_a_row_is_one_message():
     results = [{"role": "tool", "tool_call_id": id, "content": id * 2} for id in ("1", "2")]
     system = [{"role": "system", "content": "One."}, {"role": "system", "content": "Two."}]
     body = sent(
-        *system, "hi", {"role": "assistant", "content": "", "tool_calls": calls}, *results, "and?"
+        *system,
+        "hi",
+        {"role": "assistant", "content": "", "tool_calls": calls},
+        *results,
+        "and?",
+        config={"prompt_cache": "off"},
     )
+    assert "cache_control" not in json.dumps(body)
     assert body["system"] == "One.\n\nTwo."
     assert [each["role"] for each in body["messages"]] == ["user", "assistant", "user"]
     assert [block["type"] for block in body["messages"][1]["content"]] == ["tool_use", "tool_use"]
@@ -59,6 +65,24 @@ def test_what_one_side_says_in_a_row_is_one_message():
         "22",
         "and?",
     ]
+
+
+def test_what_the_next_request_begins_with_is_marked_once_there_will_be_one():
+    mark, system = {"type": "ephemeral"}, {"role": "system", "content": "Be brief."}
+
+    def marks(*messages: Any, **more: Any) -> tuple[list[bool], ...]:
+        body = sent(*messages, **more)
+        blocks = [block for each in body["messages"] for block in each["content"]]
+        first = body["system"] if isinstance(body.get("system"), list) else body.get("tools", [])
+        return tuple([b.get("cache_control") == mark for b in each] for each in (first, blocks))
+
+    replied = {"role": "assistant", "content": "Yes?"}
+    assert marks(system, "hi") == ([], [False])
+    assert marks(system, "hi", replied, "why?") == ([True], [False, False, True])
+    assert marks("hi", tools=[TOOL, TOOL]) == ([False, True], [True])
+    assert marks("hi", tools=[TOOL], settings={"cache_control": mark}) == ([False], [False])
+    free = Structure(name="L", schema={"type": "object", "properties": {"a": {}}})
+    assert marks(system, "hi", tools=[TOOL], output=free) == ([True], [True])
 
 
 def test_tools_are_chosen_in_any_spelling():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import Field
 
 from axil_anthropic.hearing import Heard
-from axil_anthropic.sending import conversation, tool, tool_choice
+from axil_anthropic.sending import conversation, marked, tool, tool_choice, with_text
 from axil_models import (
     Emit,
     ModelError,
@@ -51,6 +51,11 @@ class AnthropicConfig(RemoteModelConfig):
         default="auto",
         description="How a reply is held to a schema. schema: by the service; "
         "prompt: only shown the schema; auto: schema where the service can take it, else prompt.",
+    )
+    prompt_cache: Literal["auto", "off"] = Field(
+        default="auto",
+        description="auto: where an agent goes on from a request (it has tools, or it has replied "
+        "before), the service is asked to cache what the next one begins with; off: never.",
     )
 
 
@@ -140,6 +145,9 @@ class AnthropicModel(Remote):
         system, asked["messages"] = conversation(messages)
         if system:
             asked["system"] = system
+        is_continued = bool(request.tools) or any(m.get("role") == "assistant" for m in messages)
+        if self.config.prompt_cache == "auto" and is_continued and "cache_control" not in asked:
+            asked = marked(asked)
         return asked
 
     def _held(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
@@ -162,8 +170,8 @@ class AnthropicModel(Remote):
                     transient=False,
                     hint="Say what it may hold, or set structured_output: prompt.",
                 ) from error
-            system = f"{asked.get('system', '')}\n\n{structure_prompt(request.output)}".strip()
-            return {**asked, "system": system}
+            schema_text = structure_prompt(request.output)
+            return {**asked, "system": with_text(asked.get("system", ""), schema_text)}
         return {
             **asked,
             "output_config": {

@@ -38,6 +38,35 @@ def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]
     return "\n\n".join(system), lines
 
 
+_MARK: Mapping[str, Any] = {"cache_control": {"type": "ephemeral"}}
+_UNMARKABLE = ("thinking", "redacted_thinking")
+
+
+def marked(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request with marks where the service is to cache it: behind tools and system, and
+    at its end, where the next request of the same agent goes on.
+    """
+    made = dict(asked)
+    if made.get("system"):
+        made["system"] = [{"type": "text", "text": made["system"], **_MARK}]
+    elif made.get("tools"):
+        made["tools"] = [*made["tools"][:-1], {**made["tools"][-1], **_MARK}]
+    if made["messages"]:
+        *before, last = made["messages"]
+        *blocks, end = last["content"]
+        if end["type"] not in _UNMARKABLE:
+            made["messages"] = [*before, {**last, "content": [*blocks, {**end, **_MARK}]}]
+    return made
+
+
+def with_text(system: str | list[dict[str, Any]], text: str) -> str | list[dict[str, Any]]:
+    """Return the system's text with another one behind it."""
+    if isinstance(system, str):
+        return f"{system}\n\n{text}".strip()
+    *before, last = system
+    return [*before, {**last, "text": f"{last['text']}\n\n{text}"}]
+
+
 def _blocks(given: Message, role: str) -> list[dict[str, Any]]:
     content = given.get("content")
     if role == "tool":

@@ -13,11 +13,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple, cast
 
-from axil._dataclasses import dataclass
 from axil.contract.messages import fold_payloads, gather_messages, is_messages
 from axil.contract.node import NodeContract
 from axil.contract.views import (

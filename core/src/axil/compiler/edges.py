@@ -8,9 +8,9 @@ fail stay behind, none left: the edge is dead), of the whole payload otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
-from axil._dataclasses import dataclass
 from axil.contract.messages import (
     Message,
     as_fields,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, cast
 
-from axil._dataclasses import dataclass
 from axil.kernel.outcomes import FrameResult
 from axil.kernel.plan import Graph
 from axil.kernel.state import State

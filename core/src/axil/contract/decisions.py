@@ -12,10 +12,9 @@ applies what was recorded and does not ask again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from axil._dataclasses import dataclass
 from axil.errors import HookFailed
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ A distribution provides meters: ``axil-budget`` those of model calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
-from axil._dataclasses import dataclass
 from axil.errors import LimitReached
 from axil.kernel.tokens import Activation
 

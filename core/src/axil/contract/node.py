@@ -35,9 +35,8 @@ nodes. ``provision`` and ``close`` belong to every kind of component, not to nod
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
-
-from axil._dataclasses import dataclass
 
 
 @runtime_checkable

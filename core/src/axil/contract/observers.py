@@ -54,10 +54,16 @@ class EdgePayload(NamedTuple):
     payload: Any
 
 
-def edge_payloads(graph: Graph, carried: Iterable[tuple[int, Any]]) -> tuple[EdgePayload, ...]:
-    """Return what edges carried, by their positions in a graph, as observers receive it."""
+def edge_payloads(graph: Graph, carried: Iterable[tuple[Any, ...]]) -> tuple[EdgePayload, ...]:
+    """Return what edges carried as observers receive it.
+
+    Args:
+        carried: tuples that begin with the position of an edge in the graph, and its payload.
+    """
     found: list[EdgePayload] = []
-    for position, payload in carried:
+    for each in carried:
+        position: int = each[0]
+        payload: Any = each[1]
         edge = graph.edges[position]
         source = ENTRY if edge.source < 0 else graph.vertices[edge.source].name
         found.append(EdgePayload(edge.name, source, edge.target_name, isolate(payload)))
@@ -181,14 +187,23 @@ def _guarded(
                 # an observer may raise anything: it is logged, and the run goes on
                 failed()
 
-    def heard_of_firing(activation: Any, kind: Any, output: Any) -> None:  # the most frequent
+    # the two most frequent, with nothing packed into a tuple
+
+    def heard_of_two(first: Any, second: Any) -> None:
         if not dropped or id(plugin) not in dropped:
             try:
-                listen(activation, kind, output)
+                listen(first, second)
             except Exception:  # noqa: BLE001  # as above
                 failed()
 
-    return heard_of_firing if len(parameters) == 3 else heard
+    def heard_of_three(first: Any, second: Any, third: Any) -> None:
+        if not dropped or id(plugin) not in dropped:
+            try:
+                listen(first, second, third)
+            except Exception:  # noqa: BLE001  # as above
+                failed()
+
+    return {2: heard_of_two, 3: heard_of_three}.get(len(parameters), heard)
 
 
 def _one(calls: list[Callable[..., None]]) -> Callable[..., None] | None:

@@ -42,10 +42,9 @@ lead to the same commands and the same end.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from axil._dataclasses import dataclass
 from axil.errors import AxilError, LimitReached
 from axil.kernel.machine import Machine
 from axil.kernel.outcomes import FrameResult, Transition
@@ -104,21 +103,18 @@ Command: TypeAlias = Task | RecordFiring | RecordRound | DecideLimit | Return | 
 """A command: something that the driver has to do for a run."""
 
 
-class Report(NamedTuple):
-    """Something that happened, for observers."""
+ReportKind = Literal["started", "finished", "sent", "failed", "skipped"]
+Report: TypeAlias = tuple[ReportKind, Activation, str, Any]
+"""Something that happened, for observers: its kind, the firing, the type of the firing's node
+(``node``, ``graph`` or ``cycle``), and data.
 
-    kind: Literal["started", "finished", "sent", "failed", "skipped"]
-    activation: Activation
-    node: str
-    """The type of the node: ``node``, ``graph`` or ``cycle``."""
-    data: Any = None
-    """Of ``started`` the task, of ``failed`` the error, of ``finished`` what its first edge
-    carries, of ``sent`` the graph, and the positions of edges with what they carry.
-    """
+The data are of ``started`` the task, of ``failed`` the error, of ``finished`` what its first edge
+carries, of ``sent`` the graph, and what edges carry: tuples of an edge's position, its payload, and
+what else there is; of ``skipped`` None.
+"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubRun:
+class SubRun(NamedTuple):
     """A plan that a body runs in a frame of its own."""
 
     plan: Plan

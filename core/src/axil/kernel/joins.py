@@ -16,9 +16,8 @@ A join is one of three kinds:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, Protocol
-
-from axil._dataclasses import dataclass
 
 Rest = Literal["ignore", "cancel"]
 """The rule for firings on the way to an early join that has fired: they go on, and what they

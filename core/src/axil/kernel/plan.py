@@ -18,11 +18,10 @@ whole of scheduling: nothing is ever scanned.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from axil._dataclasses import dataclass
 from axil.kernel.joins import GATE, Join
 from axil.kernel.state import Schema, State
 from axil.kernel.tokens import Carried, Effects, Task, Token

@@ -175,7 +175,8 @@ class Scheduler:
         # the firing whose fact is being recorded, and what follows
         self._pending: tuple[Task, Callable[..., Command | None], tuple[Any, ...]] | None = None
         self._open: dict[Task, RunningFrame] = {}  # scopes under way, by the task that opened them
-        self._subs: dict[Task, list[RunningFrame]] = {}
+        # sub-runs under way, in order, by the task whose body began them
+        self._subs: dict[Task, dict[RunningFrame, None]] = {}
         self._has_dropped = False
         self._dropped: set[Task] = set()  # firings that an early join cancelled
         self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
@@ -228,8 +229,7 @@ class Scheduler:
                 return self._commit(task, after)
             after = visit.again(after)
         if self._reports:
-            token = after.tokens[0]
-            self._report_outcome(task, ((token.edge, token.payload),))
+            self._report_outcome(task, after.tokens)
         if self._known is None and after.node.mode != "scope":
             return after
         return self._started(after)
@@ -287,11 +287,11 @@ class Scheduler:
         if self._reports_sent:
             self._report_entry(machine, tokens)
         running = RunningFrame(machine, task, contained=sub.contained)
-        self._subs.setdefault(task, []).append(running)
+        self._subs.setdefault(task, {})[running] = None
         self._notice(running)
         return running
 
-    def drop(self, runs: Sequence[RunningFrame]) -> None:
+    def drop(self, runs: Iterable[RunningFrame]) -> None:
         """End sub-runs for which nothing waits: nothing in them starts or goes on."""
         runs = [running for running in runs if not running.over]
         for running in runs:
@@ -465,8 +465,7 @@ class Scheduler:
     def _again(self, task: Task, visit: CycleRun, step: Transition) -> Command | None:
         after = visit.again(step)
         if self._reports:
-            token = after.tokens[0]
-            self._report_outcome(task, ((token.edge, token.payload),))
+            self._report_outcome(task, after.tokens)
         return self._started(after)
 
     def _commit(self, task: Task, step: Transition) -> None:
@@ -484,7 +483,7 @@ class Scheduler:
                 for index in machine.skips:
                     node = machine.plan.nodes[index]
                     activation = Activation(machine.frame, node.name)
-                    self.reports.append(Report("skipped", activation, node.kind))
+                    self.reports.append(("skipped", activation, node.kind, None))
             machine.skips.clear()
         if machine.unneeded:
             self._cancel_unneeded(running)
@@ -505,25 +504,19 @@ class Scheduler:
             self._has_dropped = True
             self._commands.append(DropBodies())
 
-    def _report(self, kind: Any, task: Task, data: Any = None) -> None:
-        node = task.node
-        activation = task.activation
-        self.reports.append(new_tuple(Report, (kind, activation, node.kind, data)))
-
-    def _report_outcome(self, task: Task, carried: Sequence[tuple[int, Any]]) -> None:
-        """Report a firing that ended well, and what its live edges carry, by their positions."""
+    def _report_outcome(self, task: Task, carried: Sequence[tuple[Any, ...]]) -> None:
+        """Report a firing that ended well, and what its live edges carry: positions, payloads."""
         node = task.node
         activation = new_tuple(Activation, (task.frame, node.name, task.ordinal))
-        payload = carried[0][1] if carried else None
-        self.reports.append(new_tuple(Report, ("finished", activation, node.kind, payload)))
+        self.reports.append(("finished", activation, node.kind, carried[0][1] if carried else None))
         if self._reports_sent:
             data = task.owner.plan.graph, carried
-            self.reports.append(Report("sent", activation, node.kind, data))
+            self.reports.append(("sent", activation, node.kind, data))
 
     def _report_entry(self, machine: Machine, tokens: Sequence[Token]) -> None:
         """Report what the entry edges of a graph carry."""
-        data = machine.plan.graph, [(token.edge, token.payload) for token in tokens]
-        self.reports.append(Report("sent", Activation(machine.frame, ENTRY), "node", data))
+        data = machine.plan.graph, tokens
+        self.reports.append(("sent", Activation(machine.frame, ENTRY), "node", data))
 
     # ------------------------------------------------------------------------------ scopes
 
@@ -532,7 +525,7 @@ class Scheduler:
         node = task.node
         body, turning = node.body, None
         if self._reports:
-            self._report("started", task, task)
+            self.reports.append(("started", task.activation, node.kind, task))
         try:
             if isinstance(body, CycleBody):
                 activation = task.activation
@@ -584,6 +577,7 @@ class Scheduler:
             return None
         running.over = True
         if visit is None:
+            del self._subs[task][running]
             running.close()
             return Return(running, ended, None)
         try:
@@ -662,7 +656,7 @@ class Scheduler:
         activation = Activation(running.machine.frame, str(name), ordinal)
         failed = error if isinstance(error, NodeFailed) else NodeFailed(activation.path, error)
         if self._reports:
-            self.reports.append(Report("failed", activation, kind, error))
+            self.reports.append(("failed", activation, kind, error))
         container = next((each for each in running.around() if each.contained), None)
         if container is not None:
             self._commands.append(Return(container, None, failed))

@@ -29,11 +29,10 @@ quadratic in a wide fan.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
-from axil._dataclasses import dataclass
 from axil.errors import (
     ConcurrentReset,
     InvalidValue,

@@ -9,10 +9,10 @@ cycle ``review``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
-from axil._dataclasses import dataclass
 from axil.kernel.state import State
 
 if TYPE_CHECKING:

@@ -16,10 +16,9 @@ import re
 from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from axil._dataclasses import dataclass
 from axil.errors import Problem
 
 if TYPE_CHECKING:

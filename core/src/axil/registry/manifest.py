@@ -13,10 +13,8 @@ import importlib.util
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
-
-from axil._dataclasses import dataclass
 
 MANIFEST_FILE: Final = "axil-plugin.json"
 """Name of the file, in the package of its distribution."""

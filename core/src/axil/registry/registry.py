@@ -16,11 +16,10 @@ import pkgutil
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from axil._dataclasses import dataclass
 from axil._door import provided
 from axil.errors import (
     ComponentBlocked,

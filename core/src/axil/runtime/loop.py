@@ -79,8 +79,9 @@ class RunLoop:
             else Observers.freeze(hooks, options.observers, run_id)
         )
         kinds = ("started", "finished", "sent", "failed", "skipped")
-        self._heard: dict[str, Any] = {kind: getattr(observers, f"firing_{kind}") for kind in kinds}
-        reports = [kind for kind, call in self._heard.items() if call is not None]
+        calls: dict[str, Any] = {kind: getattr(observers, f"firing_{kind}") for kind in kinds}
+        reports = [kind for kind, call in calls.items() if call is not None]
+        self._heard = {kind: call or _unheard for kind, call in calls.items()}
         if observers.firing_received is not None and "started" not in reports:
             reports.append("started")
         known = None if recorder is None else recorder.known
@@ -255,18 +256,15 @@ class RunLoop:
         """Tell observers what has happened."""
         reports, heard = self.scheduler.reports, self._heard
         for kind, activation, node, data in reports:
-            call = heard[kind]
-            if call is None:
-                pass
-            elif kind == "finished":
+            if kind == "finished":
                 # what an observer does to the payload is not seen elsewhere
-                call(activation, node, isolate(data))
+                heard[kind](activation, node, isolate(data))
             elif kind == "sent":
-                call(activation, edge_payloads(*data))
+                heard[kind](activation, edge_payloads(*data))
             elif kind == "failed":
-                call(activation, node, data)
+                heard[kind](activation, node, data)
             else:
-                call(activation, node)
+                heard[kind](activation, node)
             if kind == "started":
                 self._report_inputs(data)
         reports.clear()
@@ -275,9 +273,7 @@ class RunLoop:
         """Tell observers what a firing begins with."""
         if self._received is not None:
             plan: Plan = task.owner.plan
-            carried = [(token.edge, token.payload) for token in task.tokens]
-            activation = task.activation
-            self._received(activation, edge_payloads(plan.graph, carried))
+            self._received(task.activation, edge_payloads(plan.graph, task.tokens))
 
     # ------------------------------------------------------------------ bodies
 
@@ -442,6 +438,10 @@ class RunLoop:
             self.services.subs = _Over()
             self.scheduler.close()
             self.meter.close()
+
+
+def _unheard(*_: Any) -> None:
+    """Ignore a report that no observer asks for."""
 
 
 class _Over:

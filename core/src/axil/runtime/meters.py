@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from axil._dataclasses import dataclass
 from axil._door import provided
 from axil.contract.meters import MeterMaker, MeterReservation, RunUsage
 from axil.errors import NotInstalled

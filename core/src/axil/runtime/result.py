@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
-from axil._dataclasses import dataclass
 from axil.contract.context import Channel, Clock, Question
 from axil.contract.messages import Message
 from axil.contract.meters import Meter, MeterMaker, RunUsage

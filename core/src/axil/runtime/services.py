@@ -12,11 +12,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from axil._dataclasses import dataclass
 from axil._door import provided
 from axil.contract.context import (
     Call,
@@ -345,7 +344,9 @@ class RunServices:
         value = await self._take(activation, step) if report is None else report["output"]
         # a call of a tool is kept with the model's reply that asked for it
         prompt = request if step.kind == "model" and self.options.prompts != "off" else None
-        await self.keep(StepDone(activation, step.name, value, asked, prompt))
+        self.note(StepDone(activation, step.name, value, asked, prompt))
+        if step.kind != "tool" or step.effects == "external":
+            await self.kept()  # else with what follows from it, which is recorded behind it
         return value
 
     async def _take(self, activation: Activation, step: StepCall) -> Any:

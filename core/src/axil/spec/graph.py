@@ -8,10 +8,9 @@ written to a file.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from axil._dataclasses import dataclass
 from axil.errors import Problem, SpecError
 from axil.kernel.joins import Join
 from axil.kernel.plan import CycleLimit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from axil_agent.agent import Agent, DynamicAgent
+from axil_agent.cached import Cached
 from axil_agent.context import ContextPolicy
 from axil_agent.converse import Stage
 from axil_agent.delegate import AgentTool
@@ -48,6 +49,7 @@ __all__ = [
     "AgentConfig",
     "AgentSwitch",
     "AgentTool",
+    "Cached",
     "Chosen",
     "Command",
     "ContextBlock",

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, cast
 
 from axil import Question
-from axil.plugin import Overdue, dataclass
+from axil.plugin import Overdue
 from axil_models import Refused, Tool, ToolCall, plain_data
 
 _WORDS: Final[Mapping[str, str]] = {

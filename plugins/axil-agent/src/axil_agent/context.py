@@ -4,12 +4,13 @@ model (active).
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
-from axil.plugin import dataclass, did_you_mean, format_names
+from axil.plugin import did_you_mean, format_names
 from axil_agent.converse import Stage
 from axil_models import (
     ContextBlock,
@@ -28,6 +29,7 @@ from axil_models import (
     part_label as named_part,
     plain_data,
     provider_label,
+    takes_context,
     text_part,
 )
 
@@ -152,7 +154,8 @@ async def passive_context(
 ) -> str:
     """Return the blocks of passive providers for the query, as text.
 
-    Recorded, so that a repeated body sees the same.
+    Recorded, so that a repeated body sees the same. Providers are asked side by side, those that
+    take ``ctx`` one after another, behind them.
 
     ``numbering`` names the images, files and recordings among it, and holds them; without it they
     are named and not sent.
@@ -165,22 +168,31 @@ async def passive_context(
     if not some:
         return ""
 
+    async def ask(label: str, provider: Any) -> tuple[str, list[ContextBlock]]:
+        blocks: list[ContextBlock] = []
+        try:
+            with on_clock(getattr(ctx, "clock", None)):
+                blocks = await blocks_of(provider, query, policy.per_provider, where, ctx)
+        except ContextError as error:
+            if policy.failures == "raise":
+                raise
+            ctx.emit({"kind": "context_failed", "provider": label, "error": str(error)})
+        return provider_label(provider), blocks
+
     async def look() -> Any:
-        found: list[tuple[str, list[ContextBlock]]] = []
-        for label, provider in some:
+        last = [at for at, (_, provider) in enumerate(some) if takes_context(provider)]
+        free = [at for at in range(len(some)) if at not in last]
+        found: dict[int, tuple[str, list[ContextBlock]]] = {}
+        if len(free) > 1:
             try:
-                with on_clock(getattr(ctx, "clock", None)):
-                    found.append(
-                        (
-                            provider_label(provider),
-                            await blocks_of(provider, query, policy.per_provider, where, ctx),
-                        )
-                    )
-            except ContextError as error:
-                if policy.failures == "raise":
-                    raise
-                ctx.emit({"kind": "context_failed", "provider": label, "error": str(error)})
-        chosen = composed(found, policy)
+                async with asyncio.TaskGroup() as group:
+                    tasks = {at: group.create_task(ask(*some[at])) for at in free}
+            except BaseExceptionGroup as errors:
+                raise errors.exceptions[0] from None
+            found, free = {at: task.result() for at, task in tasks.items()}, []
+        for at in (*free, *last):
+            found[at] = await ask(*some[at])
+        chosen = composed([found[at] for at in range(len(some))], policy)
         if all(block.part is None for _, block in chosen):
             return rendered(chosen)
         return [

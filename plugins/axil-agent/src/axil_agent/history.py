@@ -41,6 +41,7 @@ class HistoryMemory:
         messages: Sequence[Message] = (),
         summarise: bool = False,
         max_tokens: int | None = None,
+        drop: int = 1,
         tokens_of: Callable[[str], int] = estimated_tokens,
     ) -> None:
         """Set what is remembered, and how much of it is sent.
@@ -56,14 +57,18 @@ class HistoryMemory:
             messages: what it begins with.
             summarise: what would fall out is summarised by the agent's model into one message; else
                 it is forgotten.
+            drop: messages that are left out at once when there are more than ``top_k``; with a half
+                of it, the front of the prompt stays the same for several turns, and a provider's
+                prompt cache knows it.
             max_tokens: tokens that are sent, the newest whole turns; with ``summarise``, what is
                 kept beyond is summarised.
             tokens_of: how a text's tokens are counted; as ``estimated_tokens`` of axil_models.
-        Raises: ConfigError (AX655): memory_size or max_tokens is not positive.
+        Raises: ConfigError (AX655): memory_size, max_tokens or drop is not positive.
         """
         for name, number in (
             ("memory_size", memory_size),
             ("max_tokens", 1 if max_tokens is None else max_tokens),
+            ("drop", drop),
         ):
             if number < 1:
                 raise ConfigError(
@@ -74,7 +79,7 @@ class HistoryMemory:
         self.top_k, self.memory_size = top_k, memory_size
         self.label = self.context_label = context_label
         self.share, self.first, self.summarise = share, tuple(messages), summarise
-        self.max_tokens, self.tokens_of = max_tokens, tokens_of
+        self.max_tokens, self.drop, self.tokens_of = max_tokens, drop, tokens_of
 
     def insert(self, role: str, content: Any) -> None:
         """Add a message to what it begins with; before the agent is run."""
@@ -85,7 +90,10 @@ class HistoryMemory:
         if self.top_k < 0:
             return []
         most = min(self.top_k or self.memory_size, self.memory_size)
-        known = [dict(m) for m in (kept[-most:] or self.first)]
+        over = max(len(kept) - most, 0)
+        # at most what there is: of a larger number nothing would be left
+        over = min(-(-over // self.drop) * self.drop, over + most - 1)
+        known = [dict(m) for m in (kept[over:] or self.first)]
         sent = self._fitting(known if self.top_k == 0 else known[-self.top_k :], self.max_tokens)
         # half a turn would be a conversation that the model began
         while sent and sent[0].get("role") == "assistant":

@@ -9,11 +9,11 @@ import contextlib
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from axil.plugin import LoopLocal, Place, dataclass, is_async
+from axil.plugin import LoopLocal, Place, is_async, with_article
 from axil_agent.uses import used
 from axil_models import (
     Emit,
@@ -162,7 +162,9 @@ def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> M
         "A model has `async reply(request, emit) -> Reply`, "
         "or `invoke(messages, tools, settings) -> dict`."
     )
-    raise ModelContract("AX654", f"a {type(given).__name__} is not a model.", hint, str(where))
+    raise ModelContract(
+        "AX654", f"{with_article(type(given).__name__)} is not a model.", hint, str(where)
+    )
 
 
 def name_of(written: Any) -> str:

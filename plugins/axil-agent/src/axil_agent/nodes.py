@@ -392,10 +392,9 @@ class _Chat:
         found = await passive_context(
             agent.providers, query, agent.policy, ctx, f'node "{self.node}"', numbering
         )
-        if found:
-            report.insert(
-                max(len(report) - 1, 0),
-                message([text_part(found), *numbering.parts] if numbering.parts else found),
+        if found:  # behind what the next turn begins with, too: prompt caches know that
+            report.append(
+                message([text_part(found), *numbering.parts] if numbering.parts else found)
             )
         known: dict[str, Any] = {}
         if self.chat:

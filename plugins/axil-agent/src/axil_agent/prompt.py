@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
-from axil.plugin import dataclass
 from axil_agent.errors import WiringError
 from axil_agent.template import joined, places, rendered
 from axil_models import Formatter, Message, Part, PartNumbers, as_text, with_labels, without_titles

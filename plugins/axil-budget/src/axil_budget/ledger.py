@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from axil import Activation, LimitReached
 from axil.driver import inner_frame
-from axil.plugin import RunError, RunUsage, dataclass
+from axil.plugin import RunError, RunUsage
 from axil_budget.prices import Estimate, Estimator, Pricing
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from axil import Problem, SpecError
-from axil.plugin import RunError, dataclass, did_you_mean, format_names
+from axil.plugin import RunError, did_you_mean, format_names
 
 _MILLION = 1_000_000
 

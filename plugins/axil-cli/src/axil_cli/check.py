@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from axil import EdgeSpec
 from axil.driver import CheckResult, check_workflow, cycle_bounds, want_lines, want_rows
-from axil.plugin import dataclass
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, allowing, equipped
 from axil_cli.plain import as_json

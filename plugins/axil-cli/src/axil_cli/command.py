@@ -24,13 +24,13 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from axil import AxilError, ConfigError, Problem
-from axil.plugin import Registry, dataclass, format_names, use_registry
+from axil.plugin import Registry, format_names, use_registry
 from axil_cli.arguments import add_shared_arguments
 
 if TYPE_CHECKING:

@@ -6,15 +6,15 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, Final, Literal
 
-from axil.plugin import dataclass
 from axil_cli.command import Session, misuse
 
 RUNS: Final = "axil-runs"
@@ -48,6 +48,13 @@ class Artifact(Kept):
     """A file that the run made or changed."""
 
     change: Literal["made", "changed"]
+
+
+def remove_folder(root: str, run_id: str) -> None:
+    """Remove the folder of a run, if its id is the name of one."""
+    folder = Path(root) / run_id
+    if Path(run_id).name == run_id and run_id not in (".", "..") and not folder.is_symlink():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class RunFolder:

@@ -38,12 +38,12 @@ import argparse
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from axil import AxilError
-from axil.plugin import PluginContract, Registry, component_index, dataclass
+from axil.plugin import PluginContract, Registry, component_index
 from axil_cli.command import misuse
 
 if TYPE_CHECKING:

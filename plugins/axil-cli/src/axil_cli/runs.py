@@ -34,7 +34,7 @@ from axil.plugin import JournalError, install_advice
 from axil_cli import record
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, allowing, equipped, misuse, read_text
-from axil_cli.folder import placed
+from axil_cli.folder import RUNS, placed, remove_folder
 from axil_cli.launch import Launch, prepared, recorded
 from axil_cli.picture import (
     difference_lines,
@@ -166,6 +166,11 @@ class Runs:
             help="with a field of the state set at step N; may be repeated",
         )
         forking.add_argument("--output", metavar="JSON", help="with another outcome of step N")
+        forking.add_argument(
+            "--route",
+            action="store_true",
+            help="the edges of step N decide again what they carry of the --output",
+        )
         add_shared_arguments(forking, "--set")
         allowing(forking)
         cancelling = one("cancel", "end a run, whatever its status", format=())
@@ -194,6 +199,11 @@ class Runs:
             action="append",
             default=[],
             help="those with this status; done. May be repeated",
+        )
+        pruning.add_argument(
+            "--files",
+            metavar="DIR",
+            help=f"also remove their folders in DIR ({RUNS} of axil run and axil serve)",
         )
         pruning.add_argument("--dry-run", action="store_true", help="print which, and delete none")
         healing = one("doctor", "look for damage")
@@ -510,6 +520,7 @@ class Runs:
                 else as_input(options.input, workflow.plan.graph.spec.payload),
                 state=settings(options.state, "--state"),
                 output=MISSING if options.output is None else as_data(options.output),
+                is_routed=options.route,
                 origin=origin,
             )
         run_sync(fork(journal, run_id, new, at=options.at, workflow=workflow, edit=edit))
@@ -552,6 +563,8 @@ class Runs:
         old = [info for info in journal.runs(status=ended) if info.touched < before]
         if not options.dry_run:
             old = [info for info in old if _forgotten(journal, info.run_id, session)]
+            for info in old if options.files else ():
+                remove_folder(options.files, info.run_id)
             if hasattr(journal, "shrink"):
                 journal.shrink()
         if options.format == "json":

@@ -16,11 +16,11 @@ import ipaddress
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast
 
 from axil import ConfigError, Problem
-from axil.plugin import Want, dataclass, did_you_mean, is_granted, note_want, one_line
+from axil.plugin import Want, did_you_mean, is_granted, note_want, one_line
 
 Act = Literal["read", "write"]
 

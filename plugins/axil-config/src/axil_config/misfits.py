@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from axil.plugin import dataclass, did_you_mean, format_names, format_value
+from axil.plugin import did_you_mean, format_names, format_value
 from axil_config.secrets import is_private
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, cast
 
 from axil import ConfigError, Problem
@@ -17,7 +17,6 @@ from axil.plugin import (
     COMPONENT_KINDS,
     KERNEL,
     canonical_name,
-    dataclass,
     did_you_mean,
     format_names,
 )

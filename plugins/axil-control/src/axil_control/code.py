@@ -16,13 +16,14 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
 from pydantic import BaseModel, Field
 
 from axil import Context
-from axil.plugin import ComponentBlocked, Message, dataclass, message, text_of
+from axil.plugin import ComponentBlocked, Message, message, text_of
 from axil_control.conditions import FAILED
 from axil_subprocess import Place, Wanted, run as run_program, sandboxed
 

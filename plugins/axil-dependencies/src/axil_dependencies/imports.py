@@ -11,13 +11,13 @@ import ast
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 from typing import Final
 
-from axil.plugin import KERNEL, canonical_name, dataclass
+from axil.plugin import KERNEL, canonical_name
 
 _DOORS: Final = ("axil", "axil.plugin", "axil.driver")
 

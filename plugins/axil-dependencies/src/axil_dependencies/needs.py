@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,7 +25,6 @@ from axil.plugin import (
     Place,
     Registry,
     canonical_name,
-    dataclass,
     default_registry,
 )
 from axil_dependencies.references import Reference, references_of, settings_at

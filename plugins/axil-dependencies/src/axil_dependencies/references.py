@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
-
-from axil.plugin import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from axil import Question, Result, Workflow
 from axil.driver import RunInfo, RunInput
-from axil.plugin import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

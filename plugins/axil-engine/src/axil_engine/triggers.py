@@ -17,7 +17,7 @@ import logging
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Final, Protocol, Self, cast
@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from axil import AxilError, ConfigError, Problem, Workflow
 from axil.driver import Clock, Engine, RealClock, SharedJournal, wall_time
-from axil.plugin import JournalError, dataclass, decode_config
+from axil.plugin import JournalError, decode_config
 from axil_engine.loading import off_loop
 
 log = logging.getLogger("axil_engine")

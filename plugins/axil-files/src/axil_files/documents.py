@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, NoReturn, Protocol, cast
 
 from axil import Problem, SpecError
@@ -22,12 +22,12 @@ from axil.plugin import (
     Grants,
     Place,
     Want,
-    dataclass,
     did_you_mean,
     format_names,
     format_value,
     is_private,
     note_want,
+    with_article,
 )
 
 Keys = tuple[str | int, ...]
@@ -140,7 +140,7 @@ def measure(document: Document, *, limits: tuple[int, int, int] = (DEEPEST, MOST
                 "AX103",
                 document,
                 keys,
-                f"expected plain data, found a {kind}.",
+                f"expected plain data, found {with_article(kind)}.",
                 "Write it as text, in quotes.",
             )
         if count + len(waiting) > most:

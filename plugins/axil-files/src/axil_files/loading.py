@@ -30,7 +30,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,7 +40,6 @@ from axil.plugin import (
     Place,
     PluginContract,
     Registry,
-    dataclass,
     default_registry,
     granted,
     install_advice,

@@ -13,12 +13,13 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, cast
 
 from axil import AxilError, ConfigError, Problem, RootGraph, Workflow
-from axil.plugin import NotBuilt, dataclass, did_you_mean, format_names
+from axil.plugin import NotBuilt, did_you_mean, format_names
 from axil_files.modules import failed_to_load, module_from
 
 _NAMED: Final = re.compile(r"(?P<place>.+):(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from axil import (
@@ -32,7 +32,6 @@ from axil.plugin import (
     PluginContract,
     Registry,
     Want,
-    dataclass,
     default_registry,
     did_you_mean,
     format_names,

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, cast
 
 from axil import Problem
-from axil.plugin import dataclass, did_you_mean, format_names
+from axil.plugin import did_you_mean, format_names
 from axil_files.documents import DEEPEST, MOST, Document, Keys, refused
 
 KEYS: Final = ("templates", "defaults", "overrides")

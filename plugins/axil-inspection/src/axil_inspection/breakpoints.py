@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from axil import Activation, Out, Question, hookimpl
-from axil.plugin import Body, Mode, Task, dataclass, inputs_of, without_views
+from axil.plugin import Body, Mode, Task, inputs_of, without_views
 
 
 @dataclass(frozen=True, slots=True)

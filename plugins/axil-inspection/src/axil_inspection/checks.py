@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from axil import AxilError, EdgeSpec, GraphSpec, NodeSpec, Problem, Workflow
@@ -14,7 +14,6 @@ from axil.plugin import (
     Plan,
     Registry,
     Want,
-    dataclass,
     noting_wants,
     one_line,
     refusals_of,

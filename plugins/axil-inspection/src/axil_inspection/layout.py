@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
-
-from axil.plugin import dataclass
 
 LETTER: Final = 7
 """The width of a letter."""

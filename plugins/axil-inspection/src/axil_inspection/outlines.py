@@ -7,11 +7,10 @@ body is counted for the body of the entry: exact where one is at work at a time,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from axil.driver import Entry, decode_value
-from axil.plugin import dataclass
 
 _OF_BODIES: Final = ("done", "step", "asked")
 

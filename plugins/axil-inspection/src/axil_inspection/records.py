@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from axil.driver import Entry, decode_value
-from axil.plugin import dataclass
 
 _NO_STEPS = ("clock", "slept", "began", "prompt")
 

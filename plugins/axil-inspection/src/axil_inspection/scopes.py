@@ -7,11 +7,11 @@ Nesting may be deep, so it is walked with a stack, never with recursion.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from axil import ComponentRef, CycleLimit, EdgeSpec, NodeSpec
-from axil.plugin import CycleBody, FromEnvironment, Plan, PlanNode, SubgraphBody, dataclass, render
+from axil.plugin import CycleBody, FromEnvironment, Plan, PlanNode, SubgraphBody, render
 
 _LONGEST = 60
 _PLAIN = ("pattern", "name", "template")

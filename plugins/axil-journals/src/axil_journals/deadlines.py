@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from axil import MISSING, Question
 from axil.driver import Clock
-from axil.plugin import Channel, JournalError, Overdue, dataclass, format_names
+from axil.plugin import Channel, JournalError, Overdue, format_names
 from axil_journals.journal import Entry
 from axil_journals.replay import ReplayIndex
 from axil_journals.values import encode_value

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from axil.driver import StepDone
-from axil.plugin import dataclass
 from axil_journals.journal import Entry
 
 

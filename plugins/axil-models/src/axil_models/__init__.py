@@ -16,6 +16,7 @@ from axil_models.blocks import (
     fits_filters as fits_filters,
     named_providers as named_providers,
     provider_label as provider_label,
+    takes_context as takes_context,
     with_provider as with_provider,
 )
 from axil_models.clients import (

@@ -12,10 +12,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from axil.plugin import LoopLocal, dataclass
+from axil.plugin import LoopLocal
 from axil_models.threads import in_thread
 
 log = logging.getLogger("axil_models")

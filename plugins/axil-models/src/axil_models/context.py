@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from axil.plugin import Message, dataclass
+from axil.plugin import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
-
-from axil.plugin import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,9 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import typing_extensions
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -24,7 +26,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
-from axil.plugin import Effects
+from axil.plugin import Effects, with_article
 from axil_models.docstrings import Described, docstring_of
 from axil_models.errors import ToolError
 from axil_models.tools import CONTEXT, EFFECTS, Approval, Refused, Tool, is_toolset
@@ -42,7 +44,7 @@ def tool_of(given: Any) -> Tool:
     if not callable(given):
         raise ToolError(
             "AX657",
-            f"a {type(given).__name__} cannot be a tool.",
+            f"{with_article(type(given).__name__)} cannot be a tool.",
             "Give a function, a Tool, or a toolset.",
         )
     target, bound = _unwrapped(given)
@@ -53,8 +55,53 @@ def tool_of(given: Any) -> Tool:
             f'"{name}" cannot be the name of a tool.',
             "Name the function: letters, digits, _ and -, at most 64.",
         )
+    interface = _interface(target, bound, name, _docstring(given, target) or "")
+    return Tool(
+        name=name,
+        description=interface.description,
+        parameters=interface.schema,
+        call=given,
+        validate=interface.validate,
+        wants_ctx=interface.wants_ctx,
+        needs_approval=_approval(given, name),
+        approval=getattr(given, "approval", Approval()),
+        effects=_effects(given, name),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Interface:
+    """The interface of a tool, as a signature and a docstring say it."""
+
+    description: str
+    schema: Mapping[str, Any]
+    validate: _Validator
+    wants_ctx: bool
+
+
+_interfaces: WeakKeyDictionary[Any, dict[Any, _Interface]] = WeakKeyDictionary()
+"""By function: an agent whose toolset makes its tools anew for every turn reads them once."""
+
+
+def _interface(target: Any, bound: tuple[int, set[str]], name: str, text: str) -> _Interface:
+    """Return the interface of a function, read once.
+
+    Raises: ToolError (AX657): it cannot be described.
+    """
+    key = (inspect.ismethod(target), bound[0], frozenset(bound[1]), name, text)
+    try:
+        known = _interfaces.setdefault(getattr(target, "__func__", target), {})
+    except TypeError:  # it cannot be remembered
+        known = {}
+    found = known.get(key)
+    if found is None:
+        found = known[key] = _read(target, bound, name, text)
+    return found
+
+
+def _read(target: Any, bound: tuple[int, set[str]], name: str, text: str) -> _Interface:
     parameters = _shown(target, bound, name)
-    stated = docstring_of(_docstring(given, target))
+    stated = docstring_of(text)
     hints = _hints(target, name)
     fields: dict[str, Any] = {}
     for number, parameter in enumerate(parameters.values()):
@@ -75,16 +122,11 @@ def tool_of(given: Any) -> Tool:
         ) from error
     schema.pop("additionalProperties", None)
     schema.pop("description", None)
-    return Tool(
-        name=name,
-        description=_with_result(stated, hints.get("return")),
-        parameters={"type": "object", "properties": {}, **schema},
-        call=given,
-        validate=_Validator(model, parameters),
-        wants_ctx=CONTEXT in parameters,
-        needs_approval=_approval(given, name),
-        approval=getattr(given, "approval", Approval()),
-        effects=_effects(given, name),
+    return _Interface(
+        _with_result(stated, hints.get("return")),
+        {"type": "object", "properties": {}, **schema},
+        _Validator(model, parameters),
+        CONTEXT in parameters,
     )
 
 
@@ -128,7 +170,9 @@ def _approval(given: Any, name: str) -> bool | Callable[[Mapping[str, Any]], boo
         return cast("bool | Callable[[Mapping[str, Any]], bool]", needed)
     hint = "Give True, or a function of the arguments."
     raise ToolError(
-        "AX657", f'needs_approval of the tool "{name}" is a {type(needed).__name__}.', hint
+        "AX657",
+        f'needs_approval of the tool "{name}" is {with_article(type(needed).__name__)}.',
+        hint,
     )
 
 

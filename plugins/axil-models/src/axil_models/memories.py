@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast
 
-from axil.plugin import Message, dataclass
+from axil.plugin import Message
 from axil_models.context import ContextProvider, ContextQuery
 from axil_models.errors import ContextError
 from axil_models.requests import Reply, Request

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
-from axil.plugin import Message, dataclass
+from axil.plugin import Message
 
 Emit = Callable[[Any], None]
 """The function by which a model shows partial replies: ``emit({"kind": "text", "text": "…"})``."""

@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Generic, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -24,7 +25,6 @@ from axil.plugin import (
     Message,
     Secret,
     current_grants,
-    dataclass,
     decode_config,
     note_own,
     sends_to,

@@ -8,11 +8,11 @@ How skills are found, and with which tools a model reads them, is up to their pr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from axil.plugin import dataclass, format_names
+from axil.plugin import format_names
 from axil_models.tools import Refused
 
 SKILL_FILE: Final = "SKILL.md"

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from axil.plugin import Effects, dataclass, did_you_mean, format_names, is_async
+from axil.plugin import Effects, did_you_mean, format_names, is_async
 from axil_models.errors import ToolError
 from axil_models.parts import checked_part, is_content, is_part, parts_of
 from axil_models.requests import ToolSpec

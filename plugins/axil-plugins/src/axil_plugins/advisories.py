@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, cast
@@ -16,7 +17,7 @@ from typing import Any, Final, cast
 from packaging.version import InvalidVersion, Version
 
 from axil import ConfigError, Problem
-from axil.plugin import canonical_name, dataclass
+from axil.plugin import canonical_name
 
 _ECOSYSTEM: Final = "PyPI"
 _FIRST: Final = "0"

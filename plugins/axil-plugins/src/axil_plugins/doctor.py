@@ -14,6 +14,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import unquote, urlparse
@@ -25,7 +26,6 @@ from axil.plugin import (
     Registry,
     canonical_name,
     component_index,
-    dataclass,
     did_you_mean,
     install_advice,
     kind_of_group,

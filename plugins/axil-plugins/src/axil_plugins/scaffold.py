@@ -11,6 +11,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from axil import ConfigError, Problem
-from axil.plugin import COMPONENT_KINDS, dataclass, did_you_mean, format_names
+from axil.plugin import COMPONENT_KINDS, did_you_mean, format_names
 from axil_plugins.output import unwritten
 
 TEMPLATES: Final[Mapping[str, str]] = {

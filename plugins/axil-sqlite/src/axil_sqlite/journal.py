@@ -160,23 +160,16 @@ class SqliteJournal:
         """
         _storable(run_id)
         parts: dict[str, Part] = {}  # that one entry has most others have, too
-        with self._reading() as reader:
+        writer = self.writer
+        with self._reading(writer) as reader:
             for row in reader.execute(_ROWS, (run_id,)):
-                yield from self._entries_of(reader, row, run_id, parts)
-
-    def _entries_of(
-        self,
-        connection: sqlite3.Connection,
-        stored: Stored,
-        run_id: str,
-        parts: dict[str, Part] | None = None,
-    ) -> list[tuple[int, Entry]]:
-        row, crc = self.writer.codec.row(connection, run_id, stored, parts)
-        return entries_of(row, crc, run_id)
+                yield from _entries_of(writer.codec, reader, row, run_id, parts)
 
     @contextmanager
-    def _reading(self) -> Generator[sqlite3.Connection]:
-        writer = self.writer
+    def _reading(self, writer: Writer) -> Generator[sqlite3.Connection]:
+        """Read at one time. Inside, ``self.writer`` is not asked for: ``close`` waits for the
+        readers, and what asks for the writer waits for ``close``.
+        """
         with writer.reading:
             reader = writer.store.reader
             try:
@@ -196,7 +189,7 @@ class SqliteJournal:
     def query(self, sql: str, *values: Any) -> list[Any]:
         """Return rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
         _storable(*(value for value in values if isinstance(value, str)))
-        with self._reading() as reader:
+        with self._reading(self.writer) as reader:
             return reader.execute(sql, values).fetchall()
 
     def thread(self, name: str) -> Sequence[str]:
@@ -216,7 +209,8 @@ class SqliteJournal:
         self, *, status: Collection[str] = (), after: str = "", limit: int = 0
     ) -> Sequence[RunInfo]:
         """See ``axil.driver.SharedJournal``."""
-        self.writer.finish_now()
+        writer = self.writer
+        writer.finish_now()
         # whether one that was at work is so still is found out below
         wanted = {*status, "open", "running"} if {"open", "running"} & {*status} else {*status}
         where, values = ["? or status in (select value from json_each(?))"], list[Any]()
@@ -225,26 +219,10 @@ class SqliteJournal:
             where.append("(touched, id) < (select touched, id from runs where run = ?)")
             values.append(after)
         sql = f"{_INFOS} where ({') and ('.join(where)}) order by touched desc, id desc"
-        with self._reading() as reader:  # no further than the limit
-            found = map(self._info, reader.execute(sql, values))
+        with self._reading(writer) as reader:  # no further than the limit
+            found = (_info(writer, row) for row in reader.execute(sql, values))
             fitting = (info for info in found if not status or info.status in status)
             return list(islice(fitting, limit or None))
-
-    def _info(self, row: Sequence[Any]) -> RunInfo:
-        run, graph, status, owner, beat, thread, begun, touched, entries, source, due = row
-        if status in ("open", "running"):
-            status = "running" if self.writer.is_held(owner, beat, run) else "open"
-        return RunInfo(
-            run_id=run,
-            graph=graph,
-            status=status,
-            thread=thread,
-            begun=begun,
-            touched=touched,
-            entries=entries,
-            forked_from=source,
-            due=due,
-        )
 
     def forget(self, run_id: str) -> None:
         """See ``axil.driver.Journal``."""
@@ -270,7 +248,7 @@ class SqliteJournal:
             self.writer.finish_now(run_id)
         names = json.dumps(list(run_ids))
         rows = self.query(f"{_INFOS} where run in (select value from json_each(?))", names)
-        return list(map(self._info, rows))
+        return [_info(self.writer, row) for row in rows]
 
     def take(
         self,
@@ -285,7 +263,7 @@ class SqliteJournal:
         writer.finish_now()
         left_out = frozenset(without)
         sql = "select run, digest, owner, beat from runs where due <= ? order by due, touched"
-        with self._reading() as reader:  # no further than there is room for
+        with self._reading(writer) as reader:  # no further than there is room for
             due = (
                 run
                 for run, digest, owner, beat in reader.execute(sql, (now,))
@@ -330,8 +308,8 @@ class SqliteJournal:
 
     def post(self, run_id: str, entry: Entry) -> bool:
         """See ``axil.driver.SharedJournal``."""
+        question, body = self.writer.codec.letter(run_id, entry)
         with self._changing(run_id) as (connection, id, is_held):
-            question, body = self.writer.codec.letter(run_id, entry)
             added = connection.execute(
                 "insert or ignore into mail (run, question, kind, body) values (?, ?, ?, ?)",
                 (id, question, entry.kind, body),
@@ -371,7 +349,7 @@ class SqliteJournal:
             sql = "update mail set read = 1 where id in (select value from json_each(?))"
             connection.execute(sql, (json.dumps(list(numbers)),))
 
-    async def changed(self, since: int, seconds: float) -> int:
+    async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
         """See ``axil.driver.SharedJournal``: the database says whether anything was written."""
         ends = time.monotonic() + seconds
         while True:
@@ -421,7 +399,7 @@ class SqliteJournal:
 
     def _miscounted(self) -> Iterator[Damage]:
         """Yield what is wrong with how often parts are named."""
-        with self._reading() as reader:
+        with self._reading(self.writer) as reader:
             counted = Counter[str]()
             for (names,) in reader.execute(_NAMING):
                 with suppress(ValueError):  # the entry that it belongs to is found below
@@ -454,7 +432,7 @@ class SqliteJournal:
             # one by one: their numbers have gaps, as superseded ones may be gone
             for row in connection.execute(_ROWS, (run_id,)).fetchall():
                 try:
-                    several = self._entries_of(connection, row, run_id)
+                    several = _entries_of(writer.codec, connection, row, run_id)
                 except JournalError:
                     several = [(row[0], Entry(row[1]))]
                 if len(several) > left:
@@ -510,6 +488,35 @@ class SqliteRunWriter(RunWriter):
     def check_names(self, *names: str) -> None:
         """Raises: JournalError (AX501)."""
         _storable(*names)
+
+
+def _info(writer: Writer, row: Sequence[Any]) -> RunInfo:
+    """Return what a row of ``_INFOS`` says."""
+    run, graph, status, owner, beat, thread, begun, touched, entries, source, due = row
+    if status in ("open", "running"):
+        status = "running" if writer.is_held(owner, beat, run) else "open"
+    return RunInfo(
+        run_id=run,
+        graph=graph,
+        status=status,
+        thread=thread,
+        begun=begun,
+        touched=touched,
+        entries=entries,
+        forked_from=source,
+        due=due,
+    )
+
+
+def _entries_of(
+    codec: Codec,
+    connection: sqlite3.Connection,
+    stored: Stored,
+    run_id: str,
+    parts: dict[str, Part] | None = None,
+) -> list[tuple[int, Entry]]:
+    row, crc = codec.row(connection, run_id, stored, parts)
+    return entries_of(row, crc, run_id)
 
 
 def _storable(*names: str) -> None:

@@ -25,11 +25,9 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 from zlib import crc32
-
-from axil.plugin import dataclass
 
 LONG: Final = 8_192
 """Bytes above which a body is stored in parts."""

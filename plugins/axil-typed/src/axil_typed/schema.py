@@ -31,6 +31,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
@@ -42,7 +43,6 @@ from axil.plugin import (
     Log,
     StateView,
     UnknownComponent,
-    dataclass,
     did_you_mean,
     isolate,
 )

@@ -17,10 +17,10 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from axil.driver import Clock, RealClock
-from axil.plugin import dataclass
 from axil_wrappers.errors import LimiterConflict
 
 

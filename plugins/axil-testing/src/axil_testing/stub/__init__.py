@@ -13,6 +13,17 @@ embeddings. It keeps what it was asked, and counts connections.
 from __future__ import annotations
 
 from axil_testing.stub.act import Act, Call
+from axil_testing.stub.caching import Front, PromptCache, front, shared_front
 from axil_testing.stub.server import Address, Asked, Stub
 
-__all__ = ["Act", "Address", "Asked", "Call", "Stub"]
+__all__ = [
+    "Act",
+    "Address",
+    "Asked",
+    "Call",
+    "Front",
+    "PromptCache",
+    "Stub",
+    "front",
+    "shared_front",
+]

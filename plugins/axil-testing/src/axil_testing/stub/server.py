@@ -11,11 +11,12 @@ import json
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Final
 
 from axil_testing.stub.act import Act, strange
+from axil_testing.stub.caching import PromptCache, front
 from axil_testing.stub.dialects import DIALECTS
 
 KEY: Final = "canary-77c1-key"
@@ -60,10 +61,13 @@ class _Tally:
 class Stub:
     """A scripted service: a context manager; see the package."""
 
-    def __init__(self, dialect: str = "chat", *, delay_seconds: float = 0.0) -> None:
+    def __init__(
+        self, dialect: str = "chat", *, delay_seconds: float = 0.0, caches: bool = False
+    ) -> None:
         """``dialect``: ``chat``, ``responses``, ``messages`` or ``generate``.
 
-        ``delay_seconds``: before every answer.
+        ``delay_seconds``: before every answer. ``caches``: it counts the tokens of each request,
+        and those that its prompt cache knows of earlier ones; ``messages`` caches what is marked.
         """
         self.dialect = DIALECTS[dialect]
         self.key = KEY
@@ -71,6 +75,9 @@ class Stub:
         """The base URL for a client."""
         self.requests: list[Asked] = []
         self._delay = delay_seconds
+        self._cache = PromptCache(marked=dialect == "messages") if caches else None
+        self.counted: list[tuple[int, int]] = []
+        """Of each request its tokens, and how many of them the prompt cache knew."""
         self._acts: list[Act] = []
         self._tally = _Tally()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -162,6 +169,10 @@ class Stub:
             return False
         act = self._acts.pop(0) if self._acts else Act(text="OK")
         self.requests.append(asked)
+        if self._cache is not None:
+            tokens, cached = self._cache.asked(front(asked.body))
+            self.counted.append((tokens, cached))
+            act = replace(act, usage={**act.usage, "input": tokens, "cached": cached})
         line = _Line(reader, writer)
         try:
             return await self._answer(act, asked, line)
