@@ -99,8 +99,7 @@ async def _replayed(
 
 
 _looks: ContextVar[tuple[list[DueFiring], _Giving | None]] = ContextVar("looks")
-"""What a replay is for: the firings that pause are added to the list, and one has another output.
-"""
+"""The list that gets the firings that pause in this replay, and the one with another output."""
 _copies: WeakKeyDictionary[Workflow, tuple[Any, Any, Workflow]] = WeakKeyDictionary()
 """Workflows, with the spec and the setting that their copies were compiled from."""
 
