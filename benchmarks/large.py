@@ -181,7 +181,7 @@ def journal(folder: Path, size: int) -> Iterator[Figure]:
     writer.wait()
     yield Figure(
         f"{name}: {len(old):,} runs pruned, the slowest step of another process meanwhile",
-        "nobody stops",
+        "no process stops",
         f"{ms(beside)} (in {taken:.3g} s)",
         f"{ms(alone)} without pruning",
     )

@@ -89,7 +89,7 @@ def _all_due(journal: SqliteJournal) -> None:
 
 
 def test_an_engine_that_starts_reads_no_run_that_waits(tmp_path):
-    """What an engine loads at its start is what is due, however many runs wait."""
+    """An engine loads at its start what is due, however many runs wait."""
     from axil_engine import LocalEngine
 
     fill(tmp_path, asking(), 300)
