@@ -33,11 +33,11 @@ from axil.plugin import (
 Keys = tuple[str | int, ...]
 """A path in plain data: ``("graph", "nodes", 2, "config")``."""
 
-LARGEST: Final = 1 << 20
+LARGEST: Final = 1 << 23
 """Bytes in a file, and characters of text in its data."""
 DEEPEST: Final = 64
 """Levels of nesting."""
-MOST: Final = 50_000
+MOST: Final = 500_000
 """Values in a file, each use of a variable or an alias counted."""
 LONGEST_NUMBER: Final = 400
 """Digits."""

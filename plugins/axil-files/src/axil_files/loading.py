@@ -421,11 +421,13 @@ def parse(name: str, real: str, registry: Registry | None = None) -> Document:
 
     Raises: SpecError.
     """
-    return _parsed(name, real, LoadOptions(registry=registry, root=os.path.dirname(real)))
+    found = _parsed(name, real, LoadOptions(registry=registry, root=os.path.dirname(real)))
+    measure(found)
+    return found
 
 
 def _parsed(name: str, real: str, reading: LoadOptions) -> Document:
-    """Return the document in a file, within bounds.
+    """Return the document in a file; its data is not measured yet.
 
     ``name`` is what messages call it, ``real`` its path without links.
     """
@@ -455,7 +457,6 @@ def _parsed(name: str, real: str, reading: LoadOptions) -> Document:
         )
     if document.data is None:
         raise _empty(name)
-    measure(document)
     return document
 
 
@@ -527,7 +528,8 @@ def spec_from(document: Document, reading: LoadOptions | None = None) -> GraphSp
     grants = using.grants and using.grants.at(using.root or using.folder)
     leave = None if using.environment is not None else grants
     resolved = resolve(document, variables, environment, problems.append, leave)
-    measure(resolved.document)
+    if resolved.environment or variables:  # without any, the data is what it was
+        measure(resolved.document)
     expanded = expand(resolved.document, problems.append)
     if any(problem.id == "AX171" for problem in problems):  # some nodes have no type, then
         raise SpecError(problems)
