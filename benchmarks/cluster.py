@@ -31,6 +31,8 @@ HERE = Path(__file__).resolve()
 SERVER = HERE.parents[1] / "plugins/axil-postgres/tests"
 STEPS = ("read", "write", "check")
 LOG = "CLUSTER_LOG"
+LINE = 64
+"""Bytes of a line of the log."""
 COMMAND = "import sys; from axil_cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
@@ -48,7 +50,7 @@ def letters() -> RootGraph:
         async def body(inputs: dict[str, Any]) -> dict[str, Any]:
             await asyncio.sleep(0.005)
             if LOG in os.environ:
-                line = f"{inputs['name']} {name} {os.getpid()}".ljust(63) + "\n"
+                line = f"{inputs['name']} {name} {os.getpid()}".ljust(LINE - 1) + "\n"
                 # one write, so that lines do not mix; in one page, so that none is cut by a kill
                 os.write(log_file(), line.encode())
             return inputs
@@ -99,6 +101,11 @@ def steps_in(log: Path) -> list[tuple[str, str, int]]:
     return [(run, step, int(pid)) for run, step, pid in map(str.split, lines)]
 
 
+def count_steps(log: Path) -> int:
+    """Return how many steps were done."""
+    return log.stat().st_size // LINE if log.exists() else 0
+
+
 async def submit(engine: LocalEngine, graph: RootGraph, count: int) -> list[str]:
     """Store the runs, 100 at a time."""
     names = [f"run{number}" for number in range(count)]
@@ -109,20 +116,20 @@ async def submit(engine: LocalEngine, graph: RootGraph, count: int) -> list[str]
 
 
 async def work_off(url: str, log: Path, workers: list[subprocess.Popen[str]], count: int) -> bool:
-    """Submit, kill a worker after a third, wait for the end; return whether nothing is missing."""
+    """Submit, kill a worker after a third of the steps, wait for the end; return whether nothing
+    is missing.
+    """
     journal, graph = PostgresJournal(url), letters()
     async with asyncio.timeout(300), LocalEngine(journal, [graph], loaded=0) as engine:
         begun = time.monotonic()
-        names = await submit(engine, graph, count)
-        print(f"submitted {count} runs in {time.monotonic() - begun:.1f} s")
-        waiting = [asyncio.ensure_future(engine.result(name)) for name in names]
+        submitting = asyncio.create_task(submit(engine, graph, count))
         victim = workers[0]
-        for number, done in enumerate(asyncio.as_completed(waiting), 1):
-            await done
-            if number == count // 3:
-                victim.send_signal(signal.SIGKILL)
-                print(f"killed worker {victim.pid} when {number} runs had ended")
-        ended = await asyncio.gather(*waiting)
+        while count_steps(log) < count * len(STEPS) // 3:  # noqa: ASYNC110  # others write it
+            await asyncio.sleep(0.002)
+        victim.send_signal(signal.SIGKILL)
+        print(f"killed worker {victim.pid} when {count_steps(log)} steps were done")
+        names = await submitting
+        ended = await asyncio.gather(*map(engine.result, names))
         seconds = time.monotonic() - begun
         print(f"all runs ended after {seconds:.1f} s: {count / seconds:.0f} runs/s")
         recorded = [len(ReplayIndex(journal.entries(name)).done) for name in names]

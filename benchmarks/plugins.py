@@ -14,9 +14,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
-
-import importlib_metadata
 
 from axil.plugin import Policy, Registry
 from axil_plugins.survey import rows
@@ -71,7 +70,7 @@ def main() -> int:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     scan = "the interpreter's scan"
     subjects: dict[str, Callable[[], object]] = {
-        scan: lambda: list(importlib_metadata.entry_points()),
+        scan: lambda: list(metadata.entry_points()),
         "the registry, as axil check": lambda: Registry(Policy()).candidates(),
         "axil plugins list": lambda: rows(Registry(Policy())),
     }

@@ -1,10 +1,12 @@
-"""Writes what only a release knows into the members: where the project lives.
+"""Writes what only a release knows into the members: where the project lives, and their names in
+an index.
 
     python release/stamp.py https://host/owner/project REF
 
-Each member's ``pyproject.toml`` gets ``[project.urls]``, and the links of its README become
-absolute, so that both hold in a wheel. It changes the checkout that it runs in: the release
-workflow does so in a copy, and the changes are never committed.
+Each member's ``pyproject.toml`` gets ``[project.urls]``. The links of its README become absolute,
+and its commands that install from a checkout install from an index, so that all of it holds in a
+wheel. It changes the checkout that it runs in: the release workflow does so in a copy, and the
+changes are never committed.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[1]
 _LINK = re.compile(r"(!?\[[^\]]*)\]\((?!#)(?![a-z][a-z0-9+.-]*:)([^)\s#]+)(#[^)\s]*)?\)")
+_INSTALL = re.compile(r"pip install (\.[^\s`#]*(?: [^\s`#]+)*)( +# in the checkout.*)?")
 _FENCE = re.compile(r"^```.*?^```[^\n]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -70,6 +73,18 @@ def with_links(text: str, folder: Path, url: str, ref: str, root: Path = ROOT) -
     return "".join([*pieces, _LINK.sub(absolute, text[end:])])
 
 
+def with_names(text: str, folder: Path) -> str:
+    """Return a README whose commands install distributions by name, not from a checkout."""
+
+    def published(command: re.Match[str]) -> str:
+        paths = [word for word in command[1].split() if word != "."]
+        names = [re.sub(r"\./(?:plugins/|contrib/)?", "", word) for word in paths]
+        usual = "axil-standard" if folder.name == "core" else folder.name
+        return f"pip install {' '.join(names or [usual])}".replace(" core", " axil")
+
+    return _INSTALL.sub(published, text)
+
+
 def stamp(url: str, ref: str, root: Path = ROOT) -> None:
     """Write the URLs and the links of all members; nothing is written if one cannot be.
 
@@ -80,7 +95,8 @@ def stamp(url: str, ref: str, root: Path = ROOT) -> None:
         project, readme = folder / "pyproject.toml", folder / "README.md"
         urls = urls_of(folder, url, ref, root)
         texts[project] = with_urls(project.read_text("utf-8"), urls)
-        texts[readme] = with_links(readme.read_text("utf-8"), folder, url, ref, root)
+        text = with_names(readme.read_text("utf-8"), folder)
+        texts[readme] = with_links(text, folder, url, ref, root)
     for file, text in texts.items():
         file.write_text(text, "utf-8")
 

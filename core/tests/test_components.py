@@ -39,6 +39,17 @@ def test_arguments_that_do_not_fit_are_named():
         make_component(Plain, ["a"])
 
 
+def test_an_argument_that_a_base_class_does_not_take_is_named():
+    class Handing(Plain):
+        def __init__(self, c: int = 0, **options: Any) -> None:
+            super().__init__(1, **options)
+
+    with pytest.raises(ConfigError, match=r'^AX130 w\.bb: unknown key "bb"\. Did you mean "b"\?$'):
+        make_component(Handing, {"bb": 1}, "w")
+    with pytest.raises(ConfigError, match=r"Known here: a, b, c\."):
+        make_component(Handing, {"else": 1}, "w")
+
+
 def test_a_type_error_of_the_constructor_itself_is_not_a_config_error():
     class Broken:
         def __init__(self) -> None:

@@ -20,6 +20,7 @@ from axil.errors import (
     StateError,
     did_you_mean,
     format_names,
+    with_article,
 )
 
 CLASSES = [
@@ -101,6 +102,10 @@ def test_an_error_of_axil_inside_a_node_keeps_its_own_message():
 def test_a_close_name_is_offered_and_a_far_one_is_not():
     assert did_you_mean("reviewr", ["writer", "reviewer"]) == 'Did you mean "reviewer"?'
     assert did_you_mean("zzz", ["writer", "reviewer"]) == ""
+
+
+def test_a_class_has_its_article():
+    assert [with_article(each) for each in ("Agent", "dict")] == ["an Agent", "a dict"]
 
 
 def test_a_long_list_is_shortened_honestly():

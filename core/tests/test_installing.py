@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 
 import pytest
 
@@ -19,6 +20,19 @@ class Kernel:
 
     def read_text(self, name: str) -> str | None:
         return json.dumps({"url": self.url}) if self.url else None
+
+
+class Only:
+    """An environment that has a kernel, and of others what is named."""
+
+    def __init__(self, url: str, *others: str) -> None:
+        self.names = {"axil", *others}
+        self.kernel = Kernel(url)
+
+    def __call__(self, name: str) -> Kernel:
+        if name not in self.names:
+            raise installing.PackageNotFoundError(name)
+        return self.kernel
 
 
 @pytest.fixture
@@ -80,6 +94,22 @@ def test_in_a_checkout_the_projects_own_come_from_it(checkout, monkeypatch):
     assert install_advice("axil-gemini").endswith("/src/contrib/axil-gemini")
 
 
+def test_what_a_member_of_a_checkout_needs_and_lacks_comes_from_the_checkout(checkout, monkeypatch):
+    monkeypatch.setattr(installing, "distribution", Only((checkout / "core").as_uri(), "axil-here"))
+    monkeypatch.chdir(checkout)
+    for folder, needed in {
+        "plugins/axil-chroma": '"axil>=0.1", "acme>=1"',
+        "contrib/axil-gemini": '"axil-chroma[x]>=0.1", "axil-here"',
+        "plugins/axil-draw": '"Axil_Gemini>=0.1", "axil-chroma"',
+    }.items():
+        (checkout / folder).mkdir(exist_ok=True)
+        text = f'[project]\nname = "{folder[8:]}"\ndependencies = [{needed}]\n'
+        (checkout / folder / "pyproject.toml").write_text(text, "utf-8")
+    assert install_advice("axil-draw") == (
+        "pip install ./plugins/axil-draw ./contrib/axil-gemini ./plugins/axil-chroma"
+    )
+
+
 @pytest.mark.parametrize("wanted", ["axil-far", "axil-chroma==0.0.9"])
 def test_a_name_that_the_origin_does_not_have_is_not_looked_up_anywhere(checkout, wanted):
     assert install_advice("acme", wanted) == f"get {wanted} from where you got axil"
@@ -94,11 +124,17 @@ def test_a_kernel_from_a_repository_says_nothing_of_names_in_an_index(monkeypatc
 
 
 def test_beside_a_wheel_the_others_are_wheels(tmp_path, monkeypatch, prefix):
-    for name in ("axil", "axil_chroma"):
-        (tmp_path / f"{name}-0.1.0-py3-none-any.whl").touch()
+    for name in ("axil", "axil_chroma", "axil_tune"):
+        with zipfile.ZipFile(tmp_path / f"{name}-0.1.0-py3-none-any.whl", "w") as wheel:
+            needed = "Requires-Dist: axil-chroma>=0.1\n" if name == "axil_tune" else ""
+            needed += 'Requires-Dist: axil-far; extra == "far"\n'
+            wheel.writestr(f"{name}-0.1.0.dist-info/METADATA", f"Name: {name}\n{needed}\n")
     url = (tmp_path / "axil-0.1.0-py3-none-any.whl").as_uri()
     monkeypatch.setattr(installing, "distribution", lambda name: Kernel(url))
     monkeypatch.chdir(tmp_path)
     found = install_advice("axil-chroma[x]")
     assert found == 'pip install "./axil_chroma-0.1.0-py3-none-any.whl[x]"'
     assert install_advice("axil-far") == "get axil-far from where you got axil"
+    monkeypatch.setattr(installing, "distribution", Only(url))
+    wheels = [f"./axil_{name}-0.1.0-py3-none-any.whl" for name in ("tune", "chroma")]
+    assert install_advice("axil-tune") == f"pip install {' '.join(wheels)}"

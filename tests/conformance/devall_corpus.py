@@ -17,11 +17,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-import importlib_metadata
 
 from axil import AxilError, GraphSpec, Result, SpecError, Workflow, run_sync
 from axil.plugin import CompileOptions, LoadOptions, Registry, include_spec, inline_spec, load_spec
@@ -124,7 +123,7 @@ def registry(around: Mapping[tuple[str, str], Any]) -> Registry:
     """Return all that is installed, but for what ``around`` holds: that is taken instead."""
     installed = [
         each
-        for each in importlib_metadata.entry_points()
+        for each in metadata.entry_points()
         if (each.group.removeprefix("axil."), each.name) not in around
     ]
     made = Registry(entry_points=installed)

@@ -154,7 +154,8 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 def _annotation(given: Any) -> str:
     text = given if isinstance(given, str) else getattr(given, "__forward_arg__", None)
-    text = text or inspect.formatannotation(given)
+    # Python 3.11 names the module, later versions do not
+    text = text or inspect.formatannotation(given).replace("typing.", "")
     types: dict[str, str] = {}
     for names in _names().values():
         types |= {inner: name for inner, name in names.items() if inner.istitle()}

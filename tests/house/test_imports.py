@@ -11,7 +11,9 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from tests.house.checkout import tree_of
+from packaging.requirements import Requirement
+from packaging.version import Version
+from tests.house.checkout import text_of, tree_of
 from tests.internals import internal
 
 DOORS = ("axil", "axil.plugin", "axil.driver")
@@ -93,6 +95,54 @@ def test_every_import_is_declared(member):
     }
     provided = packages_named_by_doors() if member.name == "axil" else set()
     assert imported - declared - provided - sys.stdlib_module_names == set()
+
+
+KEPT = {"axil-engine": {"tzdata"}}
+"""Requirements that no code names: data that the standard library reads."""
+
+
+def test_every_requirement_is_used(member):
+    text = "".join(text_of(file) for file in (member.folder / "src").rglob("*.py"))
+    names = {re.match(r"[\w.-]+", each)[0].lower() for each in member.project["dependencies"]}
+    unused = {
+        name
+        for name in names - KEPT.get(member.name, set())
+        if not re.search(rf"\b{IMPORTED_AS.get(name, name.replace('-', '_'))}\b", text)
+    }
+    assert {name for name in unused if not name.startswith("axil")} == set()
+
+
+def test_a_member_asks_for_nothing_older_than_what_it_needs_does(member, members):
+    """Else its floor is a version that cannot be installed beside it."""
+    by_name = {each.name: each for each in members}
+    for name in required_by(member, by_name) & set(by_name):
+        theirs, own = floors_of(by_name[name]), floors_of(member)
+        lower = {each for each in theirs.keys() & own.keys() if own[each] < theirs[each]}
+        assert dict.fromkeys(lower, name) == {}
+
+
+def test_adapters_leave_room_for_the_frameworks_beside_them(members):
+    """CrewAI, LlamaIndex and Semantic Kernel hold openai below 3."""
+    [openai] = [
+        Requirement(each)
+        for member in members
+        if member.name == "axil-openai"
+        for each in member.project["dependencies"]
+        if each.startswith("openai")
+    ]
+    assert openai.specifier.contains("2.8")
+    assert openai.specifier.contains("4.0")
+
+
+def floors_of(member) -> dict[str, Version]:
+    """Return the lowest version of each distribution that a member requires."""
+    asked = [Requirement(each) for each in member.project.get("dependencies", [])]
+    return {
+        each.name: Version(version.version)
+        for each in asked
+        for version in each.specifier
+        if version.operator in (">=", "==", "~=")
+    }
 
 
 def walk(tree: ast.Module) -> Iterator[ast.AST]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import re
+import tomllib
+from functools import cache
 from typing import Any
 
-from tests.house.checkout import Member, text_of
+from tests.house.checkout import ROOT, Member, all_members, text_of
 
 HEADING = re.compile(r"^(#+ [^\n]*)\n(.*?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^\| (`[^|]*?) *\|", re.MULTILINE)
@@ -16,6 +18,8 @@ ELSEWHERE = re.compile(r"README\.md#")
 """A paragraph with such a link names settings that another README describes."""
 LIKE_AN_AGENT = {"dynamic_agent": "agent", "agent_switch": "agent"}
 """Components that take an agent's settings, which have one table."""
+INSTALL = re.compile(r"pip install ((?:[^\s`#-][^\s`#]*)(?: [^\s`#]+)*)")
+NAME = re.compile(r"[\w.-]+")
 OF_A_MODEL = {"provider", "name", "base_url", "api_key"}
 """Settings of an agent that stand for those of its model."""
 
@@ -92,3 +96,51 @@ def test_errors_that_a_readme_explains_are_raised(member):
 def test_every_shorthand_is_in_a_table_of_the_readme(member):
     shorthands = set(member.entry_points.get("axil.shorthands", {}))
     assert shorthands - rows(text_of(member.folder / "README.md")) == set()
+
+
+@cache
+def usual() -> frozenset[str]:
+    """Return the members that `pip install .` installs in a checkout."""
+    project = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]
+    return frozenset(NAME.match(each)[0] for each in project["dependencies"])
+
+
+@cache
+def needed_by(folder: str) -> frozenset[str]:
+    """Return the members that one of them needs, itself included."""
+    members = {each.name: each for each in all_members()}
+    [member] = [each for each in members.values() if each.folder == ROOT / folder]
+    names = {NAME.match(each)[0] for each in member.project.get("dependencies", [])}
+    found = {member.name}
+    for name in names & set(members):
+        found |= needed_by(members[name].folder.relative_to(ROOT).as_posix())
+    return frozenset(found)
+
+
+def installed_by(command: str) -> tuple[set[str], set[str]]:
+    """Return the members that a command of pip installs from the checkout, and those that pip looks
+    up in an index: their names are not ours there.
+    """
+    words = [word.strip('"') for word in command.split()]
+    places = {word.partition("[")[0][2:] for word in words if word.startswith("./")}
+    places = {each for each in places if each.startswith(("core", "plugins/", "contrib/"))}
+    got = {each.name for each in all_members() if each.folder in {ROOT / each for each in places}}
+    got |= usual() if "." in words else set()
+    wanted = {name for place in places for name in needed_by(place)}
+    named = {NAME.match(word)[0] for word in words if word[0] != "."}
+    return got, (wanted | named & {each.name for each in all_members()}) - got
+
+
+def test_no_page_installs_the_project_by_a_name_that_may_be_anothers(pages):
+    assert [
+        f"{page.relative_to(ROOT)}: {command}: {found}"
+        for page in pages
+        for command in INSTALL.findall(text_of(page))
+        if (found := installed_by(command)[1])
+    ] == []
+
+
+def test_a_readme_says_how_to_install_its_member_from_the_checkout(member):
+    commands = INSTALL.findall(text_of(member.folder / "README.md"))
+    found = set().union(*(installed_by(command)[0] for command in commands))
+    assert member.name in found or (member.name == "axil-standard" and usual() <= found)

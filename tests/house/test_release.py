@@ -11,6 +11,7 @@ import yaml
 from hatchling.metadata.core import ProjectMetadata
 from hatchling.plugin.manager import PluginManager
 from release import stamp
+from tests.house.checkout import text_of
 
 URL = "https://example.org/axil/axil"
 RELATIVE = re.compile(r"\]\((?!#)(?![a-z]+:)[^)]+\)")
@@ -58,6 +59,14 @@ def test_a_link_that_leads_nowhere_stops_a_release(root):
         stamp.with_links("see [it](gone.md)", root / "core", URL, "v1")
     code = "```\n[it](gone.md)\n```\n"
     assert stamp.with_links(code, root / "core", URL, "v1") == code
+
+
+def test_the_readme_of_a_wheel_installs_by_name(member, members):
+    text = stamp.with_names(text_of(member.folder / "README.md"), member.folder)
+    found = " ".join(re.findall(r"pip install ([^\n#`]*)", text)).replace('"', "").split()
+    names = {re.sub(r"\[.*", "", word) for word in found}
+    assert member.name in names
+    assert names <= {each.name for each in members}
 
 
 def test_plugins_are_found_by_one_keyword(member):

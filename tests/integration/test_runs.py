@@ -279,6 +279,17 @@ def test_a_fork_may_have_another_input_state_outcome_or_variable(axil, here):
         "third",
         "then",
     ]
+    (here / "flow.yaml").write_text(
+        (here / "flow.yaml")
+        .read_text()
+        .replace(
+            "{from: a, to: b}",
+            "{from: a, to: b, condition: {type: keyword, config: {any: [first]}}}",
+        )
+    )
+    routed = ("--at", 2, "--current", "--route", "--output")
+    assert said(forked(*routed, '"the first"')) == ["the first", "then"]
+    assert said(forked(*routed, '"third"')) == ["third"]
     assert forked("--at", 2, "--state", "mark=two")["attributes"] == {"mark": "two"}
     refused = axil("runs", "fork", "r", "--output", "x")
     assert (refused.code, "AX528" in refused.err) == (2, True)
@@ -361,7 +372,11 @@ def test_old_runs_are_forgotten_and_those_that_wait_are_not(axil, here):
     assert axil("runs", "prune", "--older-than", 0, "--dry-run", "--format", "json").data == [
         "done"
     ]
-    assert axil("runs", "prune", "--older-than", 0, "--format", "json").data == ["done"]
+    for name in ("done", "waiting"):
+        (here / "axil-runs" / name).mkdir(parents=True)
+    pruned = axil("runs", "prune", "--older-than", 0, "--files", "axil-runs", "--format", "json")
+    assert pruned.data == ["done"]
+    assert [folder.name for folder in (here / "axil-runs").iterdir()] == ["waiting"]
     assert [info["run_id"] for info in axil("runs", "list", "--format", "json").data] == ["waiting"]
 
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, Literal, cast
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 KERNEL: Final = "axil"
 How = Literal["install", "upgrade", "reinstall"]
@@ -29,8 +27,9 @@ def install_advice(*requirements: str, how: How = "install") -> str:
     or pipx, or, for those of the project that the kernel's origin does not have, the words.
     """
     origin = _origin()
-    places = [_place(each, origin) for each in requirements]
-    if lacking := [each for each, place in zip(requirements, places, strict=True) if not place]:
+    wanted = _with_needed(requirements, origin)
+    places = [_shown_place(each, origin) for each in wanted]
+    if lacking := [each for each, place in zip(wanted, places, strict=True) if not place]:
         return f"get {' and '.join(lacking)} from where you got {KERNEL}"
     command = _command(how, origin)
     between = f" {command[-1]} " if command[-1] == "--with" else " "
@@ -41,7 +40,7 @@ def _command(how: How, origin: Path | None) -> list[str]:
     """Return the command of this environment's installer, up to the requirements."""
     prefix = Path(sys.prefix)
     if (prefix / "uv-receipt.toml").is_file():
-        tool = _quoted(_place(prefix.name, origin) or prefix.name)
+        tool = _quoted(_shown_place(prefix.name, origin) or prefix.name)
         options = {"install": (), "upgrade": ("--upgrade",), "reinstall": ("--reinstall",)}[how]
         return ["uv", "tool", "install", *options, tool, "--with"]
     if (prefix / "pipx_metadata.json").is_file():
@@ -68,6 +67,10 @@ def _origin() -> Path | None:
 
     ``_ELSEWHERE``: another URL, such as that of a repository.
     """
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
     try:
         data: Any = json.loads(distribution(KERNEL).read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, OSError, ValueError):
@@ -79,28 +82,85 @@ def _origin() -> Path | None:
     return _ELSEWHERE if parts.scheme else None
 
 
-def _place(requirement: str, origin: Path | None) -> str:
+def _with_needed(requirements: Iterable[str], origin: Path | None) -> list[str]:
+    """Return requirements, and what these need of the project's own, directly or not, that is not
+    installed: an installer that is given a path looks up in an index what it needs.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    found = list(requirements)
+    names = {_name(each) for each in found}
+    for each in found:
+        for needed in _needs(_place(each, origin)):
+            name = _name(needed)
+            if name in names or not _is_own(name):
+                continue
+            names.add(name)
+            try:
+                distribution(name)
+            except PackageNotFoundError:
+                found.append(name)
+    return found
+
+
+def _needs(place: Path | None) -> list[str]:
+    """Return the requirements that a checkout's folder or a wheel declares, extras left out."""
+    if place is None:
+        return []
+    import tomllib
+    import zipfile
+    from email.parser import HeaderParser
+
+    try:
+        if place.suffix != ".whl":
+            data = tomllib.loads((place / "pyproject.toml").read_text("utf-8"))
+            return data.get("project", {}).get("dependencies", [])
+        with zipfile.ZipFile(place) as wheel:
+            [file] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+            metadata = HeaderParser().parsestr(wheel.read(file).decode("utf-8"))
+    except (OSError, ValueError, zipfile.BadZipFile):
+        # its installer says what is wrong with it
+        return []
+    return [each for each in metadata.get_all("Requires-Dist", []) if "extra ==" not in each]
+
+
+def _place(requirement: str, origin: Path | None) -> Path | None:
+    """Return the folder or the wheel beside the kernel's that a requirement of the project's own is
+    installed from; None: it is no such requirement, or there is none.
+    """
+    name = _name(requirement)
+    if origin in (None, _ELSEWHERE) or not _is_own(name):
+        return None
+    if origin.suffix == ".whl":
+        wheels = sorted(origin.parent.glob(f"{name.replace('-', '_')}-*.whl"))
+        return wheels[-1] if wheels else None
+    root = origin.parent if origin.name == "core" else origin.parent.parent
+    folders = ["core"] if name == KERNEL else [f"plugins/{name}", f"contrib/{name}"]
+    found = (root / folder for folder in folders if (root / folder / "pyproject.toml").is_file())
+    return next(found, None)
+
+
+def _shown_place(requirement: str, origin: Path | None) -> str:
     """Return what to give an installer for a requirement: a path for the project's own, where the
     kernel is installed from a path; empty: there is none.
     """
     found = _REQUIREMENT.match(requirement)
-    if origin is None or found is None:
-        return requirement
-    name, extras, version = re.sub(r"[-_.]+", "-", found[1]).lower(), found[2] or "", found[3]
-    if name != KERNEL and not name.startswith(f"{KERNEL}-"):
+    if origin is None or found is None or not _is_own(_name(requirement)):
         return requirement
     # a path has one version, which may be another
-    if origin == _ELSEWHERE or "==" in version:
-        return ""
-    if origin.suffix == ".whl":
-        wheels = sorted(origin.parent.glob(f"{name.replace('-', '_')}-*.whl"))
-        return _shown(wheels[-1]) + extras if wheels else ""
-    root = origin.parent if origin.name == "core" else origin.parent.parent
-    folders = ["core"] if name == KERNEL else [f"plugins/{name}", f"contrib/{name}"]
-    for folder in folders:
-        if (root / folder / "pyproject.toml").is_file():
-            return _shown(root / folder) + extras
-    return ""
+    place = None if "==" in found[3] else _place(requirement, origin)
+    return f"{_shown(place)}{found[2] or ''}" if place else ""
+
+
+def _name(requirement: str) -> str:
+    """Return the canonical name of a requirement."""
+    found = _REQUIREMENT.match(requirement)
+    return re.sub(r"[-_.]+", "-", found[1]).lower() if found else ""
+
+
+def _is_own(name: str) -> bool:
+    """Return whether a canonical name is one of the project's."""
+    return name == KERNEL or name.startswith(f"{KERNEL}-")
 
 
 def _shown(path: Path) -> str:

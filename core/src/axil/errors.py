@@ -40,7 +40,7 @@ and begins with an id (``AX104``) that has an entry in ``docs/reference/errors.m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -333,6 +333,34 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f'Did you mean "{close[0]}"?' if close else ""
+
+
+def refused_setting(
+    component: type, settings: Collection[str], error: TypeError
+) -> tuple[str, set[str]] | None:
+    """Return the setting that a constructor does not take by what it raised, and those that it
+    takes; None: the error is about something else. Those with ``**options`` hand them on.
+    """
+    import inspect
+    import re
+
+    found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    if found is None or found[1] not in settings:
+        return None
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    known = {
+        each.name
+        for base in component.__mro__
+        if "__init__" in vars(base) and base is not object
+        for each in inspect.signature(vars(base)["__init__"]).parameters.values()
+        if each.kind in named
+    }
+    return found[1], known - {"self"}
+
+
+def with_article(name: str) -> str:
+    """Return a name as English writes it in a sentence: ``"an Agent"``, ``"a dict"``."""
+    return f"{'an' if name[:1] in 'aeioAEIO' else 'a'} {name}"
 
 
 def format_names(names: Sequence[str], most: int = 8) -> str:

@@ -39,6 +39,7 @@ _SUBJECTS = {
         "kernel.scopes": "SubgraphBody combine_deltas",
         "spec.graph": "SubgraphSpec",
     },
+    "Data classes": {},
     "Edges": {
         "compiler.edges": "Condition EdgeInput Processor",
         "compiler.functions": "edge_function",
@@ -78,6 +79,7 @@ _SUBJECTS = {
             HookFailed InvalidValue JournalError KernelBug MissingKeys NotBuilt NotInstalled Overdue
             PluginContract PluginLoadError ProblemError RouteError RunError SchemaMismatch Uncertain
             UndeclaredField UnknownComponent did_you_mean format_names
+            with_article
         """,
     },
     "Budgets and prices": {
@@ -253,6 +255,7 @@ if TYPE_CHECKING:
         UnknownComponent as UnknownComponent,
         did_you_mean as did_you_mean,
         format_names as format_names,
+        with_article as with_article,
     )
     from axil.kernel.joins import Join as Join
     from axil.kernel.machine import entry_tokens as entry_tokens

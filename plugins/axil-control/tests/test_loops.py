@@ -7,7 +7,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from axil import CustomNode, GraphWarning, Loop, NodeFailed, Out, RootGraph
+from axil import (
+    ComponentRef,
+    CustomNode,
+    GraphSpec,
+    GraphWarning,
+    Loop,
+    NodeFailed,
+    NodeSpec,
+    Out,
+    RootGraph,
+    SpecError,
+    Workflow,
+)
 from axil.plugin import message
 from axil_control import LogicSwitch
 from axil_control.loops import LoopCounter, LoopTimer
@@ -267,3 +279,10 @@ def test_a_switch_that_the_controller_overrules_is_warned_of():
 @pytest.mark.parametrize("way", [{"join": "all"}, {"trigger": False}])
 def test_a_switch_decides_where_the_controller_only_brings_data(way):
     assert refused_by_a_switch(**way).invoke({"log": ""}).output == {"log": "nn"}
+
+
+@pytest.mark.parametrize("config", [{}, {"max_iterations": 3, "graph": {"start": ["a"]}}])
+def test_a_file_that_names_a_loop_is_answered_with_what_files_have(config):
+    named = NodeSpec(id="turn", use=ComponentRef(type="loop", config=config))
+    with pytest.raises(SpecError, match=r'AX121 .*"loop" gets its nodes in Python.*loop_counter'):
+        assert Workflow(GraphSpec(id="g", nodes=(named,))).plan

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import threading
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
 import pytest
 
 from axil import MemoryJournal, Out, Question, RootGraph, Workflow, run_sync
-from axil.driver import Entry, LocalExecutor, ManagedRun, ReplayIndex, Stand, go_on
+from axil.driver import Entry, LocalExecutor, ManagedRun, ReplayIndex, RunInfo, Stand, go_on
 from axil.plugin import EngineError, JournalError
 from axil_engine import LocalEngine
-from axil_engine.loading import MAX_RECOVERIES
+from axil_engine.loading import MAX_RECOVERIES, Gathered
 from axil_testing.clock import VirtualClock
 from axil_testing.specs import node, with_parts, workflow, written
 
@@ -627,6 +628,36 @@ def test_mail_is_read_when_a_run_is_loaded():
     within(60, go)
 
 
+def test_reads_that_are_asked_for_while_one_is_under_way_are_one_read():
+    reads: list[list[str]] = []
+    goes_on = threading.Event()
+
+    class Far(MemoryJournal):
+        blocking = True
+
+    def read(run_ids: Collection[str]) -> list[RunInfo]:
+        reads.append(list(run_ids))
+        assert goes_on.wait(60)
+        return [RunInfo(run_id=run_id) for run_id in run_ids if run_id != "none"]
+
+    async def go() -> None:
+        gathered = Gathered(Far(), read)
+        first = asyncio.create_task(gathered.of("a"))
+        await until(lambda: reads)
+        names = [*(str(number) for number in range(20)), "none", "5"]
+        rest = [asyncio.create_task(gathered.of(name)) for name in names]
+        await asyncio.sleep(0)
+        rest[3].cancel()
+        goes_on.set()
+        assert [info.run_id for info in await first] == ["a"]
+        found = await asyncio.gather(*rest, return_exceptions=True)
+        assert isinstance(found[3], asyncio.CancelledError)
+        assert found[-2:] == [[], [RunInfo(run_id="5")]]
+
+    within(60, go)
+    assert reads == [["a"], [*(str(number) for number in range(20)), "none"]]
+
+
 def test_go_on_executes_a_run_until_it_waits_or_ends():
     async def go() -> None:
         journal, flow, clock = MemoryJournal(), asking(), VirtualClock()
@@ -724,7 +755,7 @@ class _SlowBook:
     def __init__(self, book: Any, journal: Slow) -> None:
         self._book, self._journal = book, journal
         self._unsafe: list[Entry] = []
-        self.entries, self.close = book.entries, book.close
+        self._is_closed, self.entries = False, book.entries
 
     def append(self, entry: Entry) -> None:
         is_slow = entry.kind == self._journal.kind and not self._journal.goes_on.is_set()
@@ -741,6 +772,59 @@ class _SlowBook:
         await self._journal.goes_on.wait()
         while self._unsafe:
             self._book.append(self._unsafe.pop(0))
+        if self._is_closed:
+            self._book.close()
+
+    def close(self) -> None:
+        self._is_closed = True
+        if not self._unsafe:
+            self._book.close()
+
+
+def test_a_run_that_is_cancelled_when_it_was_loaded_and_has_not_begun_is_cancelled():
+    async def go() -> None:
+        journal, flow = MemoryJournal(), asking()
+        cancelling: list[asyncio.Task[None]] = []
+
+        def find(header: Any) -> Any:
+            # its first step comes between the run's loading and the run's own first step
+            cancelling.append(asyncio.create_task(engine.cancel("r")))
+            return flow
+
+        async with LocalEngine(journal, loaded=0) as client:
+            await client.start(flow, run_id="r")
+        async with LocalEngine(journal, find=find) as engine:
+            assert (await engine.result("r")).status == "cancelled"
+            await asyncio.gather(*cancelling)
+            await engine.idle()
+
+    within(60, go)
+
+
+def test_a_run_that_is_cancelled_while_it_waits_to_be_loaded_is_not_resumed():
+    taken = asyncio.Event()
+
+    class Taking(Slow):
+        def take(self, *values: Any, **more: Any) -> Any:
+            found = super().take(*values, **more)
+            if found:
+                taken.set()
+            return found
+
+    async def go() -> None:
+        journal, flow = Taking("ended"), asking()
+        async with LocalEngine(journal, loaded=0) as client:
+            await client.start(flow, run_id="r")
+        async with LocalEngine(journal, [flow]) as engine:
+            cancelling = asyncio.create_task(engine.cancel("r"))
+            await journal.reached.wait()
+            await taken.wait()
+            journal.goes_on.set()
+            await cancelling
+            await engine.idle()
+            assert [entry.kind for entry in journal.entries("r")] == ["run", "ended"]
+
+    within(60, go)
 
 
 def test_a_run_that_is_cancelled_while_it_pauses_is_cancelled():

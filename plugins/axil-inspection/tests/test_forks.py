@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, Out, StateError, Workflow, run_sync
+from axil import MemoryJournal, Out, RootGraph, StateError, Workflow, run_sync
 from axil.driver import ReplayIndex
 from axil.plugin import JournalError
 from axil_inspection import Edit, fork, snapshot
@@ -62,10 +62,12 @@ def line() -> Workflow:
     return workflow(nodes, ["in a", "a b", "b c", "c out"], attributes={"mark": "first"})
 
 
-def forked(edit: Edit, at: int | None = None, flow: Workflow | None = None) -> Any:
+def forked(
+    edit: Edit, at: int | None = None, flow: Workflow | None = None, inputs: Any = None
+) -> Any:
     flow = flow or line()
     journal = MemoryJournal()
-    run_sync(flow.run({"n": 0}, journal=journal, run_id="r"))
+    run_sync(flow.run(inputs or {"n": 0}, journal=journal, run_id="r"))
     run_sync(fork(journal, "r", "f", at=at, workflow=flow, edit=edit))
     return run_sync(flow.resume("f", journal=journal))
 
@@ -84,6 +86,32 @@ def test_a_fork_with_another_state_is_seen_by_all_that_lies_behind_the_step():
 
 def test_a_fork_with_another_outcome_goes_on_from_it():
     assert forked(Edit(output={"n": 100}), at=2).attributes["c"] == 102
+
+
+def test_the_edges_of_a_step_decide_again_what_they_carry_of_another_output():
+    def say(inputs: Any, attributes: Any, ctx: Any) -> Any:
+        attributes["said"] = inputs["message"]
+        return {"message": f"{inputs['message']}: {ctx.activation.node}"}
+
+    graph = RootGraph("deciding", attributes={"said": ""})
+    for name in ("judge", "pay", "refuse"):
+        graph.create_node(say, name=name, push_keys={"said": ""})
+    graph.edge_from_entry("judge")
+    graph.create_edge("judge", "pay", when=lambda text: "yes" in text)
+    graph.create_edge("judge", "refuse", when=lambda text, state: state["said"] and "no" in text)
+    for name in ("pay", "refuse"):
+        graph.edge_to_exit(name)
+    flow = graph.build()
+
+    def left(given: Any, **more: Any) -> Any:
+        edit = Edit(output=given, **more)
+        return forked(edit, 2, flow, {"message": "yes"}).output
+
+    no = {"message": "no"}
+    assert left(no) == {"message": "no: pay"}
+    assert left(no, is_routed=True) == {"message": "no: refuse"}
+    with pytest.raises(JournalError, match=r"AX528.*judge cannot decide again.*lacks"):
+        left({"other": "yes"}, is_routed=True)
 
 
 def test_a_changed_field_that_grows_is_set_and_not_added_to():

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 
 from axil import RootGraph
-from axil.driver import LocalEngine
+from axil.driver import Entry, LocalEngine
 from axil_postgres import PostgresJournal
 from axil_postgres.database import Database
 from axil_postgres.journal import _TAKE
@@ -85,7 +87,7 @@ def test_an_idle_worker_asks_twice_when_something_has_changed(
             await engine.idle()
             asked.clear()
             looks.clear()
-            journal.writer.database.bell.ring()
+            journal.writer.database.work.ring()
             while not looks:  # noqa: ASYNC110  # another thread looks
                 await asyncio.sleep(0.005)
             await engine.idle()
@@ -114,3 +116,110 @@ def test_runs_that_ended_or_wait_for_people_cost_a_look_nothing(journals: Journa
     (pages,) = rows("select pg_relation_size('runs_by_due') / 8192")[0]
     assert pages <= 2
     assert journal.take(10, time.time()) == ["due"]
+
+
+def test_many_runs_are_begun_taken_read_and_claimed_in_as_many_statements_as_one(
+    journals: Journals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    execute = psycopg.Connection.execute
+
+    def counted(connection: Any, sql: Any, *values: Any, **more: Any) -> Any:
+        if threading.current_thread() is threading.main_thread():  # others renew the lease
+            asked.append(sql)
+        return execute(connection, sql, *values, **more)
+
+    async def statements(count: int) -> int:
+        """Return how many statements so many runs take, from their beginning until their end."""
+        journal = journals()
+        journal.writer.database.hold()
+        fresh = [journal.open(f"r{number}") for number in range(count)]
+        monkeypatch.setattr(psycopg.Connection, "execute", counted)
+        asked.clear()
+        for writer in fresh:
+            writer.append(Entry("run", data={"graph": "g", "digest": "d"}))
+            writer.closing = True  # as ``close`` does, which has the thread of the writer commit
+        journal.writer.commit(fresh)
+        taken = [journal.open(run_id) for run_id in journal.take(count, time.time())]
+        assert [writer.entries[0].kind for writer in taken] == ["run"] * count
+        for writer in taken:
+            writer.append(Entry("ended", data={"status": "done"}))
+            writer.closing = True
+        journal.writer.commit(taken)
+        monkeypatch.undo()
+        statuses = {info.status for info in journal.runs()}
+        assert statuses == {"done"}
+        return len(asked)
+
+    async def go() -> None:
+        assert await statements(30) == await statements(1)
+
+    asyncio.run(go())
+
+
+def test_the_record_of_a_taken_run_is_read_again_once_it_was_used(journals: Journals) -> None:
+    async def go() -> None:
+        journal = journals()
+        writer = journal.open("r")
+        writer.append(Entry("run", data={"graph": "g", "digest": "d"}))
+        await append(writer, Entry("clock", data={"call": 1, "value": 1.0}))
+        assert journal.take(1, time.time()) == ["r"]
+        await append(journal.open("r"), Entry("clock", data={"call": 2, "value": 2.0}))
+        assert len(journal.open("r").entries) == 3
+        assert journal.take(1, time.time()) == ["r"]
+        journal.release("r")
+        assert journal.open("r").seen[1] == 3
+
+    async def append(writer: Any, entry: Entry) -> None:
+        writer.append(entry)
+        await writer.kept()
+        writer.close()
+        writer._group.finish_now()
+
+    asyncio.run(go())
+
+
+def test_a_letter_wakes_the_holder_of_its_run_and_an_end_wakes_callers_alone(
+    journals: Journals,
+) -> None:
+    async def go() -> None:
+        holder = journals()
+        other = journals(tables=holder.config.tables)
+        both = [journal.writer.database for journal in (holder, other)]
+        writer = holder.open("r")
+        writer.append(Entry("run", data={"graph": "g", "digest": "d"}))
+        await writer.kept()
+        other.take(1, time.time())
+        for database in both:
+            while database.bell._count < 2:  # its thread listens  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        before = [database.work._count for database in both]
+        since = await other.changed(0, 60.0)
+        other.post("r", Entry("answer", data={"id": "q", "value": 1}))
+        since = await other.changed(since, 60.0)
+        await holder.changed(-before[0], 60.0, is_work=True)
+        assert [database.work._count for database in both] == [before[0] + 1, before[1]]
+        writer.append(Entry("ended", data={"status": "done"}))
+        writer.close()
+        await other.changed(since, 60.0)
+        assert other.infos(["r"])[0].status == "done"
+        assert [database.work._count for database in both] == [before[0] + 1, before[1]]
+
+    asyncio.run(go())
+
+
+def test_a_due_run_wakes_some_of_many_workers(
+    journals: Journals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = journals().writer.database
+    chance = random.Random(5)
+    monkeypatch.setattr("axil_postgres.database.random.random", chance.random)
+
+    def woken(holders: int) -> int:
+        database.holders, before = holders, database.work._count
+        for _ in range(1000):
+            database.hear("due")
+        return database.work._count - before
+
+    assert woken(3) == 1000
+    assert 0 < woken(1000) < 50

@@ -7,8 +7,10 @@ import base64
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -175,6 +177,46 @@ def test_a_holder_that_was_stopped_and_taken_over_is_refused(
         assert [entry.kind for entry in second.entries("r")] == ["run", "clock"]
 
     asyncio.run(go())
+
+
+@pytest.mark.skipif(not LONG, reason="a minute: make thorough")
+def test_a_worker_that_is_stopped_for_a_minute_and_woken_changes_nothing(
+    server: Any, tmp_path: Path
+) -> None:
+    log, tables = tmp_path / "log", "stopped"
+    workers = Workers(server.url, tables, log)
+    workers.begin(1)
+    (stopped,) = workers.alive
+
+    def facts(run_id: str) -> list[Any]:
+        return [(entry.kind, str(entry.activation)) for entry in journal.entries(run_id)]
+
+    async def go() -> None:
+        async with asyncio.timeout(SECONDS), LocalEngine(journal, [graph], loaded=0) as engine:
+            await engine.start(graph, {"run": "r", "n": 0}, run_id="r")
+            while count(log) < 2:  # noqa: ASYNC110  # another process writes it
+                await asyncio.sleep(0.005)
+            stopped.send_signal(signal.SIGSTOP)
+            before, begun = done(log), time.monotonic()
+            await asyncio.to_thread(workers.begin, 1)
+            assert (await engine.result("r")).output["n"] == chain.STEPS
+            recorded = facts("r")
+            await asyncio.sleep(begun + 60.0 - time.monotonic())
+            workers.kill(workers.alive[-1].pid)
+            stopped.send_signal(signal.SIGCONT)
+            await engine.start(graph, {"run": "next", "n": 0}, run_id="next")
+            assert (await engine.result("next")).output["n"] == chain.STEPS  # it is awake
+            assert facts("r") == recorded
+            own = [step for run, step, pid in done(log) if (run, pid) == ("r", stopped.pid)]
+            # the step that was at work when it was stopped, and no other one
+            assert len(own) <= len(before) + 1
+
+    journal, graph = chain.journal(server.url, tables), chain.chain()
+    try:
+        asyncio.run(go())
+    finally:
+        workers.close()
+        journal.close()
 
 
 def test_a_lost_connection_is_made_again_and_nothing_is_written_twice(journals: Journals) -> None:

@@ -6,6 +6,7 @@ import ast
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,23 +17,28 @@ import pytest
 from a2a.client import A2ACardResolver, Client, ClientConfig, create_client
 from a2a.client.errors import A2AClientError
 from a2a.types import (
+    AuthenticationInfo,
     CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
     GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
     ListTasksRequest,
     Message,
     Part,
     Role,
     SendMessageRequest,
     SubscribeToTaskRequest,
+    TaskPushNotificationConfig,
     TaskState,
 )
+from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 
 import axil_serve.a2a as module
 from axil import MemoryJournal
-from axil_serve import RunService, app_of
+from axil_serve import RunService, a2a_push, app_of
 from axil_serve.a2a import A2a
 from axil_serve.files import RunFiles
 
@@ -60,8 +66,10 @@ class Agents:
     http: httpx.AsyncClient
     streaming: bool
 
-    async def of(self, name: str) -> Client:
+    async def of(self, name: str, *bindings: str) -> Client:
         config = ClientConfig(httpx_client=self.http, streaming=self.streaming)
+        if bindings:
+            config.supported_protocol_bindings = list(bindings)
         return await create_client(f"http://127.0.0.1/a2a/{name}", client_config=config)
 
 
@@ -82,7 +90,7 @@ class Server:
 
 
 @contextlib.asynccontextmanager
-async def served(folder: Path) -> AsyncIterator[Server]:
+async def served(folder: Path, **options: Any) -> AsyncIterator[Server]:
     followed = Followed()
     workflows = {
         "greeting": greeting(),
@@ -94,7 +102,7 @@ async def served(folder: Path) -> AsyncIterator[Server]:
         "breaking": breaking(),
     }
     files = RunFiles(folder)
-    service = RunService(MemoryJournal(), workflows, files=files, poll_seconds=0.01)
+    service = RunService(MemoryJournal(), workflows, files=files, poll_seconds=0.01, **options)
     followed.feed = service.feed
     app = app_of(service, access(), protocols={"a2a": A2a()})
     async with contextlib.AsyncExitStack() as stack:
@@ -106,9 +114,9 @@ async def served(folder: Path) -> AsyncIterator[Server]:
 def tried(tmp_path: Path) -> Callable[[Callable[..., Awaitable[None]]], None]:
     """A function that calls one with the agents of a server, with a limit of time."""
 
-    def run(body: Callable[..., Awaitable[None]]) -> None:
+    def run(body: Callable[..., Awaitable[None]], **options: Any) -> None:
         async def whole() -> None:
-            async with asyncio.timeout(20), served(tmp_path) as agents:
+            async with asyncio.timeout(20), served(tmp_path, **options) as agents:
                 await body(agents)
 
         asyncio.run(whole())
@@ -141,7 +149,7 @@ def test_the_card_of_a_workflow_is_had_with_a_token_and_names_its_endpoint(tried
         http = agents().http
         card = await A2ACardResolver(http, "http://127.0.0.1/a2a/greeting").get_agent_card()
         assert card.name == "greeting"
-        assert [each.protocol_version for each in card.supported_interfaces] == ["1.0", "0.3"]
+        assert {each.protocol_version for each in card.supported_interfaces} == {"1.0", "0.3"}
         assert card.supported_interfaces[0].url == "http://127.0.0.1/a2a/greeting"
         assert card.capabilities.streaming
         path = "/a2a/greeting/.well-known/agent-card.json"
@@ -305,6 +313,28 @@ def test_a_task_of_another_caller_or_another_agent_does_not_exist(tried):
     tried(body)
 
 
+def test_the_methods_are_had_over_rest_too(tried):
+    async def body(agents):
+        client = await agents().of("refund", TransportProtocol.HTTP_JSON)
+        events = await events_of(client, says(data({"amount": 3})))
+        id = events[0].task.id
+        assert events[-1].status_update.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+        page = await client.list_tasks(ListTasksRequest())
+        assert [task.id for task in page.tasks] == [id]
+        task = await client.cancel_task(CancelTaskRequest(id=id))
+        assert task.status.state == TaskState.TASK_STATE_CANCELED
+        with pytest.raises(A2AError, match="no run"):
+            await client.get_task(GetTaskRequest(id="none"))
+        eve = await agents(EVE).of("refund", TransportProtocol.HTTP_JSON)
+        with pytest.raises(A2AClientError, match="403"):
+            await events_of(eve, says(data({"amount": 3})))
+        large = b'{"message": "' + b"x" * 1_000_001
+        path = "/a2a/refund/message:send"
+        assert (await agents().http.post(path, content=large)).status_code == 413
+
+    tried(body)
+
+
 def test_what_goes_wrong_is_an_error_of_the_protocol(tried):
     async def body(agents):
         failed = await task_of(await agents().of("breaking"), says(Part(text="x")))
@@ -346,6 +376,132 @@ def test_methods_of_version_0_3_are_answered(tried):
         )
 
     tried(body)
+
+
+class Receiver:
+    """A server that keeps what it receives, and answers with the given statuses."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.statuses, self.taken = list(statuses), asyncio.Queue[tuple[str, dict[str, str], Any]]()
+
+    async def __aenter__(self) -> str:
+        self.server = await asyncio.start_server(self.receive, "127.0.0.1", 0)
+        return f"http://127.0.0.1:{self.server.sockets[0].getsockname()[1]}"
+
+    async def __aexit__(self, *_: object) -> None:
+        self.server.close()
+
+    async def receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = {name.lower(): v for name, _, v in (each.partition(": ") for each in head[1:])}
+        body = json.loads(await reader.readexactly(int(headers["content-length"])))
+        self.taken.put_nowait((head[0].split()[1], headers, body))
+        status = self.statuses.pop(0) if self.statuses else 204
+        writer.write(
+            f"HTTP/1.1 {status} x\r\nlocation: /moved\r\nconnection: close\r\n\r\n".encode()
+        )
+        await writer.drain()
+        writer.close()
+
+
+def pushing(url: str) -> TaskPushNotificationConfig:
+    own = AuthenticationInfo(scheme="Bearer", credentials="key-1")
+    return TaskPushNotificationConfig(url=url, token="key-2", authentication=own)
+
+
+def test_a_task_is_sent_to_an_allowed_address_when_it_asks_and_when_it_has_ended(
+    tried, monkeypatch, caplog
+):
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setattr(a2a_push, "_PAUSES", (0.0, 0.0))
+
+    async def body(agents):
+        receiver = Receiver(302, 500, 204, 204, 500, 500, 500)
+        async with receiver as address:
+            agents.service.push_urls = (f"{address}/hooks",)
+            client = await agents().of("refund")
+            request = says(data({"amount": 3}))
+            request.configuration.task_push_notification_config.CopyFrom(
+                pushing(f"{address}/hooks/key-3")
+            )
+            id = (await task_of(client, request)).id
+            tries = [await receiver.taken.get() for _ in range(3)]  # neither is a redirect followed
+            assert {path for path, _, _ in tries} == {"/hooks/key-3"}
+            _, headers, sent = tries[-1]
+            assert headers["x-a2a-notification-token"] == "key-2"
+            assert headers["authorization"] == "Bearer key-1"
+            assert sent["task"]["id"] == id
+            assert sent["task"]["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+            configs = await client.list_task_push_notification_configs(
+                ListTaskPushNotificationConfigsRequest(task_id=id)
+            )
+            assert [(each.task_id, each.id) for each in configs.configs] == [(id, id)]
+            await events_of(client, says(Part(text="yes"), task_id=id))
+            sent = (await receiver.taken.get())[2]["task"]
+            assert sent["status"]["state"] == "TASK_STATE_COMPLETED"
+            assert sent["artifacts"][0]["parts"][0]["text"] == "3: yes"
+            # one that is never taken is given up, and a deleted one is not sent
+            second = (await task_of(client, says(data({"amount": 4})))).id
+            for path, id in (("a", "kept"), ("b", "deleted")):
+                config = pushing(f"{address}/hooks/{path}")
+                config.task_id, config.id = second, id
+                await client.create_task_push_notification_config(config)
+            await client.delete_task_push_notification_config(
+                DeleteTaskPushNotificationConfigRequest(task_id=second, id="deleted")
+            )
+            assert {(await receiver.taken.get())[0] for _ in range(3)} == {"/hooks/a"}
+            while "was not taken" not in caplog.text:  # noqa: ASYNC110  # no event says it
+                await asyncio.sleep(0)
+            assert receiver.taken.empty()
+
+    tried(body)
+    assert not [key for key in ("key-1", "key-2", "key-3") if key in caplog.text]
+
+
+def test_notifications_go_to_no_address_that_the_server_was_not_started_with(tried):
+    async def refused(agents, url: str, match: str) -> None:
+        request = says(data({"amount": 3}))
+        request.configuration.task_push_notification_config.CopyFrom(pushing(url))
+        with pytest.raises(A2AError, match=match):
+            await events_of(await agents().of("refund"), request)
+
+    async def none(agents):
+        card = await A2ACardResolver(agents().http, "http://127.0.0.1/a2a/refund").get_agent_card()
+        assert not card.capabilities.push_notifications
+        await refused(agents, "https://a.example/hooks/1", "(?i)not supported")
+
+    async def some(agents):
+        card = await A2ACardResolver(agents().http, "http://127.0.0.1/a2a/refund").get_agent_card()
+        assert card.capabilities.push_notifications
+        for url in (
+            "https://a.example/hooks-2",
+            "https://a.example/hooks/../admin",
+            "https://a.example/hooks/%2e%2e/admin",
+            "https://a.example:8443/hooks/1",
+            "http://a.example/hooks/1",
+            "https://a.example@127.0.0.1/hooks/1",
+            "https://a.example.evil/hooks/1",
+            "https://a.example\\@127.0.0.1/hooks/1",
+            "http://169.254.169.254/hooks/1",
+            "file:///hooks/1",
+            "//a.example/hooks",
+        ):
+            await refused(agents, url, "no notifications to that address")
+        runs = (await agents().http.get("/v1/runs")).json()
+        assert runs["total"] == 0
+        client, ben = await agents().of("refund"), await agents(BEN).of("refund")
+        id = (await task_of(client, says(data({"amount": 3})))).id
+        config = pushing("https://a.example/hooks/1")
+        config.task_id = id
+        with pytest.raises(A2AError, match="no run"):
+            await ben.create_task_push_notification_config(config)
+        with pytest.raises(A2AError, match="no run"):
+            await ben.list_task_push_notification_configs(
+                ListTaskPushNotificationConfigsRequest(task_id=id)
+            )
+
+    tried(none)
+    tried(some, push_urls=["https://a.example/hooks/"])
 
 
 def test_the_sdk_is_imported_only_when_routes_are_made():

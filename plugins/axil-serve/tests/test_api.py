@@ -8,7 +8,7 @@ import json
 from axil import MemoryJournal
 from axil_serve import Caller, RunService
 
-from .conftest import ALL, BEN, as_caller, events_of, greeting, refund, served
+from .conftest import ADA, ALL, BEN, as_caller, events_of, greeting, refund, served
 
 
 def started(client, **body):
@@ -105,6 +105,26 @@ def test_sessions_of_callers_are_apart(client, journal):
         client.get(f"/v1/runs/{run_id}/events", headers=headers)
     assert len(journal.thread("ada/s")) == len(journal.thread("ben/s")) == 1
     assert [run["session"] for run in client.get("/v1/runs?session=s").json()["runs"]] == ["s"]
+
+
+def test_sessions_are_listed_with_their_last_run_to_the_caller_of_its_runs(client):
+    def started_in(session, headers):
+        body = {"workflow": "greeting", "input": {"name": "x"}, "session": session}
+        run_id = client.post("/v1/runs", json=body, headers=headers).json()["run_id"]
+        client.get(f"/v1/runs/{run_id}/events", headers=headers)
+        return run_id
+
+    def listed(token):
+        sessions = client.get("/v1/sessions", headers=as_caller(token)).json()["sessions"]
+        return [(each["session"], each["runs"], each["last"]["run_id"]) for each in sessions]
+
+    ada, ben = as_caller(ADA), as_caller(BEN)
+    ids = [started_in(*each) for each in (("s", ada), ("t", ada), ("s", ada), ("s", ben))]
+    ended(client, started(client, workflow="greeting", input={"name": "of no session"}))
+    assert listed(ADA) == [("s", 2, ids[2]), ("t", 1, ids[1])]
+    assert listed(BEN) == [("s", 1, ids[3])]
+    client.delete(f"/v1/runs/{ids[2]}")
+    assert listed(ADA) == [("t", 1, ids[1]), ("s", 1, ids[0])]
 
 
 def test_the_plan_has_levels_and_edges(client):

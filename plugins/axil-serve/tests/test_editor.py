@@ -118,6 +118,34 @@ def test_findings_have_their_places_and_the_graph_is_drawn_as_far_as_it_can_be_r
     assert [each["id"] for each in broken["problems"]] == ["AX140"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        (
+            "f.toml",
+            '[graph]\nstart = ["a"]\n[[graph.nodes]]\nid = "a"\ntype = "passthrough"\n',
+            "TOML",
+        ),
+        ("f.yaml", FLOW.replace("type: pass", "type: &t pass").replace("\n", "\n# *t\n"), ""),
+        (
+            "f.yaml",
+            FLOW.replace("}", ", description: &d it}")
+            + "    - {id: b, type: passthrough, description: *d}\n",
+            "aliases",
+        ),
+    ],
+)
+def test_a_file_that_can_only_be_edited_as_text_is_drawn_with_the_reason(
+    client, name, text, reason
+):
+    found = client.post("/v1/edit/check", json={"name": name, "text": text}).json()
+    assert found["graph"]["nodes"][0]["name"] == "a"
+    assert (reason in found["fixed"], bool(found["fixed"])) == (True, bool(reason))
+    edit = {"do": "append", "path": ["graph", "end"], "value": "a"}
+    answer = client.post("/v1/edit/change", json={"text": text, "edit": edit})
+    assert answer.status_code == (400 if reason else 200)
+
+
 def test_a_file_is_run_from_the_editor_with_the_right_to_run(client):
     answer = client.post("/v1/edit/run", json={"name": "flow.yaml", "input": "Hello"})
     run_id = answer.json()["run_id"]

@@ -155,6 +155,32 @@ def test_nodes_are_moved_into_a_group_as_they_are_written():
     assert [node["name"] for node in drawn["nodes"][0]["inside"]["nodes"]] == ["draft", "look"]
 
 
+def test_a_group_is_dissolved_into_what_it_was_made_of():
+    grouped = edited(
+        FILE, {"do": "group", "graph": GRAPH, "nodes": ["draft", "look"], "name": "work"}
+    )
+    made = edited(grouped, {"do": "ungroup", "graph": GRAPH, "node": "work"})
+    lines = [sorted(filter(None, text.split("\n"))) for text in (FILE, made)]
+    assert lines[0] == lines[1]  # the edges of the group come last
+    load = default_registry().resolve("loaders", "yaml")
+    first, again = (load(text, "f.yaml").data["graph"] for text in (FILE, made))
+    assert first["nodes"] == again["nodes"]
+    assert sorted(map(str, first["edges"])) == sorted(map(str, again["edges"]))
+    assert (first["start"], "# one" in made) == (again["start"], True)
+    whole = {"do": "group", "graph": GRAPH, "nodes": ["draft", "look", "end"], "name": "all"}
+    ended = FILE.replace("  nodes:", "  end: [end]\n  nodes:", 1)
+    made = edited(edited(ended, whole), {"do": "ungroup", "graph": GRAPH, "node": "all"})
+    found = load(made, "f.yaml").data["graph"]
+    assert (found["nodes"], found["edges"]) == (first["nodes"], first["edges"])
+    own = grouped.replace(
+        "          start: [draft]", "          limits: {firings: 3}\n          start: [draft]"
+    )
+    assert own != grouped
+    for text, node in ((own, "work"), (FILE, "draft")):
+        with pytest.raises(BadRequest, match="AX966"):
+            edited(text, {"do": "ungroup", "graph": GRAPH, "node": node})
+
+
 def test_json_stays_json():
     import json
 

@@ -5,6 +5,7 @@ leads out of the folder of a run.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from axil import Context, MemoryJournal, RootGraph, Workflow
 from axil_serve import Limits, RunService, app_of
 from axil_serve.files import RunFiles, _opened
 
-from .conftest import BEN, EVE, access, as_caller
+from .conftest import BEN, EVE, access, as_caller, greeting, refund
 
 
 def copying() -> Workflow:
@@ -46,7 +47,8 @@ def files(tmp_path: Path) -> RunFiles:
 
 @pytest.fixture
 def client(files: RunFiles) -> Iterator[TestClient]:
-    service = RunService(MemoryJournal(), {"copying": copying()}, files=files, poll_seconds=0.01)
+    workflows = {"copying": copying(), "asking": refund()}
+    service = RunService(MemoryJournal(), workflows, files=files, poll_seconds=0.01)
     app = app_of(service, access(), limits=Limits(file_bytes=1000))
     with TestClient(app, base_url="http://127.0.0.1", headers=as_caller("ada-" * 8)) as client:
         yield client
@@ -153,3 +155,35 @@ def test_a_run_that_does_not_begin_leaves_no_folder(client, files):
     wrong = {"workflow": "copying", "input": 5, "files": [file]}
     assert client.post("/v1/runs", json=wrong).status_code == 422
     assert [each.name for each in files.root.iterdir()] == [".uploads"]
+
+
+def test_the_folder_of_a_run_is_removed_with_its_record_and_not_before_its_end(client, files):
+    run_id, _ = copied(client)
+    kept, _ = copied(client)
+    assert client.delete(f"/v1/runs/{run_id}", headers=as_caller(BEN)).status_code == 404
+    assert client.delete(f"/v1/runs/{run_id}").status_code == 200
+    assert client.get(f"/v1/runs/{run_id}").status_code == 404
+    assert client.get(f"/v1/runs/{run_id}/files").status_code == 404
+    assert [path.name for path in files.root.iterdir() if path.name[0] != "."] == [kept]
+    body = {"workflow": "asking", "input": {"amount": 1}}
+    waiting = client.post("/v1/runs", json=body).json()["run_id"]
+    refused = client.delete(f"/v1/runs/{waiting}")
+    assert (refused.status_code, refused.json()["error"]["id"]) == (409, "AX506")
+
+
+def test_old_runs_of_servers_and_old_uploads_are_removed(client, files):
+    service: RunService = client.app._app.routes[0].endpoint.__self__.service
+    assert service.keep_seconds is None
+    run_id, _ = copied(client)
+    greeting().invoke({"name": "x"}, journal=service.journal, run_id="mine")  # by no server
+    service.keep_seconds = 60
+
+    def tidied(seconds: float) -> int:
+        return client.portal.call(service.tidy, time.time() + seconds)
+
+    assert tidied(0) == 0
+    assert len(client.get("/v1/files").json()["files"]) == 1
+    assert tidied(61) == 1
+    assert not (files.root / run_id).exists()
+    assert client.get("/v1/files").json() == {"files": []}
+    assert [info.run_id for info in service.journal.runs()] == ["mine"]

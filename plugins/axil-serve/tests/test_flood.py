@@ -1,4 +1,4 @@
-"""Laws of streams under more events than a reader takes."""
+"""Laws of streams under more events than a reader takes, and of a journal that stores late."""
 
 from __future__ import annotations
 
@@ -58,3 +58,38 @@ def test_a_reader_that_is_slow_keeps_a_bounded_number_of_events_and_every_step()
 
     steps = asyncio.run(followed())
     assert [step.data["kind"] for step in steps].count("done") == STEPS
+
+
+class Late(MemoryJournal):
+    """A journal whose readers do not have the last entries yet."""
+
+    lacks = 0
+
+    def entries(self, run_id: str) -> Any:
+        known = super().entries(run_id)
+        return known[: len(known) - self.lacks]
+
+
+def test_a_stream_has_the_steps_in_their_order_that_are_not_stored_yet():
+    async def followed() -> list[tuple[str, int]]:
+        done = MemoryJournal()
+        await flood().run({"name": "x"}, journal=done, run_id="r")
+        first, *more = done.entries("r")
+        journal, ada = Late(), Caller(name="ada", sees_all=True)
+        service, found = RunService(journal, poll_seconds=0.01), list[tuple[str, int]]()
+        writer = service.journal.open("r")
+        for entry in (first, *more[:6]):
+            writer.append(entry)
+        journal.lacks = 4
+        async for event in service.stream(ada, "r", live=False):
+            if event.kind == "step":
+                found.append((event.data["node"], event.data["number"]))
+            if len(found) == 5 and journal.lacks == 4:  # of those that the journal lacked two
+                journal.lacks = 0
+                for entry in more[6:]:
+                    writer.append(entry)
+        return found
+
+    found = asyncio.run(asyncio.wait_for(followed(), 20))
+    expected = ["", *(f"show{number}" for number in range(STEPS)), ""]
+    assert found == [(name, number) for number, name in enumerate(expected, 1)]

@@ -22,6 +22,7 @@ OPEN = {"/", "/page/{name}"}
 """The routes without a token: static files of the page."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 VALUES: list[Any] = [None, [None], "x", {"x": []}, [{}], 1e400]
+_SENT = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{}]}}
 _SAID = [{"role": "user", "content": "x"}]
 BODIES: dict[str, tuple[dict[str, Any], str]] = {
     "/v1/runs": ({"workflow": "greeting"}, "workflow input attributes session metadata files"),
@@ -36,6 +37,7 @@ BODIES: dict[str, tuple[dict[str, Any], str]] = {
         "model input previous_response_id conversation metadata instructions background",
     ),
     "/ag-ui/{workflow}": ({"messages": _SAID}, "messages forwardedProps resume threadId"),
+    "/a2a/{workflow}/message:send": (_SENT, "message configuration metadata"),
     "/a2a/{workflow}": ({"jsonrpc": "2.0", "id": 1, "method": "SendMessage"}, "id method params"),
 }
 """A body that a route takes, and the names that it reads."""
@@ -65,6 +67,8 @@ def routes_of(client: Any) -> dict[str, set[str]]:
 def filled(path: str, run_id: str = "r") -> str:
     for name, value in (
         ("run_id", run_id),
+        ("id", run_id),
+        ("push_id", "p"),
         ("file_id", "0" * 32),
         ("workflow", "refund"),
         ("name", "app.js"),
@@ -146,12 +150,14 @@ def test_a_token_that_may_look_changes_nothing_on_any_route(client):
             "jsonrpc": "2.0",
             "id": 1,
             "method": "SendMessage",
-            "params": {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{}]}},
+            "params": _SENT,
         },
+        "/a2a/{workflow}/message:send": _SENT,
+        "/a2a/{workflow}/message:stream": _SENT,
     }
     headers = {**as_caller(EVE), "a2a-version": "1.0"}
     for path, methods in routes_of(client).items():
-        for method in methods & {"POST", "DELETE"}:
+        for method in () if path.endswith(":subscribe") else methods & {"POST", "DELETE"}:
             answer = client.request(
                 method, filled(path, run_id), json=asks.get(path, {}), headers=headers
             )

@@ -1199,3 +1199,26 @@ def test_a_holder_that_cannot_be_looked_at_is_not_taken_for_gone(tmp_path, monke
     assert is_alive(unknown)
     there.close()
     journal.close()
+
+
+def test_a_journal_that_is_closed_while_a_record_is_read_waits_for_its_end(tmp_path):
+    journal = SqliteJournal(tmp_path)
+    write(journal, [Entry("run"), Entry("clock", data={"call": 1, "value": 1.0})])
+    record, rest = journal.read("r"), list[Any]()
+    assert next(record)[0] == 0
+    begun, close = threading.Event(), journal._closing
+
+    def closed() -> None:
+        begun.set()
+        close()
+
+    journal._closing = closed
+    closing = threading.Thread(target=journal.close, daemon=True)
+    closing.start()
+    assert begun.wait(60)
+    reading = threading.Thread(target=lambda: rest.extend(record), daemon=True)
+    reading.start()
+    for thread in (reading, closing):
+        thread.join(60)
+        assert not thread.is_alive()
+    assert [number for number, _ in rest] == [1]

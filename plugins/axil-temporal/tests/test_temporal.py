@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowHistory
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
@@ -218,7 +219,31 @@ def test_a_schedule_starts_runs_with_its_input_which_temporal_never_sees(engine_
     asyncio.run(go())
 
 
-def test_the_command_works_off_what_was_submitted_without_temporal(
+def test_a_run_that_is_started_while_temporal_is_away_begins_when_it_answers(engine_of):
+    graph = letters()
+
+    async def go() -> None:
+        async with asyncio.timeout(60), engine_of(graph) as engine:
+            signal, refused = engine._signal, list[str]()
+
+            async def away(run_id: str, digest: str = "", **more: Any) -> None:
+                if not refused:
+                    refused.append(run_id)
+                    raise RPCError("no answer", RPCStatusCode.UNAVAILABLE, b"")
+                await signal(run_id, digest, **more)
+
+            engine._signal = away
+            run_id = await engine.start(graph, {"to": "Ada"})
+            assert refused == [run_id]
+            await asked(engine, run_id)
+            refused.clear()
+            await engine.answer(run_id, {"sign?name": "B."})
+            assert (await engine.result(run_id)).output == {"letter": "Dear Ada, B."}
+
+    asyncio.run(go())
+
+
+def test_the_command_works_off_what_was_submitted_without_temporal_and_by_triggers(
     server: Server, tmp_path: Path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
@@ -236,6 +261,21 @@ def test_the_command_works_off_what_was_submitted_without_temporal(
     (info,) = json.loads(capsys.readouterr().out)
     assert (info["run_id"], info["status"]) == ("one", "done")
     assert len((tmp_path / "log").read_text().splitlines()) == chain.STEPS
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("a")
+    (tmp_path / "triggers.toml").write_text(
+        '[minute]\nworkflow = "app.py:chain"\ncron = "* * * * *"\ninput = {run = "m", n = 0}\n'
+        '[hour]\nworkflow = "app.py:chain"\nevery_seconds = 3600\ninput = {run = "h", n = 0}\n'
+        '[files]\nworkflow = "app.py:chain"\nfolder = "in"\ninput = {run = "{path}", n = 0}\n'
+    )
+    triggers = ("--triggers", "triggers.toml", "--engine", "temporal", "--drain")
+    assert main(["worker", "--allow", "code", *target[3:], *triggers]) == 0
+    capsys.readouterr()
+    assert main(["runs", "list", "--format", "json", "--journal", str(tmp_path / "runs")]) == 0
+    infos = json.loads(capsys.readouterr().out)
+    assert {info["status"] for info in infos} == {"done"}
+    names = {info["run_id"].partition("-")[0] for info in infos}
+    assert names >= {"one", "minute", "hour", "files"}
 
 
 @pytest.mark.skipif(not LONG, reason="a server that is killed takes a while: make thorough")

@@ -94,6 +94,23 @@ def test_a_law_may_be_excused_with_a_reason():
     )
 
 
+def test_one_cause_fails_one_law_and_the_others_name_it():
+    class Broken(Sound):
+        def __init__(self, config: Sound.Config) -> None:
+            self.key = confg  # type: ignore[name-defined]  # noqa: F821
+
+        async def close(self) -> None: ...
+
+    report = check(type("Given", (Kit,), {"component": Broken}))
+    [failed] = [each for each in report.failures if each.reason.startswith("NameError")]
+    assert failed.law == "making it has no effects"
+    named = "it ends with the error of test_making_it_has_no_effects: NameError: "
+    assert [each.law for each in report.outcomes if each.reason.startswith(named)] == [
+        "a secret is never shown",
+        "closing it twice is closing it once",
+    ]
+
+
 def test_a_constructor_with_effects_is_caught(tmp_path):
     class Writes:
         def __init__(self) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, Unpack,
 
 from axil._door import provided
 from axil.builder.workflow import S, Workflow
-from axil.compiler.bodies import is_async, parameters_of
+from axil.compiler.bodies import is_async
 from axil.compiler.nodes import FunctionNode
 from axil.compiler.planner import CompileOptions, is_conversation
 from axil.contract.messages import text_of
@@ -29,6 +29,8 @@ from axil.errors import (
     SpecError,
     did_you_mean,
     format_names,
+    refused_setting,
+    with_article,
 )
 from axil.kernel.joins import Join
 from axil.kernel.plan import CycleLimit
@@ -89,6 +91,8 @@ class Graph:
 
     reserved_names: tuple[str, ...] = ("entry", "exit")
     """Names that no node of it may have."""
+    is_built_in_python = True
+    """True of a class whose nodes no file can give. Classes made of it say it for themselves."""
     counts_rounds = False
     """True if its nodes see ``current_iteration`` and ``max_iterations``."""
 
@@ -250,7 +254,9 @@ class Graph:
         self.check_open()
         if getattr(kind, "root_only", False):
             raise self.error(
-                "AX121", f"a {_title(kind)} cannot be inside a graph.", "Use a Graph, or an Agent."
+                "AX121",
+                f"{with_article(_title(kind))} cannot be inside a graph.",
+                "Use a Graph, or an Agent.",
             )
         component, use = self._component(kind, args, settings)
         contract = None if component is None else NodeContract.of(component)
@@ -317,16 +323,11 @@ class Graph:
             try:
                 return kind(*args, **settings), None
             except TypeError as error:
-                found = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-                if found is None or found[1] not in settings:
+                if (stranger := refused_setting(kind, settings, error)) is None:
                     raise
-                message = f'a {kind.__name__} takes no "{found[1]}".'
-                known = {name for base in kind.__mro__ for name in parameters_of(base.__init__)} - {
-                    "self"
-                }
-                hint = (
-                    did_you_mean(found[1], known) or f"It takes {format_names(sorted(known), 20)}."
-                )
+                key, known = stranger
+                message = f'{kind.__name__} takes no "{key}".'
+                hint = did_you_mean(key, known) or f"It takes {format_names(sorted(known), 20)}."
                 raise self.error("AX130", message, hint) from error
         if callable(kind) and not hasattr(kind, "run") and not isinstance(kind, Graph):
             return FunctionNode(kind), None

@@ -14,7 +14,7 @@ import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import CodeType, FunctionType
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple, cast
 
 from axil.contract.messages import fold_payloads, gather_messages, is_messages
@@ -40,6 +40,8 @@ Read = Callable[[Any, Task, Any, Any], Out]
 """
 
 _NO_CHANGES = Changes()
+_ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+"""Flags of functions whose calls are awaited, or iterated asynchronously."""
 _UNCHECKED: type[dict[str, Any]] = dict
 
 
@@ -345,8 +347,9 @@ def _takes_any(call: Callable[..., Any]) -> bool:
 
 def _by_name(call: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that takes by name what ``call`` takes by position alone."""
-    if (code := _code_of(call)) is not None:
-        names: Sequence[str] = code.co_varnames[: code.co_posonlyargcount]
+    if (plain := _plain(call)) is not None:
+        code = plain[0].__code__
+        names: Sequence[str] = code.co_varnames[plain[1] : code.co_posonlyargcount]
     else:
         names = [p.name for p in _described(call) if p.kind is p.POSITIONAL_ONLY]
     if not names:
@@ -384,16 +387,19 @@ def parameters_of(call: Callable[..., Any]) -> dict[str, bool]:
     """Return names of the parameters of ``call`` that can be given by name, and whether each is
     required. The first one of ``bool`` is, too: no name can give it anything.
     """
-    if (code := _code_of(call)) is None:
+    if (plain := _plain(call)) is None:
         return {
             p.name: p.default is p.empty or (not number and p.kind is p.POSITIONAL_ONLY)
             for number, p in enumerate(_described(call))
             if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         }
-    function = cast("FunctionType", call)
+    function, bound = plain
+    code = function.__code__
     many, by_name = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     given = many - len(function.__defaults__ or ())
     found = {name: position < given for position, name in enumerate(code.co_varnames[:many])}
+    for name in code.co_varnames[:bound]:  # the object of a method is given
+        del found[name]
     for name in code.co_varnames[many:by_name]:
         found[name] = name not in (function.__kwdefaults__ or ())
     return found
@@ -407,22 +413,25 @@ def _described(call: Callable[..., Any]) -> Collection[inspect.Parameter]:
         return ()
 
 
-def _code_of(call: Callable[..., Any]) -> CodeType | None:
-    """Return the code of a function that is what it looks like: its parameters are read from there
-    in a tenth of the time.
+def _plain(call: Callable[..., Any]) -> tuple[FunctionType, int] | None:
+    """Return a function that is what it looks like, or that of a method, and how many of its
+    parameters are given already: they are read from its code in a tenth of the time.
     """
+    function, bound = (call.__func__, 1) if isinstance(call, MethodType) else (call, 0)
     is_plain = (
-        type(call) is FunctionType
-        and not hasattr(call, "__wrapped__")
-        and not hasattr(call, "__signature__")
+        type(function) is FunctionType
+        and not hasattr(function, "__wrapped__")
+        and not hasattr(function, "__signature__")
+        and function.__code__.co_argcount >= bound
     )
-    return cast("FunctionType", call).__code__ if is_plain else None
+    return (cast("FunctionType", function), bound) if is_plain else None
 
 
 def first_of(call: Callable[..., Any]) -> str:
     """Return the first parameter's name, if it can be given by position; else empty."""
-    if (code := _code_of(call)) is not None:
-        return code.co_varnames[0] if code.co_argcount else ""
+    if (plain := _plain(call)) is not None:
+        code, bound = plain[0].__code__, plain[1]
+        return code.co_varnames[bound] if code.co_argcount > bound else ""
     first = next(iter(_described(call)), None)
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return first.name if first is not None and first.kind in by_position else ""
@@ -434,6 +443,8 @@ def is_async(call: Any) -> bool:
     """
     while isinstance(call, functools.partial):
         call = cast("Any", call).func
+    if (plain := _plain(call)) is not None and not vars(plain[0]):  # nothing marks it otherwise
+        return bool(plain[0].__code__.co_flags & _ASYNC)
     if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
         return True
     # the question is not whether it can be called, but how

@@ -432,6 +432,14 @@ class _Draft:
                 kind, use.type, str(use.place or otherwise), requires=self.spec.requires
             )
             where = otherwise if use.place is None else use.place.at("config")
+            own: Mapping[str, Any] = getattr(found, "__dict__", {})
+            if own.get("is_built_in_python") and "nodes" not in (use.config or {}):
+                message = f'a "{use.type}" gets its nodes in Python; none can be given here.'
+                hint = (
+                    "Write them among these nodes, for a loop with an edge back and a "
+                    "loop_counter; or name a file that has them: type: subgraph."
+                )
+                raise SpecError(Problem("AX121", otherwise, message, hint))
             lenient = bool(self.spec.extras.get("lenient"))
             made = make_component(found, use.config, where, lenient=lenient)
         if (hasattr(made, "provision") or hasattr(made, "close")) and not any(

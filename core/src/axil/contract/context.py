@@ -80,8 +80,7 @@ class StepCall(NamedTuple):
     kind: StepKind = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SubRunResult:
+class SubRunResult(NamedTuple):
     """The result of a sub-run."""
 
     output: Any
@@ -181,7 +180,7 @@ class Context:
         self.activation = activation
         """The name of this firing; with the run's id a stable idempotency key."""
         self._calls = [0]
-        self._uses: dict[str, int] = {}
+        self._uses: dict[tuple[str | int, ...], int] = {}
         self._local: dict[str, Any] | None = None
         self._kept: dict[str, Any] | None = None
 
@@ -410,7 +409,7 @@ class Context:
         """
         inside = self._inside()
         part = self._called(name) if inside is None else f"{inside.name}/{name}"
-        step = _Step(self, self._once(f"step {part}", part))
+        step = _Step(self, self._once(("step", part), part))
 
         async def within() -> Any:
             token = _step.set(step)
@@ -448,12 +447,12 @@ class Context:
             state: what it begins with; None: this activation's state.
         """
         part = (name,) if isinstance(name, (str, int)) else tuple(name)
-        again = self._once(f"run {part}", "")
+        again = self._once(("run", *part), "")
         whole = (*(f"#{name}" for name in self._part), *part, *((again,) if again else ()))
         sub = SubRun(plan=plan, inputs=inputs, name=whole, state=state, contained=self._contained)
         return await self._host.enter(self._task, sub)
 
-    def _once(self, use: str, name: str) -> str:
+    def _once(self, use: tuple[str | int, ...], name: str) -> str:
         """``name`` for the first use, then ``name#1`` and so on: what is done again is not taken
         for what was done.
         """

@@ -61,7 +61,9 @@ def edge_payloads(graph: Graph, carried: Iterable[tuple[Any, ...]]) -> tuple[Edg
         carried: tuples that begin with the position of an edge in the graph, and its payload.
     """
     found: list[EdgePayload] = []
-    for position, payload, *_ in carried:
+    for each in carried:
+        position: int = each[0]
+        payload: Any = each[1]
         edge = graph.edges[position]
         source = ENTRY if edge.source < 0 else graph.vertices[edge.source].name
         found.append(EdgePayload(edge.name, source, edge.target_name, isolate(payload)))

@@ -114,8 +114,7 @@ what else there is; of ``skipped`` None.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubRun:
+class SubRun(NamedTuple):
     """A plan that a body runs in a frame of its own."""
 
     plan: Plan

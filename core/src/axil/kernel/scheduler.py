@@ -175,7 +175,8 @@ class Scheduler:
         # the firing whose fact is being recorded, and what follows
         self._pending: tuple[Task, Callable[..., Command | None], tuple[Any, ...]] | None = None
         self._open: dict[Task, RunningFrame] = {}  # scopes under way, by the task that opened them
-        self._subs: dict[Task, list[RunningFrame]] = {}
+        # sub-runs under way, in order, by the task whose body began them
+        self._subs: dict[Task, dict[RunningFrame, None]] = {}
         self._has_dropped = False
         self._dropped: set[Task] = set()  # firings that an early join cancelled
         self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
@@ -286,11 +287,11 @@ class Scheduler:
         if self._reports_sent:
             self._report_entry(machine, tokens)
         running = RunningFrame(machine, task, contained=sub.contained)
-        self._subs.setdefault(task, []).append(running)
+        self._subs.setdefault(task, {})[running] = None
         self._notice(running)
         return running
 
-    def drop(self, runs: Sequence[RunningFrame]) -> None:
+    def drop(self, runs: Iterable[RunningFrame]) -> None:
         """End sub-runs for which nothing waits: nothing in them starts or goes on."""
         runs = [running for running in runs if not running.over]
         for running in runs:
@@ -576,6 +577,7 @@ class Scheduler:
             return None
         running.over = True
         if visit is None:
+            del self._subs[task][running]
             running.close()
             return Return(running, ended, None)
         try:

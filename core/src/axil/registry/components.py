@@ -8,11 +8,11 @@ effects: it connects to nothing and reads nothing.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
 from axil._door import provided
-from axil.errors import ConfigError, Problem, did_you_mean, format_names
+from axil.errors import ConfigError, Problem, did_you_mean, format_names, refused_setting
 from axil.registry.excerpts import format_value
 from axil.registry.grants import current_grants, noted
 from axil.spec.graph import Place
@@ -51,7 +51,13 @@ def make_component(
     problems = list(_misfits(component, arguments, where))
     if problems:
         raise ConfigError(problems)
-    return _noted(component(**arguments), where)
+    try:
+        return _noted(component(**arguments), where)
+    except TypeError as error:
+        if (stranger := refused_setting(component, arguments, error)) is None:
+            raise
+        key, known = stranger
+        raise ConfigError(_unknown(key, known, where)) from error
 
 
 def _noted(made: T, where: str | Place) -> T:
@@ -73,11 +79,16 @@ def _misfits(
     named = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         for key in [key for key in arguments if key not in named]:
-            hint = did_you_mean(key, named) or (
-                f"Known here: {format_names(sorted(named))}." if named else "It takes none."
-            )
-            at = where.at(key) if isinstance(where, Place) else f"{where}.{key}".lstrip(".")
-            yield Problem("AX130", str(at), f'unknown key "{key}".', hint)
+            yield _unknown(key, named, where)
     for name, parameter in named.items():
         if parameter.default is parameter.empty and name not in arguments:
             yield Problem("AX132", str(where), f'the key "{name}" is missing.')
+
+
+def _unknown(key: str, known: Collection[str], where: str | Place) -> Problem:
+    """Return the problem of a key that a component does not take."""
+    hint = did_you_mean(key, known) or (
+        f"Known here: {format_names(sorted(known))}." if known else "It takes none."
+    )
+    at = where.at(key) if isinstance(where, Place) else f"{where}.{key}".lstrip(".")
+    return Problem("AX130", str(at), f'unknown key "{key}".', hint)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from axil.errors import with_article
 from axil.spec.graph import FromEnvironment
 
 
@@ -25,4 +26,4 @@ def format_value(value: Any) -> str:
         return text if len(text) <= 60 else text[:57] + '…"'
     if isinstance(value, Mapping):
         return "a mapping"
-    return "a list" if isinstance(value, (list, tuple)) else f"a {type(value).__name__}"
+    return "a list" if isinstance(value, (list, tuple)) else f"{with_article(type(value).__name__)}"

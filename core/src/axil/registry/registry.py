@@ -14,11 +14,11 @@ import json
 import os
 import pkgutil
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from axil._door import provided
 from axil.errors import (
@@ -32,6 +32,7 @@ from axil.errors import (
     did_you_mean,
     format_names,
 )
+from axil.registry.installed import EntryPoint, identity_of, installed
 from axil.registry.kinds import (
     COMPONENT_KINDS,
     KERNEL,
@@ -48,19 +49,6 @@ if TYPE_CHECKING:
 _TARGET: Final = re.compile(
     r"(?P<module>[\w.]+)\s*(?::\s*(?P<attributes>[\w.]+))?\s*(?:\[.*\])?\s*$"
 )
-
-
-class EntryPoint(Protocol):
-    """The part of an entry point that the registry needs; those of ``importlib.metadata`` fit."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def group(self) -> str: ...
-    @property
-    def value(self) -> str: ...
-    @property
-    def dist(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +169,7 @@ class Registry:
         """
         providers = {each.distribution for each in self.candidates()} | self._packages.keys()
         return {
-            name: _identity(self._dists[name])[1]
+            name: identity_of(self._dists[name])[1]
             for name in sorted(providers)
             if name in self._dists
         }
@@ -538,14 +526,14 @@ class Registry:
             # metadata is parsed anew whenever it is asked: once for each distribution is enough
             known: dict[int, tuple[str, str]] = {}
             groups: dict[str, tuple[str, int]] = {}
-            for entry in _installed(self.unreadable) if self._given is None else self._given:
+            for entry in installed(self.unreadable) if self._given is None else self._given:
                 kind, major = groups.get(entry.group) or groups.setdefault(
                     entry.group, kind_of_group(entry.group)
                 )
                 if kind not in COMPONENT_KINDS and kind != MANIFEST:
                     continue
                 dist = entry.dist
-                identity = known.get(id(dist)) or known.setdefault(id(dist), _identity(dist))
+                identity = known.get(id(dist)) or known.setdefault(id(dist), identity_of(dist))
                 self._dists.setdefault(identity[0], dist)
                 if kind == MANIFEST:
                     self._packages.setdefault(identity[0], entry.value)
@@ -584,55 +572,6 @@ def _add(same: list[Component], component: Component) -> None:
                 same[i] = component
             return
     same.append(component)
-
-
-def _installed(unreadable: list[str]) -> Iterator[EntryPoint]:
-    """Read the entry points in groups of axil, from the metadata of every distribution.
-
-    ``importlib.metadata.entry_points`` does nearly the same, but fails as a whole where one
-    distribution has a file that cannot be parsed. Of distributions of one name the first on
-    ``sys.path`` is taken, as imports do, but one that an interrupted removal has left without
-    metadata is passed over.
-
-    Args:
-        unreadable: gets a line for each distribution that cannot be read.
-    """
-    from importlib import metadata
-
-    named: dict[str, list[Any]] = {}
-    for distribution in metadata.distributions():
-        named.setdefault(_identity(distribution)[0], []).append(distribution)
-    for same in named.values():
-        try:
-            distribution = same[0] if len(same) == 1 else next(filter(_is_whole, same), same[0])
-            points = [each for each in distribution.entry_points if each.group.startswith("axil.")]
-        except Exception as error:  # noqa: BLE001
-            # metadata is anybody's text, and finders are anybody's code
-            path = getattr(same[0], "_path", same[0])
-            unreadable.append(f"{path}: {type(error).__name__}: {error}")
-        else:
-            yield from cast("list[EntryPoint]", points)
-
-
-def _is_whole(distribution: Any) -> bool:
-    return bool(distribution.read_text("METADATA") or distribution.read_text("PKG-INFO"))
-
-
-_FOLDER: Final = re.compile(r"([A-Za-z0-9][\w.]*)-([^-/\\]+)\.dist-info")
-
-
-def _identity(distribution: Any) -> tuple[str, str]:
-    """Name and version, from the name of the metadata's folder where it has one; empty where the
-    metadata does not say.
-    """
-    folder = _FOLDER.fullmatch(str(getattr(getattr(distribution, "_path", None), "name", "")))
-    if folder:
-        return canonical_name(folder[1]), folder[2]
-    try:
-        return canonical_name(distribution.name), str(distribution.version)
-    except Exception:  # noqa: BLE001
-        # incomplete metadata raises whatever it was parsed with; the component may be sound
-        return "", ""
 
 
 def _unfitting(component: Component, misfit: str, where: str) -> PluginContract:

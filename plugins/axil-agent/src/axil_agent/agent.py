@@ -17,7 +17,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from axil import MISSING, Out, run_sync
-from axil.plugin import Attributes, Body, BodyRules, Task, as_body, pushed_fields
+from axil.plugin import Attributes, Body, BodyRules, Task, as_body, pushed_fields, with_article
 from axil_agent.alone import Alone
 from axil_agent.commands import commanded
 from axil_agent.context import (
@@ -427,7 +427,7 @@ class Agent:
                     self.owned.append(made)
                 if not is_provider(several[number]):
                     message = (
-                        f"a {type(several[number]).__name__} is no context provider: "
+                        f"{with_article(type(several[number]).__name__)} is no context provider: "
                         "it has no get_blocks."
                     )
                     raise ContextError(

@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from axil import LimitReached
 from axil.driver import Pause
-from axil.plugin import MeterReservation, RunError, did_you_mean, format_names
+from axil.plugin import MeterReservation, RunError, did_you_mean, format_names, with_article
 from axil_agent.approval import Verdict, verdict
 from axil_agent.asker import asked_by
 from axil_agent.commands import plain_command, take_command
@@ -205,7 +205,7 @@ async def think(
                 reply: Any = await model.reply(asked, emit or ctx.emit)
             if not isinstance(reply, Reply):
                 raise ModelContract(
-                    "AX654", f"the model gave a {type(reply).__name__}, not a Reply."
+                    "AX654", f"the model gave {with_article(type(reply).__name__)}, not a Reply."
                 )
             used = reply.usage
             reservation.settle(

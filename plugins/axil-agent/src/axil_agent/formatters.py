@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from axil.plugin import with_article
 from axil_agent.errors import WiringError
 from axil_models import Formatter
 
@@ -49,7 +50,8 @@ def formatter_of(given: Any, where: str = "", setting: Any = None) -> Formatter:
     if hasattr(given, "dump") or hasattr(given, "format"):
         return _Foreign(given)
     hint = "A formatter has introduction, dump(fields) and parse(text, fields)."
-    raise WiringError("AX664", f"a {type(given).__name__} is not a formatter.", hint, where)
+    message = f"{with_article(type(given).__name__)} is not a formatter."
+    raise WiringError("AX664", message, hint, where)
 
 
 class _Foreign:

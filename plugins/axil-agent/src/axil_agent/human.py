@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import Context, Question
-from axil.plugin import Body, BodyRules, as_body, parse_duration
+from axil.plugin import Body, BodyRules, as_body, parse_duration, with_article
 from axil_agent.errors import WiringError
 from axil_agent.prompt import Wiring
 from axil_agent.template import joined, rendered
@@ -142,7 +142,7 @@ def _form(answer: Any, wanted: Mapping[str, str]) -> dict[str, Any]:
             return {next(iter(wanted)): answer}
         raise WiringError(
             "AX667",
-            f"the answer to a form is a {type(answer).__name__}; "
+            f"the answer to a form is {with_article(type(answer).__name__)}; "
             f"expected a mapping with {', '.join(wanted)}.",
         )
     given = cast("Mapping[str, Any]", answer)

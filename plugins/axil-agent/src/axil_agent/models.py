@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from axil.plugin import LoopLocal, Place, is_async
+from axil.plugin import LoopLocal, Place, is_async, with_article
 from axil_agent.uses import used
 from axil_models import (
     Emit,
@@ -162,7 +162,9 @@ def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> M
         "A model has `async reply(request, emit) -> Reply`, "
         "or `invoke(messages, tools, settings) -> dict`."
     )
-    raise ModelContract("AX654", f"a {type(given).__name__} is not a model.", hint, str(where))
+    raise ModelContract(
+        "AX654", f"{with_article(type(given).__name__)} is not a model.", hint, str(where)
+    )
 
 
 def name_of(written: Any) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mimetypes
 import os
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator
@@ -48,6 +48,13 @@ class Artifact(Kept):
     """A file that the run made or changed."""
 
     change: Literal["made", "changed"]
+
+
+def remove_folder(root: str, run_id: str) -> None:
+    """Remove the folder of a run, if its id is the name of one."""
+    folder = Path(root) / run_id
+    if Path(run_id).name == run_id and run_id not in (".", "..") and not folder.is_symlink():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class RunFolder:
@@ -238,6 +245,8 @@ def _copy(source: IO[bytes], target: IO[bytes]) -> tuple[int, str]:
 
 
 def _media_type(name: str) -> str:
+    import mimetypes
+
     return mimetypes.guess_type(name)[0] or "application/octet-stream"
 
 

@@ -34,7 +34,7 @@ from axil.plugin import JournalError, install_advice
 from axil_cli import record
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, allowing, equipped, misuse, read_text
-from axil_cli.folder import placed
+from axil_cli.folder import RUNS, placed, remove_folder
 from axil_cli.launch import Launch, prepared, recorded
 from axil_cli.picture import (
     difference_lines,
@@ -58,6 +58,8 @@ from axil_cli.wants import opened
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 """The form of ids of questions: the activation, and the number of the question in it."""
+_PAUSE_SECONDS: Final = 0.01
+"""Between two runs that are forgotten: other processes that wait for the journal come first."""
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
 
 
@@ -164,6 +166,11 @@ class Runs:
             help="with a field of the state set at step N; may be repeated",
         )
         forking.add_argument("--output", metavar="JSON", help="with another outcome of step N")
+        forking.add_argument(
+            "--route",
+            action="store_true",
+            help="the edges of step N decide again what they carry of the --output",
+        )
         add_shared_arguments(forking, "--set")
         allowing(forking)
         cancelling = one("cancel", "end a run, whatever its status", format=())
@@ -193,6 +200,11 @@ class Runs:
             default=[],
             help="those with this status; done. May be repeated",
         )
+        pruning.add_argument(
+            "--files",
+            metavar="DIR",
+            help=f"also remove their folders in DIR ({RUNS} of axil run and axil serve)",
+        )
         pruning.add_argument("--dry-run", action="store_true", help="print which, and delete none")
         healing = one("doctor", "look for damage")
         healing.add_argument(
@@ -212,13 +224,17 @@ class Runs:
     # ------------------------------------------------------------------ looking
 
     def _list(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
-        infos = [
-            info
-            for info in journal.runs()
-            if (not options.thread or info.thread == options.thread)
-            and (not options.status or info.status in options.status)
-        ]
-        some = infos[: options.limit] if options.limit > 0 else infos
+        limit, status = max(0, options.limit), options.status or ()
+        if options.thread:
+            infos = [
+                info
+                for info in journal.infos(journal.thread(options.thread))
+                if not status or info.status in status
+            ]
+            infos.sort(key=lambda info: -info.touched)
+        else:  # one more says whether there are more
+            infos = journal.runs(status=status, limit=limit and limit + 1)
+        some = infos[:limit] if limit else infos
         dues = _dues(journal, some)
         if options.format == "json":
             session.say(as_json([{**plain(info), "due": dues.get(info.run_id)} for info in some]))
@@ -226,7 +242,7 @@ class Runs:
         for line in listed(some, time.time(), dues):
             session.say(line)
         if len(some) < len(infos):
-            session.tell(f"{len(infos) - len(some)} more; --limit 0 shows all.")
+            session.tell("There are more; --limit 0 shows all.")
         if not infos:
             session.tell("No runs are kept here that fit.")
         return Exit.DONE
@@ -236,7 +252,7 @@ class Runs:
         entries = journal.entries(run_id)
         if options.at is not None:
             return self._stood(entries, options, session)
-        info = next(info for info in journal.runs() if info.run_id == run_id)
+        (info,) = journal.infos([run_id])
         waiting = [] if info.status == "done" else open_questions(entries)
         if options.format == "json":
             questions = [plain(question) for question in waiting]
@@ -504,6 +520,7 @@ class Runs:
                 else as_input(options.input, workflow.plan.graph.spec.payload),
                 state=settings(options.state, "--state"),
                 output=MISSING if options.output is None else as_data(options.output),
+                is_routed=options.route,
                 origin=origin,
             )
         run_sync(fork(journal, run_id, new, at=options.at, workflow=workflow, edit=edit))
@@ -515,7 +532,7 @@ class Runs:
 
     def _cancel(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         run_id = found(journal, options.run)
-        info = next(info for info in journal.runs() if info.run_id == run_id)
+        (info,) = journal.infos([run_id])
         if info.status not in _OPEN:
             if info.status == "running":  # the process that runs it reads its mail
                 data = {"status": "cancelled", "error": "it was cancelled"}
@@ -543,9 +560,11 @@ class Runs:
 
     def _prune(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         before, ended = time.time() - options.older_than * 86_400, options.status or ["done"]
-        old = [info for info in journal.runs() if info.status in ended and info.touched < before]
+        old = [info for info in journal.runs(status=ended) if info.touched < before]
         if not options.dry_run:
             old = [info for info in old if _forgotten(journal, info.run_id, session)]
+            for info in old if options.files else ():
+                remove_folder(options.files, info.run_id)
             if hasattr(journal, "shrink"):
                 journal.shrink()
         if options.format == "json":
@@ -583,10 +602,9 @@ def found(journal: Any, name: str) -> str:
 
     Raises: JournalError (AX503): none, or several.
     """
-    ids = [info.run_id for info in journal.runs()]
-    if name in ids:
+    if journal.infos([name]):
         return name
-    near = [each for each in ids if each.startswith(name)] if name else []
+    near = [each.run_id for each in journal.runs() if name and each.run_id.startswith(name)]
     if len(near) == 1:
         return near[0]
     message = (
@@ -603,6 +621,7 @@ def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
     """
     try:
         journal.forget(run_id)
+        time.sleep(_PAUSE_SECONDS)
     except JournalError as error:
         if error.id not in ("AX503", "AX506"):
             raise

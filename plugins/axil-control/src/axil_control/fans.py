@@ -53,6 +53,7 @@ from axil.plugin import (
     format_names,
     gather_messages,
     refers_to,
+    with_article,
 )
 from axil_control.errors import InputError
 from axil_control.parts import ByMessage, Split
@@ -185,7 +186,7 @@ class _Fields:
         found: Any = fields.pop(self._over) if self._over in fields else task.state.get(self._over)
         kind = type(cast("object", found)).__name__
         if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Sequence):
-            came = "nothing brings it" if found is None else f"it is a {kind}"
+            came = "nothing brings it" if found is None else f"it is {with_article(kind)}"
             raise InputError(
                 "AX636",
                 f'"{self._node}" runs once per item of the list in "{self._over}", and {came}.',
@@ -353,18 +354,20 @@ class _Fan:
         self, groups: Sequence[list[Any]], static: Any, *name: int, is_group: bool = False
     ) -> list[Any]:
         """Run each group in a frame of its own; what they gave, in order."""
-        gate = asyncio.Semaphore(self._most)
+        from axil.driver import Pause
 
-        async def one(position: int, group: list[Any]) -> SubRunResult:
-            payload, state = self.items.payload(static, group, is_group=is_group), self._state
-            if self.field:
-                state = state.apply(state.schema.check({self.field: payload[self.field]}))
-            async with gate:
-                return await self._ctx.run(self._plan, payload, name=(*name, position), state=state)
+        ended: list[SubRunResult | BaseException | None] = [None] * len(groups)
+        waiting = iter(enumerate(groups))
 
-        ended = await asyncio.gather(
-            *(one(i, group) for i, group in enumerate(groups)), return_exceptions=True
-        )
+        async def work() -> None:
+            """Run one group after another until none is left."""
+            for position, group in waiting:
+                try:
+                    ended[position] = await self._one((*name, position), static, group, is_group)
+                except (Exception, Pause) as error:  # noqa: BLE001  # raised when all have ended
+                    ended[position] = error
+
+        await asyncio.gather(*(work() for _ in range(min(self._most, len(groups)))))
         returned = [each for each in ended if isinstance(each, SubRunResult)]
         if len(returned) < len(ended):
             raise _worst([each for each in ended if isinstance(each, BaseException)])
@@ -373,6 +376,15 @@ class _Fan:
             self._written += written
             self._state = self._entry.apply(self.changes())
         return self.items.given(returned)
+
+    async def _one(
+        self, name: tuple[int, ...], static: Any, group: list[Any], is_group: bool
+    ) -> SubRunResult:
+        """Run one group in a frame of its own."""
+        payload, state = self.items.payload(static, group, is_group=is_group), self._state
+        if self.field:
+            state = state.apply(state.schema.check({self.field: payload[self.field]}))
+        return await self._ctx.run(self._plan, payload, name=name, state=state)
 
     def changes(self) -> Any:
         """Return all that was written so far, as one delta."""

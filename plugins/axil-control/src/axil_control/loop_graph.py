@@ -103,6 +103,7 @@ class Loop(Graph):
         },
     )
     reserved_names = ("entry", "exit", "controller", "terminate")
+    is_built_in_python = True
     counts_rounds = True
 
     def __init__(

@@ -26,6 +26,7 @@ from axil.plugin import (
     format_names,
     is_async,
     refers_to,
+    with_article,
     without_views,
 )
 from axil_control.errors import BindingError
@@ -174,7 +175,8 @@ def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
     if not callable(callback):
         raise BindingError(
             "AX613",
-            f"the condition for {name} is a {type(callback).__name__}; expected a function.",
+            f"the condition for {name} is {with_article(type(callback).__name__)}; "
+            "expected a function.",
         )
     if is_async(callback):
         raise BindingError(

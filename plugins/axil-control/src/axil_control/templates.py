@@ -20,7 +20,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, Generic, Literal, TypeVar, cast, get_overloads
 
 from axil import Graph, GraphWarning
-from axil.plugin import match_path
+from axil.plugin import match_path, with_article
 from axil_control.errors import ControlError
 
 __all__ = [
@@ -324,8 +324,8 @@ def copied(value: Any, name: str) -> Any:
     except Exception as error:  # __deepcopy__ is anybody's code
         raise ControlError(
             "AX615",
-            f'the setting "{name}" of a template holds a {type(value).__name__}, which cannot be '
-            f"copied: {error}.",
+            f'the setting "{name}" of a template holds {with_article(type(value).__name__)}, '
+            f"which cannot be copied: {error}.",
             "Give Shared(…) for one object, or Factory(…) for one per node.",
         ) from error
 

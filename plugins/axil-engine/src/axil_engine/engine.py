@@ -12,8 +12,9 @@ a run by storing its header. From then on the run is in one of three states:
 
 One task (``_pull``) takes due runs from the journal, as many as there is room for, and loads them;
 then it waits until there may be more: a run was unloaded, the journal reports a change, or the next
-time in the journal has come. Another task (``_watch``) waits for changes by other processes: mail
-for loaded runs, ends that callers of ``result`` wait for.
+time in the journal has come. Another task (``_watch``) waits for changes by other processes: due
+runs and mail for loaded runs. A third one (``_watch_ends``), started by the first call of
+``result`` that has to wait, looks for runs that have ended in other processes.
 
 A run that asks a person ends as paused and is unloaded. A run all of whose bodies sleep is paused
 at these sleeps (``SuspendingClock``) and is unloaded, too: the journal has the ends of the sleeps
@@ -39,7 +40,15 @@ import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -66,10 +75,12 @@ from axil.plugin import EngineError, JournalError, RunError
 from axil_engine.loading import (
     PATIENCE_SECONDS,
     RECHECK_SECONDS,
+    Gathered,
     OpenedJournal,
     append,
     check_recoveries,
     deliver,
+    discard_all,
     finish,
     lasting_executor,
     load,
@@ -81,6 +92,7 @@ from axil_engine.status import status_of
 
 log = logging.getLogger("axil_engine")
 
+_READ_AT_ONCE = 16  # records
 _GATHER_SECONDS = 0.02  # changes that follow each other so closely are looked at together
 _SHARE = 10.0  # of the time between two looks, a look takes no more than one part in so many
 _LONGEST_GATHER_SECONDS = 0.5
@@ -141,13 +153,17 @@ class LocalEngine:
         self._loaded: dict[str, _Loaded] = {}
         self._refused: dict[str, Exception] = {}  # runs that this engine cannot load
         self._asked_for: set[str] = set()  # runs that a caller wants resumed
+        self._mail = Gathered(self.journal, self.journal.mail)
+        self._infos = Gathered(self.journal, self.journal.infos)
         self._waiters: dict[str, Waiters] = {}
+        self._cancelled: set[str] = set()  # since the last look for due runs began
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._wanted = asyncio.Event()  # there may be due runs, and room for them
         self._is_pulling = False
         self._changed, self._closing = asyncio.Event(), asyncio.Lock()
         self._pulling: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[Any]] = []
+        self._is_watching_ends = False
         self._is_closed = True
 
     async def __aenter__(self) -> LocalEngine:
@@ -155,6 +171,7 @@ class LocalEngine:
         self._wanted.set()
         self._pulling = asyncio.create_task(self._pull())
         self._background = [asyncio.create_task(self._watch())]
+        self._is_watching_ends = False
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -231,6 +248,8 @@ class LocalEngine:
                 await off_loop(self.journal, self.journal.post, run_id, entry)
                 is_posted = True
             since = await self.journal.changed(since, 1.0)
+        if is_posted:  # else it would be cancelled again when it is resumed
+            await discard_all(self.journal, run_id, self._mail)
         await self._resolve_ended(run_id)
 
     async def _is_cancelled(self, run_id: str, reason: str) -> bool:
@@ -239,13 +258,16 @@ class LocalEngine:
             if (loaded := self._loaded.get(run_id)) is not None:
                 loaded.run.cancel(reason)
                 if not loaded.run.has_begun:  # its components may never be provisioned
-                    loaded.task.cancel()
+                    loaded.abort()
                 await asyncio.wait({loaded.task})  # it may have paused meanwhile
             ended = (await self._recorded(run_id)).ended
             if ended is not None and ended.data["status"] != "paused":
                 return True
             data = {"status": "cancelled", "error": reason}
-            return await self._append(run_id, [Entry("ended", data=data)])
+            is_stored = await self._append(run_id, [Entry("ended", data=data)])
+            if is_stored:
+                self._cancelled.add(run_id)  # it may have been taken before, and wait for its lock
+            return is_stored
 
     async def resume(self, run_id: str) -> None:
         """Make a run due that is not done and that no process holds; see ``Engine``.
@@ -274,6 +296,9 @@ class LocalEngine:
             raise error
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(run_id, deque()).append(waiter)
+        if not self._is_watching_ends:
+            self._is_watching_ends = True
+            self._background.append(asyncio.create_task(self._watch_ends()))
         await self._resolve_ended(run_id)  # it may have ended while its record was read
         return await waiter
 
@@ -349,6 +374,7 @@ class LocalEngine:
             return None
         now, digests = wall_time(self._clock), None if self._find else list(self._workflows)
         without = list(self._refused)
+        self._cancelled.clear()
         taken = await off_loop(journal, journal.take, room, now, digests=digests, without=without)
         await asyncio.gather(*map(self._load, taken))
         return await off_loop(journal, journal.next_due, now) if len(taken) < room else None
@@ -369,7 +395,7 @@ class LocalEngine:
         """Load a run that was taken, or release it."""
         try:
             async with self._lock(run_id):
-                if self._is_closed:
+                if self._is_closed or run_id in self._cancelled:
                     await off_loop(self.journal, self.journal.release, run_id)
                     return
                 options = {**self._options, "clock": self._clock}
@@ -380,6 +406,7 @@ class LocalEngine:
                     run_id,
                     partial(self._checked_workflow, run_id),
                     options,
+                    self._mail,
                     self.patience_seconds,
                 )
                 self._asked_for.discard(run_id)
@@ -398,7 +425,7 @@ class LocalEngine:
         result: Result | None = None
         try:
             result = await self._execute(workflow, run)
-            await finish(self.journal, run, result)
+            await finish(self.journal, run, result, self._mail)
         except Exception as error:  # noqa: BLE001  # of a component, or of the journal
             await self._interrupted(run.id, error)
         finally:
@@ -439,41 +466,58 @@ class LocalEngine:
     # ------------------------------------------------------------------ other processes
 
     async def _watch(self) -> None:
-        """Look at what other processes did: due runs, mail, and ends that are waited for."""
+        """Look for due runs and for mail, which other processes may have left."""
+        await self._look_repeatedly(self._deliver, is_work=True)
+
+    async def _watch_ends(self) -> None:
+        """Look for ends that are waited for, of runs in other processes."""
+        await self._look_repeatedly(self._resolve_all, is_work=False)
+
+    async def _look_repeatedly(
+        self, look: Callable[[], Awaitable[float]], *, is_work: bool
+    ) -> None:
+        """Look whenever something may have changed; ``look`` returns how long the journal took."""
         since, took = 0, 0.0
         while True:
             try:
-                since = await self.journal.changed(since, self.recheck_seconds)
-                began = time.monotonic()
-                self._look()
-                await self._deliver()
-                await self._resolve_all()
-                took = time.monotonic() - began
+                since = await self.journal.changed(since, self.recheck_seconds, is_work=is_work)
+                took = await look()
             except Exception:  # a journal that fails now may work the next time
                 log.exception("looking at what other processes did failed")
                 await asyncio.sleep(min(self.recheck_seconds, 1.0))
             # real time: others do not know the clock
             await asyncio.sleep(min(max(_GATHER_SECONDS, _SHARE * took), _LONGEST_GATHER_SECONDS))
 
-    async def _deliver(self) -> None:
-        """Give their mail to the loaded runs."""
+    async def _deliver(self) -> float:
+        """Look for due runs soon, and give their mail to the loaded runs."""
+        began = time.monotonic()
+        self._look()
         if not self._loaded:
-            return
+            return 0.0
         letters = await off_loop(self.journal, self.journal.mail, list(self._loaded))
+        took = time.monotonic() - began
         for run_id in dict.fromkeys(letter.run_id for letter in letters):
             if (loaded := self._loaded.get(run_id)) is not None:
                 own = [letter for letter in letters if letter.run_id == run_id]
                 await deliver(self.journal, loaded.run, own)
                 is_cancelled = any(letter.entry.kind == "ended" for letter in own)
                 if is_cancelled and not loaded.run.has_begun:  # it may never be provisioned
-                    loaded.task.cancel()
+                    loaded.abort()
+        return took
 
-    async def _resolve_all(self) -> None:
+    async def _resolve_all(self) -> float:
         """Resolve pending ``result`` calls of runs that have ended in other processes."""
-        if waiting := self._waiters.keys() - self._loaded.keys():
-            for info in await off_loop(self.journal, self.journal.infos, waiting):
-                if self._has_ended(info):
-                    await self._resolve_ended(info.run_id)
+        began = time.monotonic()
+        waiting = self._waiters.keys() - self._loaded.keys()
+        if not waiting:
+            return 0.0
+        infos = await off_loop(self.journal, self.journal.infos, waiting)
+        took = time.monotonic() - began
+        ended = [info.run_id for info in infos if self._has_ended(info)]
+        for at in range(0, len(ended), _READ_AT_ONCE):
+            some = ended[at : at + _READ_AT_ONCE]
+            await asyncio.gather(*map(self._resolve_recorded, some))
+        return took
 
     def _has_ended(self, info: RunInfo) -> bool:
         """Return whether a run has ended, and is not to be resumed."""
@@ -561,13 +605,24 @@ class LocalEngine:
         if run_id in self._waiters and (result := await self._ended_result(run_id)) is not None:
             _resolve(self._waiters.pop(run_id, ()), result)
 
+    async def _resolve_recorded(self, run_id: str) -> None:
+        """Resolve pending ``result`` calls of a run that the journal says has ended."""
+        try:
+            outcome = await self._recorded_result(run_id)
+        except EngineError as error:  # it has no workflow here: that concerns its callers alone
+            outcome = error
+        if outcome is not None:
+            _resolve(self._waiters.pop(run_id, ()), outcome)
+
     async def _ended_result(self, run_id: str) -> Result | None:
         """Return the result of a run from its journal; None: it has not ended."""
-        found = await off_loop(self.journal, self.journal.infos, [run_id])
+        found = await self._infos.of(run_id)
         if not found:
             raise _unknown_run(run_id)
-        if not self._has_ended(found[0]):
-            return None
+        return await self._recorded_result(run_id) if self._has_ended(found[0]) else None
+
+    async def _recorded_result(self, run_id: str) -> Result | None:
+        """Return the result of a run from its record; None: it has none."""
         entries = list(await off_loop(self.journal, self.journal.entries, run_id))
         replay = ReplayIndex(entries)
         if replay.ended is None or replay.ended.data["status"] == "paused":
@@ -587,6 +642,10 @@ class _Loaded:
 
     run: ManagedRun
     task: asyncio.Task[None]
+
+    def abort(self) -> None:
+        """Cancel the task when it has begun: else it would not unload the run."""
+        self.task.get_loop().call_soon(self.task.cancel)  # its first step comes before
 
 
 def _resolve(waiters: Iterable[asyncio.Future[Result]], outcome: Result | BaseException) -> None:

@@ -7,12 +7,12 @@ is slow or far away holds up no other run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from axil import Context, Result, Workflow
 from axil.driver import (
@@ -35,6 +35,7 @@ from axil_engine.status import recoveries_without_progress
 
 P = ParamSpec("P")
 T = TypeVar("T")
+OfRun = TypeVar("OfRun", bound="_OfRun")
 
 PATIENCE_SECONDS = 5.0
 """The seconds that all bodies of a run have to sleep before the run is unloaded."""
@@ -43,6 +44,7 @@ RECHECK_SECONDS = 5.0
 MAX_RECOVERIES = 5
 """Recoveries without progress before a run is left for a person to look at."""
 _THREADS = 8
+_SETTLED = 8  # callers that are resumed in one turn of the loop
 
 
 async def off_loop(
@@ -59,6 +61,58 @@ async def off_loop(
 def _threads() -> ThreadPoolExecutor:
     """Return threads of their own: those of bodies may all be busy."""
     return ThreadPoolExecutor(_THREADS, "axil-journal")
+
+
+class _OfRun(Protocol):
+    @property
+    def run_id(self) -> str: ...
+
+
+class Gathered(Generic[OfRun]):
+    """A method of a journal that reads for many runs at once, called for one run at a time.
+
+    While a call is under way, callers gather; the next call reads for all of them.
+    """
+
+    def __init__(
+        self, journal: SharedJournal, read: Callable[[Collection[str]], Iterable[OfRun]]
+    ) -> None:
+        self._journal, self._read = journal, read
+        self._asked: list[tuple[str, asyncio.Future[list[OfRun]]]] = []
+        self._reading: asyncio.Task[None] | None = None
+
+    async def of(self, run_id: str) -> Sequence[OfRun]:
+        """Return what the journal has for a run, read after this call began."""
+        if not self._journal.blocking:
+            return list(self._read([run_id]))
+        waiter: asyncio.Future[list[OfRun]] = asyncio.get_running_loop().create_future()
+        self._asked.append((run_id, waiter))
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._work())
+        return await waiter
+
+    async def _work(self) -> None:
+        while self._asked:
+            asked, self._asked = self._asked, []
+            found: dict[str, list[OfRun]] = {run_id: [] for run_id, _ in asked}
+            fault: Exception | None = None
+            try:
+                for each in await off_loop(self._journal, self._read, list(found)):
+                    found[each.run_id].append(each)
+            except Exception as error:  # noqa: BLE001  # the callers get it
+                fault = error
+            for number, (run_id, waiter) in enumerate(asked, 1):
+                if waiter.done():  # its caller was cancelled
+                    continue
+                if fault is None:
+                    waiter.set_result(found[run_id])
+                else:
+                    waiter.set_exception(fault)
+                if number % _SETTLED == 0:  # other work of the loop has its turn, too
+                    await asyncio.sleep(0)
+
+
+Mail = Gathered[Letter]
 
 
 class LastingExecutor:
@@ -139,6 +193,7 @@ async def load(
     run_id: str,
     workflow_of: Callable[[ReplayIndex, Sequence[Entry]], Workflow],
     options: Mapping[str, Any],
+    mail: Mail,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> tuple[Workflow, ManagedRun] | None:
     """Return a run that was taken, ready to be awaited, with the answers in its mail.
@@ -153,7 +208,7 @@ async def load(
     entries = opened.writer.entries
     replay = ReplayIndex(entries)
     workflow = workflow_of(replay, entries)
-    letters = await off_loop(journal, journal.mail, [run_id])
+    letters = await mail.of(run_id)
     for letter in letters:
         if letter.entry.kind == "ended":
             if replay.ended is None or replay.ended.data["status"] == "paused":
@@ -174,14 +229,15 @@ async def load(
 
 
 async def append(writer: JournalWriter, entries: Sequence[Entry]) -> None:
-    """Append to the record of a run that is not loaded, wait until it is stored, and let go."""
+    """Append to the record of a run that is not loaded, let go, and wait until it is stored."""
     try:
         for entry in entries:
             writer.append(entry)
-        if (stored := writer.kept()) is not None:
-            await stored
+        stored = writer.kept()
     finally:
-        writer.close()
+        writer.close()  # before it is stored, so that one transaction stores and releases it
+    if stored is not None:
+        await stored
 
 
 async def deliver(journal: SharedJournal, run: ManagedRun, letters: Sequence[Letter]) -> None:
@@ -200,11 +256,18 @@ async def deliver(journal: SharedJournal, run: ManagedRun, letters: Sequence[Let
             run.cancel(str(letter.entry.data.get("error", "cancelled")))
 
 
-async def finish(journal: SharedJournal, run: ManagedRun, result: Result) -> float | None:
+async def discard_all(journal: SharedJournal, run_id: str, mail: Mail) -> None:
+    """Discard the mail of a run that has ended."""
+    if left := await mail.of(run_id):
+        await off_loop(journal, journal.discard, [letter.number for letter in left])
+
+
+async def finish(
+    journal: SharedJournal, run: ManagedRun, result: Result, mail: Mail
+) -> float | None:
     """Settle a loaded run that has ended or paused, and return when it is due by itself."""
     if result.status != "paused":
-        if left := await off_loop(journal, journal.mail, [run.id]):
-            await off_loop(journal, journal.discard, [letter.number for letter in left])
+        await discard_all(journal, run.id, mail)
         return None
     if run.is_answered(result.questions):
         await off_loop(journal, journal.wake, run.id)
@@ -275,24 +338,27 @@ async def go_on(
             check_recoveries(run_id, entries, max_recoveries)
         return workflow
 
-    loaded = await load(journal, run_id, found, options, patience_seconds)
+    mail = Gathered(journal, journal.mail)
+    loaded = await load(journal, run_id, found, options, mail, patience_seconds)
     if loaded is None:
         return Stand("cancelled")
     _, run = loaded
-    reading = asyncio.create_task(_read_mail(journal, run, recheck_seconds))
+    reading = asyncio.create_task(_read_mail(journal, run, recheck_seconds, mail))
     try:
         result = await run.result()
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-    return Stand(result.status, await finish(journal, run, result))
+    return Stand(result.status, await finish(journal, run, result, mail))
 
 
-async def _read_mail(journal: SharedJournal, run: ManagedRun, recheck_seconds: float) -> None:
+async def _read_mail(
+    journal: SharedJournal, run: ManagedRun, recheck_seconds: float, mail: Mail
+) -> None:
     since = 0
     while True:
-        since = await journal.changed(since, recheck_seconds)
-        if letters := await off_loop(journal, journal.mail, [run.id]):
+        since = await journal.changed(since, recheck_seconds, is_work=True)
+        if letters := await mail.of(run.id):
             await deliver(journal, run, letters)
 
 

@@ -29,13 +29,16 @@ class ManagedRun(Run):
         """
         recorder, services = self.recorder, self.services
         assert recorder is not None
+        stored = None
         try:
             if recorder.known is None:
                 services.progress.started = services.clock.now()
                 recorder.begin({})
-                await services.kept()
+                stored = recorder.kept()
         finally:
-            recorder.close()
+            recorder.close()  # before it is stored, so that one transaction stores and releases it
+        if stored is not None:
+            await stored
         return not recorder.has_ended
 
     async def take(self, answers: Sequence[Any]) -> bool:

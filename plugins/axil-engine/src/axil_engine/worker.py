@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -140,6 +141,8 @@ async def _serve(
             loop.add_signal_handler(number, ending.set)
     given: Any = engine
     async with given:
+        gc.collect()
+        gc.freeze()  # what is there now stays: a full collection would stop the loop to look at it
         session.tell("The worker is ready; Ctrl+C ends it, and its runs stay in the journal.")
         waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(ending.wait())]
         for runs in triggered:  # before it may end because nothing is due

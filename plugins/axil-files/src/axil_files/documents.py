@@ -27,6 +27,7 @@ from axil.plugin import (
     format_value,
     is_private,
     note_want,
+    with_article,
 )
 
 Keys = tuple[str | int, ...]
@@ -139,7 +140,7 @@ def measure(document: Document, *, limits: tuple[int, int, int] = (DEEPEST, MOST
                 "AX103",
                 document,
                 keys,
-                f"expected plain data, found a {kind}.",
+                f"expected plain data, found {with_article(kind)}.",
                 "Write it as text, in quotes.",
             )
         if count + len(waiting) > most:

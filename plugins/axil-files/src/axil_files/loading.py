@@ -26,13 +26,11 @@ the kernel knows:
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
 
@@ -341,6 +339,8 @@ def _requirements(spec: GraphSpec, place: Place) -> Iterator[Problem]:
     """Yield, as warnings, the distributions that the file requires and that are missing or too
     old.
     """
+    from importlib.metadata import PackageNotFoundError, version
+
     for name, wanted in spec.requires.items():
         where = str(place.at("requires"))
         try:
@@ -490,6 +490,8 @@ def _text(name: str, real: str) -> str:
 
 
 def _near(path: str) -> str:
+    import difflib
+
     try:
         stems = {Path(name).stem: name for name in sorted(os.listdir(os.path.dirname(path) or "."))}
         near = difflib.get_close_matches(Path(path).stem, stems, n=1)

@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from axil import AxilError, EdgeSpec, GraphSpec, NodeSpec, Problem, Workflow
-from axil.plugin import ENTRY, Compiler, Plan, Registry, Want, noting_wants, one_line, refusals_of
+from axil.plugin import (
+    ENTRY,
+    Compiler,
+    Plan,
+    Registry,
+    Want,
+    noting_wants,
+    one_line,
+    refusals_of,
+)
 from axil_inspection.scopes import Scope, walk
 
 _HEADS: Final = {

@@ -18,7 +18,8 @@ from axil.driver import (
     graph_of_frame,
     record_graph,
 )
-from axil.plugin import OVERWRITE, FieldChange, JournalError
+from axil.plugin import OVERWRITE, FieldChange, JournalError, as_messages
+from axil_inspection.snapshots import routed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,9 @@ class Edit:
     """Values of fields, as if the step ``at`` had written them."""
     output: Any = MISSING
     """The payload that the edges of the step ``at`` carry."""
+    is_routed: bool = False
+    """The edges of the step decide again which of them carry what of ``output``; else those that
+    carried something carry it as it is."""
     origin: Mapping[str, Any] | None = None
     """Instead of the run's own; see ``axil.Options.origin``."""
 
@@ -80,7 +84,10 @@ async def fork(
     if not edit.is_empty:
         entries = _edited(entries, edit, workflow, is_placed=at is not None)
     forked = [_forked(entry, run_id, workflow, edit) for entry in entries]
-    await _store(journal, new_id, [entry for entry in forked if entry is not None])
+    stored = [entry for entry in forked if entry is not None]
+    if workflow is not None and edit.is_routed and edit.output is not MISSING:
+        stored[-1] = await _with_route(stored, edit.output, workflow)
+    await _store(journal, new_id, stored)
 
 
 async def _store(journal: Journal, run_id: str, entries: Sequence[Entry]) -> None:
@@ -202,6 +209,15 @@ def _with_outcome(entry: Entry, edit: Edit, schema: Schema) -> Entry:
         carried = payload if edit.output is MISSING else encode_value(edit.output)
         sends.append([name, carried, None if own is None else {**own, **own_values}])
     return replace(entry, data={**entry.data, "delta": delta, "sends": sends})
+
+
+async def _with_route(entries: Sequence[Entry], output: Any, workflow: Workflow) -> Entry:
+    """Return the last entry, an outcome, with what its edges carry of an output."""
+    last = entries[-1]
+    if graph_of_frame(workflow.plan.graph, last.frame).spec.payload == "messages":
+        output = as_messages(output)
+    sends = await routed(workflow, entries, output)
+    return replace(last, data={**last.data, "sends": sends})
 
 
 def _set(schema: Schema, name: str, value: Any) -> Any:

@@ -143,7 +143,10 @@ class JournalWriter(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the run; nothing is appended after that. May be called again."""
+        """Release the run when what was appended is safe; nothing is appended after that.
+
+        May be called again.
+        """
         ...
 
 
@@ -237,12 +240,15 @@ class SharedJournal(Journal, Protocol):
         """Mark letters as read: what they say is in the record."""
         ...
 
-    async def changed(self, since: int, seconds: float) -> int:
+    async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
         """Wait until a run was submitted, posted to, woken or released in any process.
 
         Args:
             since: what the last call returned; 0 at first.
             seconds: of real time, at most.
+            is_work: True: other changes may be left out than runs that became due, and mail for
+                runs that this journal object holds; of many processes that wait for due runs, a
+                change may wake some.
         Returns: a number to wait on from; one that differs from ``since`` says that something may
         have changed.
         """
@@ -618,8 +624,8 @@ class MemoryJournal:
                     letter.number for letter in shelf.letters if letter.number in numbers
                 )
 
-    async def changed(self, since: int, seconds: float) -> int:
-        """See ``SharedJournal``."""
+    async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
+        """See ``SharedJournal``; no change is left out."""
         return await self._bell.rung(since, seconds)
 
     def _known(self, run_id: str) -> _Shelf:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from axil.plugin import with_article
 from axil_models.context import ContextBlock, ContextQuery
 from axil_models.errors import ContextError
 from axil_models.parts import checked_part
@@ -55,7 +56,7 @@ async def blocks_of(
         given = await call_async(provider.get_blocks, query, **named)
         if isinstance(given, (str, Mapping)):
             kind = "text" if isinstance(given, str) else "mapping"
-            raise TypeError(f"get_blocks gave a {kind}; expected a list of blocks")
+            raise TypeError(f"get_blocks gave {with_article(kind)}; expected a list of blocks")
         blocks = [block_of(each) for each in given or ()]
     except Exception as error:  # a provider is code of others: its failure is named
         cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

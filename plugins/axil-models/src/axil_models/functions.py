@@ -26,7 +26,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
-from axil.plugin import Effects
+from axil.plugin import Effects, with_article
 from axil_models.docstrings import Described, docstring_of
 from axil_models.errors import ToolError
 from axil_models.tools import CONTEXT, EFFECTS, Approval, Refused, Tool, is_toolset
@@ -44,7 +44,7 @@ def tool_of(given: Any) -> Tool:
     if not callable(given):
         raise ToolError(
             "AX657",
-            f"a {type(given).__name__} cannot be a tool.",
+            f"{with_article(type(given).__name__)} cannot be a tool.",
             "Give a function, a Tool, or a toolset.",
         )
     target, bound = _unwrapped(given)
@@ -170,7 +170,9 @@ def _approval(given: Any, name: str) -> bool | Callable[[Mapping[str, Any]], boo
         return cast("bool | Callable[[Mapping[str, Any]], bool]", needed)
     hint = "Give True, or a function of the arguments."
     raise ToolError(
-        "AX657", f'needs_approval of the tool "{name}" is a {type(needed).__name__}.', hint
+        "AX657",
+        f'needs_approval of the tool "{name}" is {with_article(type(needed).__name__)}.',
+        hint,
     )
 
 

@@ -21,7 +21,14 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from axil import AxilError, ConfigError, Problem
-from axil.plugin import Message, Secret, current_grants, decode_config, note_own, sends_to
+from axil.plugin import (
+    Message,
+    Secret,
+    current_grants,
+    decode_config,
+    note_own,
+    sends_to,
+)
 from axil_models.clients import Clients
 from axil_models.errors import ModelError, PartError
 from axil_models.parts import part_label

@@ -20,8 +20,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
-import regex
-
 from axil_patterns.errors import PatternFault, PatternLimit
 
 LONGEST: Final = 10_000
@@ -135,6 +133,8 @@ def _compiled(text: str, case_sensitive: bool, multiline: bool, dotall: bool) ->
             f"{LARGEST:,} elements, found {_shown(text)}.",
             "Make the counts smaller, or do not nest them.",
         )
+    import regex  # half of what a small run imports without it
+
     flags = (
         (0 if case_sensitive else regex.IGNORECASE)
         | (regex.MULTILINE if multiline else 0)

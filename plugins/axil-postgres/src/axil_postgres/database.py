@@ -3,11 +3,16 @@
 A process that takes or claims runs is a *holder*: a row with the time until which it counts as
 alive, by the server's clock. One thread renews the row, clears away holders that are dead, so that
 their runs can be taken, and listens for changes.
+
+A notification says what has changed: ``due`` (a run became due), ``mail`` and the holder of the run
+that it is for, or ``end`` (a run ended). Of many processes, each notification of a due run wakes
+some to look for it; the others find what is left when they look again after a time.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import socket
 import threading
 import time
@@ -33,6 +38,8 @@ _AGAIN: Final = (
 """Errors after which the same transaction may succeed."""
 _PRUNE_SECONDS: Final = 60.0
 _PRUNED: Final = 1000
+_WOKEN: Final = 16
+"""Processes that look when a run becomes due, of many on average."""
 
 _REAP = """
 with dead as (delete from holders where until < now() returning id),
@@ -41,7 +48,7 @@ freed as (
         due = case when has_mail and status = 'paused' then 0 else due end
     from dead where runs.holder = dead.id returning 1
 )
-select count(*) from freed
+select (select count(*) from freed), (select count(*) from holders)
 """
 _PRUNE = """
 delete from runs where id in (
@@ -73,6 +80,11 @@ class Database:
         self.schema, self.lease_seconds = schema, lease_seconds
         self.patience_seconds, self.retain_seconds = patience_seconds, retain_seconds
         self.bell = Bell()
+        """Rings for every change."""
+        self.work = Bell()
+        """Rings for what may be work for this process."""
+        self.holders = 1
+        """The number of processes, as of the last time that the lease was renewed."""
         self.closed = threading.Event()
         self.holder = 0
         """The row of this process; 0: it holds nothing yet."""
@@ -163,7 +175,7 @@ class Database:
             try:
                 with psycopg.connect(self.url, **self._made) as connection:
                     connection.execute(f'listen "{self.schema}"'.encode())
-                    self.bell.ring()  # changes before this connection are looked for
+                    self.hear("")  # changes before this connection are looked for
                     while not self.closed.is_set():
                         self._renew(connection)
                         if time.monotonic() > pruned:
@@ -171,10 +183,18 @@ class Database:
                             pruned = time.monotonic() + _PRUNE_SECONDS
                         ends = time.monotonic() + beat
                         while (left := ends - time.monotonic()) > 0 and not self.closed.is_set():
-                            for _ in connection.notifies(timeout=min(left, 0.5), stop_after=1):
-                                self.bell.ring()
+                            wait = min(left, 0.5)
+                            for notice in connection.notifies(timeout=wait, stop_after=1):
+                                self.hear(notice.payload)
             except (psycopg.Error, OSError):
                 self.closed.wait(0.2)
+
+    def hear(self, change: str) -> None:
+        """Ring for a change; it may be work for this process, or for others."""
+        self.bell.ring()
+        is_chosen = random.random() * self.holders < _WOKEN
+        if not change or change == f"mail {self.holder}" or (change == "due" and is_chosen):
+            self.work.ring()
 
     def prune(self, connection: Any) -> int:
         """Delete some of the runs that ended longer ago than they are kept; return how many."""
@@ -188,8 +208,9 @@ class Database:
             if not connection.execute(sql, (self.lease_seconds, self.holder)).rowcount:
                 # this process was stopped for so long that its runs were given to others
                 self.holder = self._registered(connection)
-        if connection.execute(_REAP).fetchone()[0]:
-            connection.execute("select pg_notify(%s, '')", (self.schema,))
+        freed, self.holders = connection.execute(_REAP).fetchone()
+        if freed:
+            connection.execute("select pg_notify(%s, 'due')", (self.schema,))
 
     def close(self) -> None:
         """End the thread, released what is held, and close the connections."""
@@ -208,7 +229,7 @@ class Database:
                 connection.execute("update runs set holder = 0 where holder = %s", (holder,))
                 connection.execute("delete from holders where id = %s", (holder,))
             # other processes may take its runs, and its own thread wakes to end
-            connection.execute("select pg_notify(%s, '')", (self.schema,))
+            connection.execute("select pg_notify(%s, 'due')", (self.schema,))
 
 
 def _fetched(connection: Any, sql: str, values: Sequence[Any]) -> list[Any]:

@@ -23,16 +23,12 @@ from axil.driver import (
 from axil.plugin import JournalError
 from axil_postgres.codec import Codec
 from axil_postgres.database import Database
-from axil_postgres.writer import Writer, new_epoch
+from axil_postgres.writer import ROWS, Record, Writer, new_epoch
 
 _INFOS: Final = (
     "select run, graph, status, holder <> 0 and "
     "exists (select from holders where holders.id = runs.holder and until > now()), "
     "thread, begun, touched, next, forked_from, due from runs"
-)
-_ROWS: Final = (
-    "select seq, kind, who, body, sealed, crc from entries "
-    "where run = (select id from runs where run = %s) order by seq"
 )
 _TAKE: Final = """
 with found as (
@@ -43,10 +39,16 @@ with found as (
 )
 update runs set holder = %(holder)s, epoch = (random() * 9e15)::bigint
 from found where runs.id = found.id
-returning runs.run, runs.due, runs.id
+returning runs.due, runs.id, runs.run, runs.epoch, runs.next
 """
+_RECORDS: Final = (
+    "select run, seq, kind, who, body, sealed, crc from entries where run = any(%s::bigint[]) "
+    "order by run, seq"
+)
+_SHORT: Final = 100
+"""Entries of a record that is read at once when its run is taken."""
 _POST: Final = """
-with found as (select id from runs where run = %(run)s for update),
+with found as (select id, holder from runs where run = %(run)s for update),
 added as (
     insert into mail (run, question, kind, body, sealed)
     select id, %(question)s, %(kind)s, %(body)s, %(sealed)s from found
@@ -57,7 +59,10 @@ noted as (
         due = case when runs.holder = 0 then 0 else runs.due end
     from added where runs.id = added.run returning 1
 )
-select (select count(*) from found), (select count(*) from noted)
+select (select count(*) from found), (select count(*) from noted),
+    pg_notify(%(tables)s, (
+        select case when holder = 0 then 'due' else 'mail ' || holder end from found
+    ))
 """
 _MAIL: Final = (
     "select mail.id, runs.run, kind, body, sealed from mail join runs on runs.id = mail.run "
@@ -197,7 +202,7 @@ class PostgresJournal:
         codec = self.writer.codec
         if not _is_storable(run_id):
             return
-        for row in self._rows(_ROWS, run_id):
+        for row in self._rows(ROWS, run_id):
             yield from codec.entries(run_id, row)
 
     def thread(self, name: str) -> Sequence[str]:
@@ -280,7 +285,7 @@ class PostgresJournal:
         def doing(connection: Any) -> None:
             with connection.transaction():
                 id, left = self._free(connection, run_id), at
-                for row in connection.execute(_ROWS, (run_id,)).fetchall():
+                for row in connection.execute(ROWS, (run_id,)).fetchall():
                     try:
                         several = writer.codec.entries(run_id, row)
                     except JournalError:
@@ -330,15 +335,22 @@ class PostgresJournal:
             "digests": None if digests is None else list(digests),
         }
 
-        def doing(connection: Any) -> list[Any]:
+        def doing(connection: Any) -> list[tuple[str, Record | None]]:
             held = {**given, "holder": writer.database.holder}
-            return connection.execute(_TAKE, held).fetchall()
+            found = sorted(connection.execute(_TAKE, held).fetchall())
+            short = {id: list[Any]() for _, id, _, _, next in found if next <= _SHORT}
+            if short:  # in a statement of its own: now nothing else changes them
+                for id, *row in connection.execute(_RECORDS, [list(short)]).fetchall():
+                    short[id].append(row)
+            return [
+                (run, ((epoch, next), short[id]) if id in short else None)
+                for _, id, run, epoch, next in found
+            ]
 
         writer.database.hold()
-        found = sorted(writer.database.transact(doing), key=lambda row: row[1:])
-        taken = [run for run, *_ in found]
+        taken = dict(writer.database.transact(doing))
         writer.taken.update(taken)
-        return taken
+        return list(taken)
 
     def next_due(self, now: float) -> float | None:
         """See ``axil.driver.SharedJournal``."""
@@ -350,7 +362,7 @@ class PostgresJournal:
         """See ``axil.driver.SharedJournal``."""
         writer = self.writer
         if run_id in writer.taken:
-            writer.taken.discard(run_id)
+            writer.taken.pop(run_id, None)
             sql = "update runs set holder = 0 where run = %s and holder = %s"
             self._rows(sql, run_id, writer.database.holder)
 
@@ -359,7 +371,7 @@ class PostgresJournal:
         self.writer.finish_now(run_id)
         sql = (
             "update runs set due = case when holder = 0 then %s else due end where run = %s "
-            "returning pg_notify(%s, '')"
+            "returning pg_notify(%s, 'due')"
         )
         found = _is_storable(run_id) and self._rows(sql, due, run_id, self.config.tables)
         if not found:
@@ -376,15 +388,13 @@ class PostgresJournal:
             "kind": entry.kind,
             "body": body,
             "sealed": sealed,
+            "tables": self.config.tables,
         }
 
         def doing(connection: Any) -> Any:
-            with connection.transaction():
-                found = connection.execute(_POST, given).fetchone()
-                connection.execute("select pg_notify(%s, '')", (self.config.tables,))
-            return found
+            return connection.execute(_POST, given).fetchone()
 
-        known, added = writer.database.transact(doing) if _is_storable(run_id) else (0, 0)
+        known, added, _ = writer.database.transact(doing) if _is_storable(run_id) else (0, 0, "")
         if not known:
             raise _unknown(run_id)
         return bool(added)
@@ -420,10 +430,12 @@ class PostgresJournal:
 
         self.writer.database.transact(doing)
 
-    async def changed(self, since: int, seconds: float) -> int:
+    async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
         """See ``axil.driver.SharedJournal``; the server notifies of changes."""
         database = (await asyncio.to_thread(lambda: self.writer)).database
         database.listen()
+        if is_work:  # negative, so that no number of one bell is one of the other
+            return -await database.work.rung(-since, seconds)
         return await database.bell.rung(since, seconds)
 
     # ------------------------------------------------------------------ its end
@@ -448,14 +460,9 @@ class PostgresRunWriter(RunWriter):
     def __init__(self, journal: PostgresJournal, run_id: str) -> None:
         writer = journal.writer
         writer.finish_now(run_id)  # what an earlier writer of this process has still to write
-        found = writer.database.rows("select epoch, next from runs where run = %s", (run_id,))
-        super().__init__(
-            writer,
-            run_id,
-            seen=found[0] if found else (0, 0),
-            entries=journal.read(run_id) if found else (),
-            detail=journal.config.detail,
-        )
+        seen, stored = writer.record(run_id)
+        entries = (each for row in stored for each in writer.codec.entries(run_id, row))
+        super().__init__(writer, run_id, seen=seen, entries=entries, detail=journal.config.detail)
         self.claiming = new_epoch()
         """The epoch that the claim will have."""
 

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     Part = RunPart[PostgresRunWriter]
     Asked = Sequence[tuple[PostgresRunWriter, asyncio.Future[None] | None]]
 
+Record = tuple[tuple[int, int], Sequence[Any]]
+"""Epoch and number of the next entry of a run, and the rows of its entries."""
+
 _MOST: Final = 512
 """Requests that are answered by one transaction."""
 
@@ -53,7 +56,7 @@ held as (
             then 0 else part.due end
     from part
     where runs.id = part.id and runs.epoch = part.epoch and runs.next = part.before
-    returning runs.id
+    returning runs.id, runs.due, part.is_closing
 ),
 written as (
     insert into entries (run, seq, kind, who, body, sealed, crc)
@@ -61,7 +64,31 @@ written as (
         %s::bytea[], %s::bigint[]) as entry (run, seq, kind, who, body, sealed, crc)
     join held on held.id = entry.run
 )
-select id from held
+select id, case when is_closing then
+    pg_notify(%s, case when due is null then 'end' else 'due' end)::text end
+from held
+"""
+ROWS: Final = (
+    "select seq, kind, who, body, sealed, crc from entries "
+    "where run = (select id from runs where run = %s) order by seq"
+)
+_CLAIM: Final = """
+update runs set epoch = part.claiming, holder = %s,
+    digest = case when part.digest = '' then runs.digest else part.digest end
+from (
+    select * from unnest(%s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::text[])
+        as part (run, epoch, next, claiming, digest)
+) as part
+where runs.run = part.run and runs.epoch = part.epoch and runs.next = part.next
+    and runs.holder in (0, %s) and (runs.thread = '' or runs.status = 'done')
+returning runs.run, runs.id
+"""
+_BEGIN: Final = f"""
+insert into runs (run, graph, digest, forked_from, epoch, holder, begun, touched)
+select run, graph, digest, forked_from, claiming, %s, {_NOW}, {_NOW}
+from unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[])
+    as part (run, graph, digest, forked_from, claiming)
+on conflict do nothing returning run, id
 """
 _ALIVE: Final = "exists (select from holders where holders.id = runs.holder and until > now())"
 
@@ -74,8 +101,9 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         self.database, self.codec = database, codec
         self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self.held: set[PostgresRunWriter] = set()
-        self.taken: set[str] = set()
-        """Runs that were taken for this process, and that no writer of a run holds yet."""
+        self.taken: dict[str, Record | None] = {}
+        """Runs that were taken for this process, and that no writer of a run holds yet, each with
+        its record if it was read when it was taken, and not used since."""
         self._finishing: set[PostgresRunWriter] = set()  # closed, and not written to their end yet
         self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
@@ -131,6 +159,15 @@ class Writer(GroupCommit["PostgresRunWriter"]):
             if self._thread is not threading.current_thread():
                 self._thread.join()
 
+    def record(self, run_id: str) -> Record:
+        """Return the record of a run, as it is or as it was read when the run was taken."""
+        if (found := self.taken.get(run_id)) is not None:
+            self.taken[run_id] = None
+            return found
+        rows = self.database.rows
+        seen = rows("select epoch, next from runs where run = %s", (run_id,))
+        return (seen[0], rows(ROWS, (run_id,))) if seen else ((0, 0), ())
+
     # ------------------------------------------------------------------ transactions
 
     def commit(self, runs: Sequence[PostgresRunWriter]) -> None:
@@ -145,6 +182,8 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                 if fresh:
                     self.database.hold()
                 parts = [part for part in parts if part.run.epoch is not None or part.rows]
+                if not parts:
+                    return
                 faults = self.database.transact(lambda connection: self._put(connection, parts))
             except BaseException as error:
                 # whatever it is: those who wait hear of it, and nothing is written behind a gap
@@ -161,7 +200,7 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                 run.fault = faults.get(run)
                 if run.fault is None:
                     run.safe = part.next
-                    self.taken.discard(run.run_id)
+                    self.taken.pop(run.run_id, None)
                     self.held.add(run)
                 if part.is_closing or run.fault is not None:
                     self.held.discard(run)
@@ -175,13 +214,15 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         faults: dict[PostgresRunWriter, AxilError] = {}
         claiming = [part for part in parts if part.run.epoch is None]
         is_alone = not claiming and not any(part.superseded for part in parts)
-        is_heard = any(part.is_closing for part in parts)
-        if is_alone and not is_heard:
+        if is_alone:
             self._write(connection, parts, faults)
             return faults
         claimed: dict[PostgresRunWriter, tuple[int, int]] = {}
         with connection.transaction():
+            claimed.update(self._claimed_at_once(connection, [part.run for part in claiming]))
             for part in claiming:
+                if part.run in claimed:
+                    continue
                 found = self._claimed(connection, part.run)
                 if isinstance(found, AxilError):
                     faults[part.run] = found
@@ -197,8 +238,6 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                         "delete from entries where run = %s and seq = any(%s)",
                         (id, list(part.superseded)),
                     )
-            if is_heard:
-                connection.execute("select pg_notify(%s, '')", (self.database.schema,))
         for run, (id, epoch) in claimed.items():
             run.id, run.epoch = id, epoch
         return faults
@@ -232,14 +271,46 @@ class Writer(GroupCommit["PostgresRunWriter"]):
             for part in parts
             for row in part.rows
         ]
-        values = [*_columns(heads, 7), *_columns(rows, 7)]
-        held = {id for (id,) in connection.execute(_WRITE, values).fetchall()}
+        values = [*_columns(heads, 7), *_columns(rows, 7), self.database.schema]
+        held = {id for id, _ in connection.execute(_WRITE, values).fetchall()}
         lost = [part for part in parts if ids[part.run][0] not in held]
         for part in lost:  # rare: each is asked for by itself
             id, epoch = ids[part.run]
             sql = "select 1 from runs where id = %s and epoch = %s and next = %s"
             if not connection.execute(sql, (id, epoch, part.next)).fetchone():
                 faults[part.run] = claimed_error(part.run.run_id, "it was taken over")
+
+    def _claimed_at_once(
+        self, connection: Any, runs: Sequence[PostgresRunWriter]
+    ) -> dict[PostgresRunWriter, tuple[int, int]]:
+        """Claim those runs of which nothing has to be asked first; return their numbers and epochs.
+
+        The others are known to another process, have changed, or are of a thread.
+        """
+        own = self.database.holder
+        held = {run.run_id for run in self.held}
+        by_name = {run.run_id: run for run in runs if run.run_id not in held}
+        found: list[Any] = []
+        known = [run for run in by_name.values() if run.seen[1]]
+        if known:
+            values = [(run.run_id, *run.seen, run.claiming, run.digest) for run in known]
+            found += connection.execute(_CLAIM, [own, *_columns(values, 5), own]).fetchall()
+        fresh = [
+            run for run in by_name.values() if not run.seen[1] and not run.header.get("thread")
+        ]
+        if fresh:
+            values = [
+                (
+                    run.run_id,
+                    run.header.get("graph", ""),
+                    run.digest,
+                    run.header.get("forked_from", ""),
+                    run.claiming,
+                )
+                for run in fresh
+            ]
+            found += connection.execute(_BEGIN, [own, *_columns(values, 5)]).fetchall()
+        return {by_name[name]: (id, by_name[name].claiming) for name, id in found}
 
     def _claimed(self, connection: Any, run: PostgresRunWriter) -> tuple[int, int] | AxilError:
         """Return the number of a run and the epoch of the claim, or the refusal."""
@@ -314,4 +385,4 @@ def _columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]
 
 
-__all__ = ["Writer", "new_epoch"]
+__all__ = ["ROWS", "Record", "Writer", "new_epoch"]

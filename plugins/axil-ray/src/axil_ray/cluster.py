@@ -21,7 +21,7 @@ from axil.driver import (
     firing_of,
     outcome_of,
 )
-from axil.plugin import LoopLocal, Task
+from axil.plugin import LoopLocal, Task, install_advice
 from axil_ray.config import RayConfig
 
 Resources = tuple[tuple[str, float], ...]
@@ -44,7 +44,7 @@ class Cluster:
         try:
             ray: Any = importlib.import_module("ray")
         except ImportError:
-            hint = "pip install axil-ray[ray], in the version of the cluster."
+            hint = f"{install_advice('axil-ray[ray]')}, in the version of the cluster."
             raise ProcessError("AX559", "Ray is not installed.", hint) from None
         if not ray.is_initialized():
             try:

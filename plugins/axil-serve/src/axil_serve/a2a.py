@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from axil.plugin import install_advice
 from axil_serve.app import caller_of
 from axil_serve.errors import NotFound, Unserved
 from axil_serve.service import RunService
@@ -25,13 +27,12 @@ class A2a:
         """Raises: Unserved (AX960): the SDK of the protocol is not installed."""
         if any(importlib.util.find_spec(name) is None for name in ("a2a", "sse_starlette")):
             message = "the protocol a2a needs its SDK, which is not installed."
-            raise Unserved("AX960", message, 'Install it: pip install "axil-serve[a2a]"')
+            hint = f"Install it: {install_advice('axil-serve[a2a]')}"
+            raise Unserved("AX960", message, hint)
 
     def routes(self, service: RunService) -> Iterable[BaseRoute]:
         """Return the routes below ``/a2a/{workflow}``: the agent card, and JSON-RPC."""
-        from axil_serve.a2a_tasks import card_of, endpoint_of
-
-        answer = endpoint_of(service)
+        from axil_serve.a2a_tasks import card_of, endpoints_of
 
         def check(request: Request) -> str:
             caller_of(request).check("look")
@@ -45,15 +46,21 @@ class A2a:
             name = check(request)
             return JSONResponse(card_of(service, name, str(request.base_url)))
 
-        async def call(request: Request) -> Response:
-            check(request)
-            await request.body()  # one that is too large is refused here, with its own status
-            return await answer(request)
+        def checked(endpoint: Any) -> Any:
+            async def call(request: Request) -> Response:
+                check(request)
+                await request.body()  # one that is too large is refused here, with its own status
+                return await endpoint(request)
+
+            return call
 
         path = "/a2a/{workflow}"
         return [
             Route(f"{path}/.well-known/agent-card.json", card, methods=["GET"]),
-            Route(path, call, methods=["POST"]),
+            *(
+                Route(each.path, checked(each.endpoint), methods=list(each.methods or ()))
+                for each in endpoints_of(service, path)
+            ),
         ]
 
 

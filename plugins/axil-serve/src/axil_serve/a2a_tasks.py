@@ -10,13 +10,19 @@ import logging
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NoReturn, cast
 
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers import RequestHandler
 from a2a.server.request_handlers.response_helpers import agent_card_to_dict
-from a2a.server.routes import DefaultServerCallContextBuilder, create_jsonrpc_routes
+from a2a.server.routes import (
+    DefaultServerCallContextBuilder,
+    create_jsonrpc_routes,
+    create_rest_routes,
+)
 from a2a.types import (
     AgentCapabilities,
     AgentCard,
@@ -24,8 +30,12 @@ from a2a.types import (
     AgentSkill,
     Artifact,
     CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
     HTTPAuthSecurityScheme,
+    ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse,
     ListTasksRequest,
     ListTasksResponse,
     Message,
@@ -38,6 +48,7 @@ from a2a.types import (
     SubscribeToTaskRequest,
     Task,
     TaskArtifactUpdateEvent,
+    TaskPushNotificationConfig,
     TaskState,
     TaskStatus,
     TaskStatusUpdateEvent,
@@ -59,9 +70,11 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from axil import AxilError
-from axil_serve.access import Caller
+from axil_serve.a2a_push import Push
+from axil_serve.access import Caller, Right
 from axil_serve.app import caller_of, public_message, status_of
 from axil_serve.conversation import (
     Words,
@@ -105,8 +118,9 @@ def card_of(service: RunService, name: str, base: str) -> dict[str, Any]:
         supported_interfaces=[
             AgentInterface(url=url, protocol_binding="JSONRPC", protocol_version=version)
             for version in ("1.0", "0.3")
-        ],
-        capabilities=AgentCapabilities(streaming=True),
+        ]
+        + [AgentInterface(url=url, protocol_binding="HTTP+JSON", protocol_version="1.0")],
+        capabilities=AgentCapabilities(streaming=True, push_notifications=bool(service.push_urls)),
         security_schemes={
             "token": SecurityScheme(
                 http_auth_security_scheme=HTTPAuthSecurityScheme(scheme="bearer")
@@ -120,12 +134,37 @@ def card_of(service: RunService, name: str, base: str) -> dict[str, Any]:
     return agent_card_to_dict(card)
 
 
-def endpoint_of(service: RunService) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint for JSON-RPC, of version 1.0 of the protocol and of 0.3."""
-    [route] = create_jsonrpc_routes(
-        _Tasks(service), "/", context_builder=_Contexts(), enable_v0_3_compat=True
-    )
-    return cast("Callable[[Request], Awaitable[Response]]", route.endpoint)
+def endpoints_of(service: RunService, path: str) -> list[Route]:
+    """Return the routes for JSON-RPC, of version 1.0 of the protocol and of 0.3, and for REST."""
+    logging.getLogger("a2a.server.routes.jsonrpc_dispatcher").addFilter(_has_no_body)
+    tasks, contexts = _Tasks(service), _Contexts()
+    rpc = create_jsonrpc_routes(tasks, path, context_builder=contexts, enable_v0_3_compat=True)
+    rest = create_rest_routes(tasks, contexts, path_prefix=path)
+    return [
+        Route(route.path, _refusing(route.endpoint), methods=list(route.methods or ()))
+        for route in (*rpc, *rest)
+        if isinstance(route, Route)  # others are of tenants
+    ]
+
+
+_refused: ContextVar[HTTPException | None] = ContextVar("refused", default=None)
+"""The refusal of the request that is handled, which errors of the protocol have no status for."""
+
+
+def _refusing(endpoint: Any) -> Callable[[Request], Awaitable[Response]]:
+    async def call(request: Request) -> Response:
+        _refused.set(None)
+        response = await endpoint(request)
+        if (refusal := _refused.get()) is not None:
+            raise refusal
+        return response
+
+    return call
+
+
+def _has_no_body(record: logging.LogRecord) -> bool:
+    """Return whether a line of the SDK may be logged: bodies of requests hold secrets."""
+    return not str(record.msg).startswith("Request body")
 
 
 class _Contexts(DefaultServerCallContextBuilder):
@@ -156,7 +195,7 @@ class _Tasks(RequestHandler):
     """The runs of a service as tasks."""
 
     def __init__(self, service: RunService) -> None:
-        self._service = service
+        self._service, self._push = service, Push(service)
 
     async def on_message_send(
         self, params: SendMessageRequest, context: ServerCallContext
@@ -164,7 +203,7 @@ class _Tasks(RequestHandler):
         """Start a run or answer one; return its task when it has ended or asks."""
         async with _errors():
             call = _Call.of(context)
-            run_id, after = await self._asked(call, params.message)
+            run_id, after = await self._asked(call, params)
             if not params.configuration.return_immediately:
                 await stopped(self._service, call.caller, run_id, after=after)
             return await self._task(call, run_id)
@@ -175,7 +214,7 @@ class _Tasks(RequestHandler):
         """Start a run or answer one, and yield what happens until it has ended or asks."""
         async with _errors():
             call = _Call.of(context)
-            run_id, after = await self._asked(call, params.message)
+            run_id, after = await self._asked(call, params)
             begun = await self._task(call, run_id, is_whole=False)
             begun.status.CopyFrom(TaskStatus(state=TaskState.TASK_STATE_WORKING))
             yield begun
@@ -209,6 +248,7 @@ class _Tasks(RequestHandler):
         """Cancel a run."""
         async with _errors():
             call = _Call.of(context)
+            call.caller.check("run")
             if (await self._run(call, params.id))["status"] in OVER:
                 raise TaskNotCancelableError("the task has ended.")
             await self._service.cancel(call.caller, params.id)
@@ -253,33 +293,73 @@ class _Tasks(RequestHandler):
         raise ExtendedAgentCardNotConfiguredError
 
     async def on_create_task_push_notification_config(
-        self, params: Any, context: ServerCallContext
-    ) -> NoReturn:
-        """Refuse: this server sends no notifications."""
-        raise PushNotificationNotSupportedError
+        self, params: TaskPushNotificationConfig, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """Store an address to which the task is sent when it has ended or asks."""
+        async with _errors():
+            call = await self._notified(context, params.task_id, "run")
+            return self._add_push(call, params.task_id, params)
 
     async def on_get_task_push_notification_config(
-        self, params: Any, context: ServerCallContext
-    ) -> NoReturn:
-        """Refuse: this server sends no notifications."""
-        raise PushNotificationNotSupportedError
+        self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """Return an address of a task."""
+        async with _errors():
+            call = await self._notified(context, params.task_id)
+            for config in self._push.listed(params.task_id, call.caller.name):
+                if config.id == params.id:
+                    return config
+            raise TaskNotFoundError("the task has no such notification.")
 
     async def on_list_task_push_notification_configs(
-        self, params: Any, context: ServerCallContext
-    ) -> NoReturn:
-        """Refuse: this server sends no notifications."""
-        raise PushNotificationNotSupportedError
+        self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> ListTaskPushNotificationConfigsResponse:
+        """Return the addresses of a task that the caller stored."""
+        async with _errors():
+            call = await self._notified(context, params.task_id)
+            configs = self._push.listed(params.task_id, call.caller.name)
+            return ListTaskPushNotificationConfigsResponse(configs=configs)
 
     async def on_delete_task_push_notification_config(
-        self, params: Any, context: ServerCallContext
-    ) -> NoReturn:
-        """Refuse: this server sends no notifications."""
-        raise PushNotificationNotSupportedError
+        self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        """Forget an address of a task."""
+        async with _errors():
+            call = await self._notified(context, params.task_id, "run")
+            self._push.remove(params.task_id, call.caller.name, params.id)
+
+    async def _notified(
+        self, context: ServerCallContext, run_id: str, right: Right = "look"
+    ) -> _Call:
+        """Return the call, if notifications are sent and the caller sees the task."""
+        call = _Call.of(context)
+        call.caller.check(right)
+        if not self._push.is_on:
+            raise PushNotificationNotSupportedError
+        await self._run(call, run_id)
+        return call
+
+    def _add_push(
+        self, call: _Call, run_id: str, config: TaskPushNotificationConfig
+    ) -> TaskPushNotificationConfig:
+        make_task = partial(self._task, call, run_id)
+        return self._push.add(run_id, call.caller.name, config, make_task)
 
     # ---------------------------------------------------------------------------- messages in
 
-    async def _asked(self, call: _Call, message: Message) -> tuple[str, str]:
+    async def _asked(self, call: _Call, params: SendMessageRequest) -> tuple[str, str]:
         """Start a run, or answer one; return its id and that of its last known step."""
+        config = params.configuration.task_push_notification_config
+        if not config.url:
+            return await self._begun(call, params.message)
+        if not self._push.is_on:
+            raise PushNotificationNotSupportedError
+        self._push.check(config)
+        run_id, after = await self._begun(call, params.message)
+        self._add_push(call, run_id, config)
+        return run_id, after
+
+    async def _begun(self, call: _Call, message: Message) -> tuple[str, str]:
         service, caller = self._service, call.caller
         caller.check("look")
         service.check_streams(caller)
@@ -392,12 +472,11 @@ async def _errors() -> AsyncGenerator[None]:
         raise
     except AxilError as error:
         status = status_of(error)
-        if status == 403:
-            raise HTTPException(403, str(error)) from error
+        if status in (403, 503):
+            _refused.set(HTTPException(status, public_message(error)))
+            raise InvalidParamsError(public_message(error)) from error
         if status == 404:
             raise TaskNotFoundError(str(error)) from error
-        if status == 503:
-            raise HTTPException(503, public_message(error)) from error
         if status < 500:
             raise InvalidParamsError(str(error)) from error
         log.error("a request of a2a failed: %s", error)
@@ -489,4 +568,4 @@ def _time(seconds: float) -> Timestamp:
     return stamp
 
 
-__all__ = ["card_of", "endpoint_of"]
+__all__ = ["card_of", "endpoints_of"]

@@ -175,6 +175,7 @@ class _Api:
             ("GET", "/v1/runs", self.list),
             ("POST", "/v1/runs", self.start),
             ("GET", run, self.look),
+            ("DELETE", run, self.remove),
             ("GET", f"{run}/steps", self.steps),
             ("GET", f"{run}/plan", self.plan),
             ("GET", f"{run}/state", self.state),
@@ -301,8 +302,12 @@ class _Api:
         await self.service.resume(caller_of(request), _run(request))
         return JSONResponse({}, 202)
 
+    async def remove(self, request: Request) -> Response:
+        await self.service.remove(caller_of(request), _run(request))
+        return JSONResponse({})
+
     async def fork(self, request: Request) -> Response:
-        body = await body_of(request, {"at", "input", "state", "output"})
+        body = await body_of(request, {"at", "input", "state", "output", "is_routed"})
         run_id = await self.service.fork(
             caller_of(request),
             _run(request),
@@ -310,6 +315,7 @@ class _Api:
             input=body.get("input", MISSING),
             state=fields_in(body, "state"),
             output=body.get("output", MISSING),
+            is_routed=body.get("is_routed") is True,
         )
         return JSONResponse({"run_id": run_id}, 201, headers={"location": f"/v1/runs/{run_id}"})
 

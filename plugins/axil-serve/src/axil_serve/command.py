@@ -83,6 +83,26 @@ class Serve:
             help="the largest file that is uploaded",
         )
         parser.add_argument(
+            "--push-url",
+            action="append",
+            default=[],
+            metavar="URL",
+            help="an address below which clients of a2a may have notifications sent; none",
+        )
+        parser.add_argument(
+            "--keep-days",
+            type=float,
+            default=None,
+            metavar="N",
+            help="remove runs that have ended, with their folders, and uploads after N days",
+        )
+        parser.add_argument(
+            "--prompts",
+            choices=("off", "digests", "whole"),
+            default="off",
+            help="keep what models are asked, for the page (off)",
+        )
+        parser.add_argument(
             "--requests-per-minute", type=float, default=600.0, metavar="N", help="for each token"
         )
         add_shared_arguments(parser, "--allow")
@@ -116,7 +136,10 @@ class Serve:
                 origins=origins,
                 reopen=lambda kept: session.reopened(kept, allow),
                 files=RunFiles(options.files, file_bytes=options.file_bytes),
+                push_urls=options.push_url,
+                keep_seconds=None if options.keep_days is None else options.keep_days * 86_400,
                 loaded=options.concurrency,
+                prompts=options.prompts,
                 allow=allow,
             )
             app = app_of(

@@ -25,7 +25,7 @@ from axil import AxilError, Problem, Workflow
 from axil.plugin import Registry, workflow_schema
 from axil_serve.app import body_of, caller_of, text_in
 from axil_serve.data import plain
-from axil_serve.edits import drawing, edited
+from axil_serve.edits import drawing, edited, why_fixed
 from axil_serve.errors import BadRequest, Conflict, NotFound
 from axil_serve.service import RunService
 
@@ -145,7 +145,9 @@ class Editor:
         return _digest(content)
 
     def check(self, name: str, text: str) -> dict[str, Any]:
-        """Return what ``axil check`` finds in a text, and its graph as far as it can be read."""
+        """Return what ``axil check`` finds in a text, its graph as far as it can be read, and why
+        it can only be edited as text.
+        """
         path = self.path(name)
         with self._lock:  # what is found of deprecated names is collected for one check at a time
             found = self._tools.check(str(path), texts={path.name: text})
@@ -157,7 +159,7 @@ class Editor:
         except (AxilError, RecursionError):  # the problems say what is wrong with the text
             pass
         problems = [_problem(each, str(path)) for each in found.problems]
-        return {"problems": problems, "graph": graph}
+        return {"problems": problems, "graph": graph, "fixed": why_fixed(text, path.suffix)}
 
     def schema(self) -> Mapping[str, Any]:
         """Return the schema of workflow files with the installed components."""

@@ -28,6 +28,7 @@ _WIDTH: Final = 100
 _LONG: Final = 80
 _DEEPEST: Final = 8
 _NUMBER: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_ALIASES: Final = "it has aliases (*), and an edit of one place would change others"
 _INNER_GRAPHS: Final = (("config",), ("config", "config"), ("config", "body"), ("config", "graph"))
 
 
@@ -66,8 +67,8 @@ def edited(text: str, edit: Mapping[str, Any]) -> str:
     """Return the text after an edit.
 
     ``do`` is ``set`` (``path``, ``value``), ``remove`` (``path``), ``append`` (``path``,
-    ``value``), ``rename`` (``graph``, ``node``, ``name``), ``drop`` (``graph``, ``node``), or
-    ``group`` (``graph``, ``nodes``, ``name``).
+    ``value``), ``rename`` (``graph``, ``node``, ``name``), ``drop`` (``graph``, ``node``),
+    ``group`` (``graph``, ``nodes``, ``name``), or ``ungroup`` (``graph``, ``node``).
 
     Raises: BadRequest (AX966): the edit is not one, or has to be made in the text.
     """
@@ -85,6 +86,25 @@ def edited(text: str, edit: Mapping[str, Any]) -> str:
         raise _in_text("the file is nested too deeply") from error
 
 
+def why_fixed(text: str, suffix: str) -> str:
+    """Return why a file can only be edited as text; empty: its drawing can be edited, too.
+
+    >>> why_fixed("a: 1", ".yaml"), why_fixed("a = 1", ".toml")
+    ('', 'it is written in TOML')
+    """
+    if suffix == ".toml":
+        return "it is written in TOML"
+    try:
+        return _ALIASES if _has_aliases(text) else ""
+    except (yaml.YAMLError, RecursionError):
+        return ""
+
+
+def _has_aliases(text: str) -> bool:
+    events = _yaml.parse(text, Loader=_LOADER)
+    return any(isinstance(event, yaml.AliasEvent) for event in events)
+
+
 def _not_an_edit(reason: str) -> BadRequest:
     return BadRequest("AX966", f"the edit cannot be made: {reason}.", "Read the file again.")
 
@@ -100,8 +120,8 @@ class _Tree:
     """The nodes of a text, with their positions."""
 
     def __init__(self, text: str) -> None:
-        if any(isinstance(event, yaml.AliasEvent) for event in _yaml.parse(text, Loader=_LOADER)):
-            raise _in_text("the file uses aliases")
+        if _has_aliases(text):
+            raise _in_text(_ALIASES)
         self.text = text
         self.root: Any = _yaml.compose(text, Loader=_LOADER)
         self.is_json = text.lstrip()[:1] == "{"
@@ -625,6 +645,94 @@ def _grouped(
     return _first_good(iter([made]), expected)
 
 
+def _ungroup(text: str, edit: Mapping[str, Any]) -> str:
+    """Return the text with what is in a subgraph, as it is written, in the place of its node."""
+    path, graph = _graph_of(text, edit)
+    name, nodes = str(edit["node"]), _items(graph, "nodes")
+    at = next((at for at, node in enumerate(nodes) if node.get("id") == name), -1)
+    if at < 0:
+        raise KeyError(name)
+    keys = ["config", "config"]
+    inner: Any = _data_at(nodes[at], keys) if nodes[at].get("type") == "subgraph" else None
+    if not isinstance(inner, dict):
+        raise _in_text("the node is no subgraph that is written in it")
+    group = cast("dict[str, Any]", inner)
+    more = {*nodes[at]} - {"id", "type", "config", "description"}
+    more |= {*nodes[at]["config"]} - {"type", "config"}
+    more |= {*group} - {"start", "end", "nodes", "edges", "payload", "id", "description"}
+    if more or group.get("payload") != graph.get("payload"):
+        raise _in_text(f"the group has settings of its own: {', '.join(sorted(more)) or 'payload'}")
+    starts, ends = _listed(group.get("start")), _listed(group.get("end"))
+    if len(starts) != 1 or len(ends) != 1:
+        raise _in_text("a group is entered at one node and left at one node")
+    taken = {node.get("id") for node in nodes} - {name}
+    if name in (graph.get("cycle_limits") or {}) or taken & {
+        node.get("id") for node in _items(group, "nodes")
+    }:
+        raise _in_text("a limit names the group, or a name in it is taken")
+    place = [*path, "nodes", at]
+    made = _opened_group(_Tree(text), path, [*place, *keys], at, group)
+    for number, edge in enumerate(_items(graph, "edges")):
+        for end, own in (("from", ends[0]), ("to", starts[0])):
+            if edge.get(end) == name:
+                made = set_value(made, [*path, "edges", number, end], own)
+    for key, own in (("start", starts[0]), ("end", ends[0])):
+        given: Any = graph.get(key)
+        value = [own if each == name else each for each in _listed(given)]
+        if value != _listed(given):
+            made = set_value(made, [*path, key], value if isinstance(given, list) else value[0])
+    return made
+
+
+def _opened_group(tree: _Tree, path: Keys, inside: Keys, at: int, group: Mapping[str, Any]) -> str:
+    """Return the text with the nodes and edges of a group in the lists around it."""
+    text, expected = tree.text, _data(tree.text)
+    outer = _data_at(expected, path)
+    nodes, edges = _items(group, "nodes"), _items(group, "edges")
+    around = tree.at([*path, "edges"])
+    has_edges = isinstance(around, yaml.SequenceNode) and bool(around.value)
+    lists: list[Keys] = [[*path, "nodes"], [*inside, "nodes"]]
+    lists += [[*path, "edges"]] if has_edges else []
+    lists += [[*inside, "edges"]] if edges else []
+    if any(tree.is_flow(each) for each in lists):
+        raise _in_text("nodes or edges are written in brackets")
+
+    def moved(key: str, column: int) -> str:
+        node = tree.at([*inside, key])
+        pairs = cast("list[tuple[Any, Any]]", tree.at(inside).value)
+        [head] = [pair[0] for pair in pairs if pair[0].value == key]
+        start = tree.line_end(head.end_mark.index) + 1
+        lines = text[start : tree.line_end(tree.end(node))].split("\n")
+        shift = " " * (column - node.start_mark.column)
+        less = max(0, node.start_mark.column - column)
+        return "".join(
+            f"{shift}{line[min(less, _margin(line)) :]}".rstrip(" ") + "\n" for line in lines
+        )
+
+    pieces = [
+        (*_extent(tree, [*path, "nodes", at]), moved("nodes", tree.at(lists[0]).start_mark.column))
+    ]
+    if edges and has_edges:
+        end = tree.line_end(tree.end(around)) + 1
+        before = "" if text[end - 1 : end] == "\n" else "\n"
+        pieces.append((end, end, before + moved("edges", around.start_mark.column)))
+    made = text
+    for start, end, new in sorted(pieces, reverse=True):
+        made = made[:start] + new + made[end:]
+    outer["nodes"] = [*outer["nodes"][:at], *nodes, *outer["nodes"][at + 1 :]]
+    if edges and has_edges:
+        outer["edges"] = [*outer["edges"], *edges]
+    made = _first_good(iter([made]), expected)
+    typed = _data_at(_yaml.load(text, Loader=_LOADER), inside)
+    for edge in typed["edges"] if edges and not has_edges else ():
+        made = append_value(made, [*path, "edges"], edge)
+    return made
+
+
+def _margin(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
 def _listed(value: Any) -> list[str]:
     if isinstance(value, list):
         return [str(each) for each in cast("list[Any]", value)]
@@ -638,6 +746,7 @@ _ACTS: Final = {
     "rename": _rename,
     "drop": _drop,
     "group": _group,
+    "ungroup": _ungroup,
 }
 
 
@@ -765,4 +874,4 @@ def _levels(names: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> dic
     return levels
 
 
-__all__ = ["append_value", "drawing", "edited", "remove_value", "set_value"]
+__all__ = ["append_value", "drawing", "edited", "remove_value", "set_value", "why_fixed"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, cast
@@ -73,19 +73,49 @@ class Feed:
 
     def __init__(self) -> None:
         self._followers: dict[str, list[Follower]] = {}
+        # entries that were appended and may not be stored yet: a journal does not have them
+        self._unstored: dict[str, list[Entry]] = {}
+        self._lock = threading.Lock()
 
     @contextmanager
     def follow(self, run_id: str) -> Generator[Follower]:
         """Within it, return a follower of the run."""
         follower = Follower(loop=asyncio.get_running_loop())
-        self._followers.setdefault(run_id, []).append(follower)
+        self.begin(run_id, follower)
+        with self._lock:
+            self._followers.setdefault(run_id, []).append(follower)
         try:
             yield follower
         finally:
-            left = self._followers[run_id]
-            left.remove(follower)
-            if not left:
-                del self._followers[run_id]
+            with self._lock:
+                left = self._followers[run_id]
+                left.remove(follower)
+                if not left:
+                    del self._followers[run_id]
+
+    def begin(self, run_id: str, follower: Follower) -> None:
+        """Give a follower what a journal that is read now may lack."""
+        with self._lock, follower.lock:
+            unstored = self._unstored.get(run_id, ())
+            follower.waiting = [Happened(entry=entry) for entry in unstored]
+            follower.is_behind = False
+
+    def appended(self, run_id: str, entry: Entry) -> None:
+        """Report an entry that was appended to the record of a run."""
+        with self._lock:
+            self._unstored.setdefault(run_id, []).append(entry)
+            self.say(run_id, Happened(entry=entry))
+
+    def stored(self, run_id: str, last: Entry | None = None) -> None:
+        """Forget what was appended up to an entry, which is stored; None: all of it."""
+        with self._lock:
+            unstored = self._unstored.get(run_id, [])
+            at = next((at for at, entry in enumerate(unstored) if entry is last), None)
+            left = unstored[at + 1 :] if at is not None else unstored if last is not None else []
+            if left:
+                self._unstored[run_id] = left
+            else:
+                self._unstored.pop(run_id, None)
 
     def is_followed(self, run_id: str) -> bool:
         """Return whether a run has followers."""
@@ -148,17 +178,15 @@ class HeardJournal:
 
     def open(self, run_id: str) -> JournalWriter:
         """See ``Journal``."""
-        return _HeardWriter(
-            self.journal.open(run_id),
-            lambda entry: self._feed.say(run_id, Happened(entry=entry)),
-        )
+        return _HeardWriter(self.journal.open(run_id), run_id, self._feed)
 
 
 class _HeardWriter:
     """The writer of a ``HeardJournal``."""
 
-    def __init__(self, writer: JournalWriter, say: Callable[[Entry], None]) -> None:
-        self._writer, self._say = writer, say
+    def __init__(self, writer: JournalWriter, run_id: str, feed: Feed) -> None:
+        self._writer, self._run_id, self._feed = writer, run_id, feed
+        self._last: Entry | None = None
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -166,13 +194,20 @@ class _HeardWriter:
 
     def append(self, entry: Entry) -> None:
         self._writer.append(entry)
-        self._say(entry)
+        self._last = entry
+        self._feed.appended(self._run_id, entry)
 
     def kept(self) -> Awaitable[None] | None:
-        return self._writer.kept()
+        waiting, last = self._writer.kept(), self._last
+        if waiting is None:
+            self._feed.stored(self._run_id)
+        elif isinstance(waiting, asyncio.Future):
+            waiting.add_done_callback(lambda _: self._feed.stored(self._run_id, last))
+        return waiting
 
     def close(self) -> None:
         self._writer.close()
+        self._feed.stored(self._run_id)  # reading it waits for what is left
 
 
 __all__ = ["Feed", "Follower", "Happened", "HeardJournal"]

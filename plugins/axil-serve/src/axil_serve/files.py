@@ -177,8 +177,15 @@ class RunFiles:
             shutil.copyfile(self._place(owner) / each.file_id / "content", temporary)
             os.replace(temporary, place / each.name)
 
+    def tidy(self, before: float) -> None:
+        """Remove uploads that were stored before a time, in seconds since 1970."""
+        for upload in self.root.glob(f"{_UPLOADS}/*/*"):
+            with suppress(OSError):
+                if upload.stat().st_mtime < before:
+                    shutil.rmtree(upload)
+
     def forget(self, run_id: str) -> None:
-        """Remove the folder of a run that did not begin."""
+        """Remove the folder of a run."""
         if (folder := self.folder(run_id)) is not None:
             shutil.rmtree(folder, ignore_errors=True)
 

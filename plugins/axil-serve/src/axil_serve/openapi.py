@@ -6,6 +6,7 @@ from typing import Any, Final
 
 _ANY: Final[dict[str, Any]] = {}
 _TEXT: Final = {"type": "string"}
+_FLAG: Final = {"type": "boolean"}
 _FIELDS: Final = {"type": "object", "additionalProperties": True}
 _STARTED: Final = {"type": "object", "properties": {"run_id": _TEXT}, "required": ["run_id"]}
 _NOTHING: Final = {"type": "object"}
@@ -70,6 +71,7 @@ _ROUTES: Final[
         _STARTED,
     ),
     (_RUN, "get", "A run: status, nodes, questions, output.", "look", {}, (), 200, _FIELDS),
+    (_RUN, "delete", "Remove a run that has ended, and its files.", "run", {}, (), 200, _NOTHING),
     (f"{_RUN}/steps", "get", "The recorded steps of a run.", "look", {}, (), 200, _FIELDS),
     (f"{_RUN}/plan", "get", "The graph of a run, by levels.", "look", {}, (), 200, _FIELDS),
     (
@@ -119,7 +121,7 @@ _ROUTES: Final[
         "Start a run with the record of this one up to the step with the id `at`, optionally "
         "edited.",
         "run",
-        {"at": _TEXT, "input": _ANY, "state": _FIELDS, "output": _ANY},
+        {"at": _TEXT, "input": _ANY, "state": _FIELDS, "output": _ANY, "is_routed": _FLAG},
         (),
         201,
         _STARTED,

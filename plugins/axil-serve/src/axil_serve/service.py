@@ -11,9 +11,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import secrets
+import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence, Set
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,6 +48,7 @@ from axil_serve.errors import BadRequest, Busy, NotAllowed, NotFound
 from axil_serve.feed import Feed, Happened, HeardJournal
 from axil_serve.files import RunFile, RunFiles, Upload, digests
 
+log = logging.getLogger("axil_serve")
 P = ParamSpec("P")
 T = TypeVar("T")
 OVER: Final = frozenset({"done", "failed", "cancelled", "limited"})
@@ -54,6 +57,7 @@ _STORED_TRIES: Final = 500
 _STORED_SECONDS: Final = 0.01
 """A journal stores what is appended to it within a few milliseconds."""
 _LAST: Final = 20
+_TIDY_SECONDS: Final = 3600.0
 _MOST_TOGETHER: Final = 256
 """Events that a stream sends at once."""
 Reopen = Callable[[Mapping[str, Any]], Workflow]
@@ -87,6 +91,8 @@ class RunService:
         files: RunFiles | None = None,
         watch_only: bool = False,
         poll_seconds: float = 1.0,
+        keep_seconds: float | None = None,
+        push_urls: Sequence[str] = (),
         **options: Any,
     ) -> None:
         """Store the settings.
@@ -98,8 +104,12 @@ class RunService:
             files: of the runs; None: they have none, and no workspace.
             watch_only: no run is executed here, and nothing is written.
             poll_seconds: how often the journal is read for what other processes do.
+            keep_seconds: how long runs that have ended, and uploads, are kept; None: for ever.
+            push_urls: addresses below which protocols may send notifications to clients.
             options: of ``LocalEngine``.
         """
+        self.push_urls = tuple(push_urls)
+        self.keep_seconds = keep_seconds
         self.feed, self.watch_only, self.poll_seconds = Feed(), watch_only, poll_seconds
         self.max_streams, self.max_streams_each = 100, 50
         self._streams: Counter[str] = Counter()  # open streams, by caller
@@ -121,7 +131,11 @@ class RunService:
             yield self
             return
         async with self.engine:
-            yield self
+            tidying = asyncio.create_task(self._tidying())
+            try:
+                yield self
+            finally:
+                tidying.cancel()
 
     def _heard(self, workflow: Workflow) -> Workflow:
         own = workflow.setting.hooks
@@ -253,12 +267,15 @@ class RunService:
         happened: Sequence[Happened] = ()
         with self.feed.follow(run_id) as follower:
             while True:
+                if follower.is_behind:
+                    self.feed.begin(run_id, follower)
+                    is_stale = True
                 # what waits comes first: the record may have the end already
-                if not happened and not follower.waiting:
+                if is_first or not (happened or follower.waiting):
                     now = (await self.read(self._info, run_id)).touched
                     touched, is_stale = now, is_stale or now != touched
-                if is_stale or follower.is_behind:
-                    is_stale = follower.is_behind = False
+                if is_stale:
+                    is_stale = False
                     entries = await self.read(self._entries, run_id)
                     batch: list[StreamEvent] = []
                     if is_first and after:
@@ -281,6 +298,7 @@ class RunService:
                             batch = []
                     if batch:
                         yield batch
+                    seen.update(_stored_before(follower.waiting, seen))
                     if _is_over(entries[-1]):
                         return
                 happened = await follower.take(self.poll_seconds)
@@ -395,12 +413,13 @@ class RunService:
         input: Any = MISSING,
         state: Mapping[str, Any] | None = None,
         output: Any = MISSING,
+        is_routed: bool = False,
     ) -> str:
         """Start a new run with the record of another up to a step, perhaps edited.
 
         Args:
             at: the id of the step; empty: all of it, or with another input nothing of it.
-            input, state, output: see ``axil.driver.Edit``.
+            input, state, output, is_routed: see ``axil.driver.Edit``.
         """
         self._check_doing(caller, "run")
         info = self._seen(caller, run_id, "run")
@@ -415,6 +434,7 @@ class RunService:
             input=input,
             state=state or {},
             output=output,
+            is_routed=is_routed,
             origin={**origin_of(entries), "serve": own},
         )
         new_id = secrets.token_hex(8)
@@ -424,6 +444,52 @@ class RunService:
             await asyncio.to_thread(self._files.copy, run_id, new_id)
         await self.engine.resume(new_id)
         return new_id
+
+    async def remove(self, caller: Caller, run_id: str) -> None:
+        """Remove a run that has ended: its record, and its folder.
+
+        Raises: JournalError (AX506): it has not ended.
+        """
+        self._check_doing(caller, "run")
+        info = await self.read(self._seen, caller, run_id, "run")
+        if info.status not in OVER:
+            message = f'the run "{run_id}" has not ended.'
+            raise JournalError(message, id="AX506", hint="Cancel it first.")
+        await self._remove(run_id)
+
+    async def tidy(self, now: float) -> int:
+        """Remove what is older than ``keep_seconds``; return how many runs.
+
+        Runs that servers started and that have ended are removed, and uploads.
+        """
+        if self.keep_seconds is None:
+            return 0
+        before, removed = now - self.keep_seconds, 0
+        for info in await self.read(self.journal.runs, status=OVER):
+            if info.touched < before and "owner" in await self.read(self._kept, info.run_id):
+                try:
+                    await self._remove(info.run_id)
+                    removed += 1
+                except JournalError as error:
+                    if error.id not in ("AX503", "AX506"):  # another server was there first
+                        raise
+        if self._files is not None:
+            await asyncio.to_thread(self._files.tidy, before)
+        return removed
+
+    async def _remove(self, run_id: str) -> None:
+        await self.read(self.journal.forget, run_id)
+        self._owners.pop(run_id, None)
+        if self._files is not None:
+            await asyncio.to_thread(self._files.forget, run_id)
+
+    async def _tidying(self) -> None:
+        while self.keep_seconds is not None:
+            try:
+                await self.tidy(time.time())
+            except AxilError as error:  # the server serves all the same
+                log.error("old runs could not be removed: %s", error)
+            await asyncio.sleep(_TIDY_SECONDS)
 
     # --------------------------------------------------------------------------------- files
 
@@ -549,6 +615,14 @@ def _thread(caller: Caller, session: str) -> str:
 
 def _is_over(last: Entry) -> bool:
     return last.kind == "ended" and last.data.get("status") in OVER
+
+
+def _stored_before(waiting: Sequence[Happened], seen: Set[str]) -> list[str]:
+    """Return the keys of entries that were appended before one that is in the journal; those that
+    it lacks were superseded.
+    """
+    keys = [entry_key(each.entry) for each in waiting if each.entry is not None]
+    return keys[: max((at for at, key in enumerate(keys, 1) if key in seen), default=0)]
 
 
 def _step_event(entry: Entry, number: int) -> StreamEvent:

@@ -29,6 +29,10 @@ class Files:
             raise damaged(run_id, seq, "its file is not what was stored")
         return raw.decode()
 
+    def is_used(self) -> bool:
+        """Return whether there are such files."""
+        return next(self.folder.glob("??/*"), None) is not None
+
     def sweep(self, used: set[str]) -> int:
         """Remove files that no row names; gives how many."""
         gone = 0

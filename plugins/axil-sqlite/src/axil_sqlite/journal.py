@@ -31,7 +31,7 @@ from axil.driver import (
 from axil.plugin import JournalError
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
-from axil_sqlite.store import Store, Sync
+from axil_sqlite.store import LONGEST_PAUSE, Store, Sync
 from axil_sqlite.writer import Writer, insert
 
 _ROWS = (
@@ -48,6 +48,8 @@ _NAMING = (
 )
 
 
+_SLICE = 1_000
+"""Pages that are given back to the disk in one go."""
 POLL_SECONDS = 0.1
 """Seconds between two questions whether another process has written."""
 
@@ -158,23 +160,16 @@ class SqliteJournal:
         """
         _storable(run_id)
         parts: dict[str, Part] = {}  # that one entry has most others have, too
-        with self._reading() as reader:
+        writer = self.writer
+        with self._reading(writer) as reader:
             for row in reader.execute(_ROWS, (run_id,)):
-                yield from self._entries_of(reader, row, run_id, parts)
-
-    def _entries_of(
-        self,
-        connection: sqlite3.Connection,
-        stored: Stored,
-        run_id: str,
-        parts: dict[str, Part] | None = None,
-    ) -> list[tuple[int, Entry]]:
-        row, crc = self.writer.codec.row(connection, run_id, stored, parts)
-        return entries_of(row, crc, run_id)
+                yield from _entries_of(writer.codec, reader, row, run_id, parts)
 
     @contextmanager
-    def _reading(self) -> Generator[sqlite3.Connection]:
-        writer = self.writer
+    def _reading(self, writer: Writer) -> Generator[sqlite3.Connection]:
+        """Read at one time. Inside, ``self.writer`` is not asked for: ``close`` waits for the
+        readers, and what asks for the writer waits for ``close``.
+        """
         with writer.reading:
             reader = writer.store.reader
             try:
@@ -194,7 +189,7 @@ class SqliteJournal:
     def query(self, sql: str, *values: Any) -> list[Any]:
         """Return rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
         _storable(*(value for value in values if isinstance(value, str)))
-        with self._reading() as reader:
+        with self._reading(self.writer) as reader:
             return reader.execute(sql, values).fetchall()
 
     def thread(self, name: str) -> Sequence[str]:
@@ -214,30 +209,20 @@ class SqliteJournal:
         self, *, status: Collection[str] = (), after: str = "", limit: int = 0
     ) -> Sequence[RunInfo]:
         """See ``axil.driver.SharedJournal``."""
-        self.writer.finish_now()
-        where, values = "", ()
+        writer = self.writer
+        writer.finish_now()
+        # whether one that was at work is so still is found out below
+        wanted = {*status, "open", "running"} if {"open", "running"} & {*status} else {*status}
+        where, values = ["? or status in (select value from json_each(?))"], list[Any]()
+        values += [not status, json.dumps(sorted(wanted))]
         if after:
-            where = "where (touched, id) < (select touched, id from runs where run = ?)"
-            values = (after,)
-        rows = self.query(f"{_INFOS} {where} order by touched desc, id desc", *values)
-        found = (info for info in map(self._info, rows) if not status or info.status in status)
-        return list(islice(found, limit or None))
-
-    def _info(self, row: Sequence[Any]) -> RunInfo:
-        run, graph, status, owner, beat, thread, begun, touched, entries, source, due = row
-        if status in ("open", "running"):
-            status = "running" if self.writer.is_held(owner, beat, run) else "open"
-        return RunInfo(
-            run_id=run,
-            graph=graph,
-            status=status,
-            thread=thread,
-            begun=begun,
-            touched=touched,
-            entries=entries,
-            forked_from=source,
-            due=due,
-        )
+            where.append("(touched, id) < (select touched, id from runs where run = ?)")
+            values.append(after)
+        sql = f"{_INFOS} where ({') and ('.join(where)}) order by touched desc, id desc"
+        with self._reading(writer) as reader:  # no further than the limit
+            found = (_info(writer, row) for row in reader.execute(sql, values))
+            fitting = (info for info in found if not status or info.status in status)
+            return list(islice(fitting, limit or None))
 
     def forget(self, run_id: str) -> None:
         """See ``axil.driver.Journal``."""
@@ -263,7 +248,7 @@ class SqliteJournal:
             self.writer.finish_now(run_id)
         names = json.dumps(list(run_ids))
         rows = self.query(f"{_INFOS} where run in (select value from json_each(?))", names)
-        return list(map(self._info, rows))
+        return [_info(self.writer, row) for row in rows]
 
     def take(
         self,
@@ -276,16 +261,17 @@ class SqliteJournal:
         """See ``axil.driver.SharedJournal``; a run of an unknown digest fits every engine."""
         writer = self.writer
         writer.finish_now()
-        rows = self.query(
-            "select run, digest, owner, beat from runs where due <= ? order by due, touched", now
-        )
-        due = (
-            run
-            for run, digest, owner, beat in rows
-            if digests is None or not digest or digest in digests
-            if run not in without and not writer.is_held(owner, beat, run)
-        )
-        if not (wanted := list(islice(due, most))):
+        left_out = frozenset(without)
+        sql = "select run, digest, owner, beat from runs where due <= ? order by due, touched"
+        with self._reading(writer) as reader:  # no further than there is room for
+            due = (
+                run
+                for run, digest, owner, beat in reader.execute(sql, (now,))
+                if digests is None or not digest or digest in digests
+                if run not in left_out and not writer.is_held(owner, beat, run)
+            )
+            wanted = list(islice(due, most))
+        if not wanted:
             return ()
         with writer.lock, writer.store.writing() as connection:
             taken: list[str] = []
@@ -322,8 +308,8 @@ class SqliteJournal:
 
     def post(self, run_id: str, entry: Entry) -> bool:
         """See ``axil.driver.SharedJournal``."""
+        question, body = self.writer.codec.letter(run_id, entry)
         with self._changing(run_id) as (connection, id, is_held):
-            question, body = self.writer.codec.letter(run_id, entry)
             added = connection.execute(
                 "insert or ignore into mail (run, question, kind, body) values (?, ?, ?, ?)",
                 (id, question, entry.kind, body),
@@ -363,7 +349,7 @@ class SqliteJournal:
             sql = "update mail set read = 1 where id in (select value from json_each(?))"
             connection.execute(sql, (json.dumps(list(numbers)),))
 
-    async def changed(self, since: int, seconds: float) -> int:
+    async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
         """See ``axil.driver.SharedJournal``: the database says whether anything was written."""
         ends = time.monotonic() + seconds
         while True:
@@ -377,15 +363,18 @@ class SqliteJournal:
         databases of version 1, which lie in files of their own, went.
         """
         writer = self.writer
+        gone = 0
+        if writer.codec.files.is_used():
+            with writer.lock, writer.store.alone():
+                sql = "select body from entries where body like '@%'"
+                used = {body for (body,) in writer.store.connection.execute(sql)}
+                gone = writer.codec.files.sweep(used)
+        for _ in range(0, writer.store.one("pragma freelist_count")[0], _SLICE):
+            with writer.lock, writer.store.alone():  # others write between two slices
+                sql = f"pragma incremental_vacuum({_SLICE})"
+                writer.store.connection.execute(sql).fetchall()
+            time.sleep(LONGEST_PAUSE)
         with writer.lock, writer.store.alone():
-            used = {
-                body
-                for (body,) in writer.store.connection.execute(
-                    "select body from entries where body like '@%'"
-                )
-            }
-            gone = writer.codec.files.sweep(used)
-            writer.store.connection.execute("pragma incremental_vacuum").fetchall()
             writer.store.connection.execute("pragma wal_checkpoint(truncate)").fetchall()
         return gone
 
@@ -410,7 +399,7 @@ class SqliteJournal:
 
     def _miscounted(self) -> Iterator[Damage]:
         """Yield what is wrong with how often parts are named."""
-        with self._reading() as reader:
+        with self._reading(self.writer) as reader:
             counted = Counter[str]()
             for (names,) in reader.execute(_NAMING):
                 with suppress(ValueError):  # the entry that it belongs to is found below
@@ -443,7 +432,7 @@ class SqliteJournal:
             # one by one: their numbers have gaps, as superseded ones may be gone
             for row in connection.execute(_ROWS, (run_id,)).fetchall():
                 try:
-                    several = self._entries_of(connection, row, run_id)
+                    several = _entries_of(writer.codec, connection, row, run_id)
                 except JournalError:
                     several = [(row[0], Entry(row[1]))]
                 if len(several) > left:
@@ -499,6 +488,35 @@ class SqliteRunWriter(RunWriter):
     def check_names(self, *names: str) -> None:
         """Raises: JournalError (AX501)."""
         _storable(*names)
+
+
+def _info(writer: Writer, row: Sequence[Any]) -> RunInfo:
+    """Return what a row of ``_INFOS`` says."""
+    run, graph, status, owner, beat, thread, begun, touched, entries, source, due = row
+    if status in ("open", "running"):
+        status = "running" if writer.is_held(owner, beat, run) else "open"
+    return RunInfo(
+        run_id=run,
+        graph=graph,
+        status=status,
+        thread=thread,
+        begun=begun,
+        touched=touched,
+        entries=entries,
+        forked_from=source,
+        due=due,
+    )
+
+
+def _entries_of(
+    codec: Codec,
+    connection: sqlite3.Connection,
+    stored: Stored,
+    run_id: str,
+    parts: dict[str, Part] | None = None,
+) -> list[tuple[int, Entry]]:
+    row, crc = codec.row(connection, run_id, stored, parts)
+    return entries_of(row, crc, run_id)
 
 
 def _storable(*names: str) -> None:

@@ -68,9 +68,16 @@ create index mail_by_run on mail (run) where not read;
 
 PATIENCE = 30.0
 """Seconds that a process waits for another one to release the lock."""
+LONGEST_PAUSE = 0.005
+"""Seconds between two questions for the lock, at most: as long has to be free what others wait for.
+"""
 
 _MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS, 3: _SHARED}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
+_INDEX = "create index if not exists runs_by_touched on runs (touched, id)"
+"""The index that pages of runs are read by; no part of a version, as every version works with it
+and without it.
+"""
 
 _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
 
@@ -177,6 +184,7 @@ class Store:
             connection.executescript(
                 f"begin immediate; {_MIGRATIONS[next]}; pragma user_version = {next}; commit;"
             )
+        connection.execute(_INDEX)
 
     @contextmanager
     def alone(self) -> Generator[None]:
@@ -206,7 +214,7 @@ class Store:
                 if time.monotonic() >= ends:
                     break
             time.sleep(pause)
-            pause = min(2 * pause, 0.005)
+            pause = min(2 * pause, LONGEST_PAUSE)
         raise unusable(
             self.folder,
             f"{_holder(self._lock)} holds its lock, for more than {PATIENCE:g} seconds",

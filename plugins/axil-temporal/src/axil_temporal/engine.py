@@ -166,7 +166,7 @@ class TemporalEngine:
         run_id = await self._runs.start(workflow, input, attributes, **given)
         if self.max_loaded:
             await self._serve(workflow)
-        await self._signal(run_id, workflow.plan.graph.digest)
+        await self._signal_soon(run_id, workflow.plan.graph.digest)
         return run_id
 
     def list(self) -> Sequence[RunInfo]:
@@ -181,7 +181,7 @@ class TemporalEngine:
         """Store answers and resume the run; see ``Engine``."""
         await self._runs.answer(run_id, answers)
         self._refused.discard(run_id)
-        await self._signal(run_id)
+        await self._signal_soon(run_id)
 
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
         """End a run, whatever its status; see ``Engine``."""
@@ -347,6 +347,16 @@ class TemporalEngine:
     def _handle(self, run_id: str) -> Any:
         return self._connected.get_workflow_handle(f"{self.queue}/{run_id}")
 
+    async def _signal_soon(self, run_id: str, digest: str = "") -> None:
+        """Signal the coordinator of a run that was made due; while the server is away, the workers
+        are left to find the run in the journal.
+        """
+        try:
+            await self._signal(run_id, digest)
+        except RPCError as error:
+            self._signalled.pop(run_id, None)
+            log.warning("the run %s is stored, and waits for Temporal: %s", run_id, error)
+
     async def _signal(self, run_id: str, digest: str = "", *, is_asked: bool = False) -> None:
         """Signal the coordinator of a run; begin one if it has none."""
         self._signalled[run_id] = time.monotonic()
@@ -411,7 +421,7 @@ class TemporalEngine:
         since = 0
         while True:
             try:
-                since = await self.journal.changed(since, self.recheck_seconds)
+                since = await self.journal.changed(since, self.recheck_seconds, is_work=True)
                 await self._look()
             except Exception:  # what fails now may work the next time
                 log.exception("looking for runs that are due failed")

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic import Field
 
 from axil import Problem, SpecError
-from axil.plugin import decode_config, make_component
+from axil.plugin import decode_config, make_component, with_article
 from axil_wrappers.failures import LASTING, Failures, chain, describe_failure
 
 
@@ -93,7 +93,7 @@ class FallbackModel:
             if callable(getattr(given, "bind", None)):
                 given.bind(self._setting)
         if not callable(getattr(given, "reply", None)):
-            message = f"a {type(given).__name__} is not a model."
+            message = f"{with_article(type(given).__name__)} is not a model."
             raise SpecError(
                 Problem(
                     "AX835",

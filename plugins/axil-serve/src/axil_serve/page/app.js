@@ -75,6 +75,7 @@ async function listRuns(isCurrent) {
       page.me.files ? make("a", { href: "#edit=" }, "edit workflow files") : null),
     start,
     make("div", { class: "bar" }, make("label", { for: "search" }, "Search "), search, button("Search in what runs said", within), side),
+    make("div", { class: "heads", "aria-hidden": "true" }, ["", "run", "workflow", "status", "changed", "steps", "session", ""].map((each) => make("span", {}, each))),
     list.place, inside,
   )
   const timer = setInterval(() => document.hidden || load(), 3000)

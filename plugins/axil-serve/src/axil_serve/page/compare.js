@@ -34,7 +34,8 @@ export async function compare(ids, isCurrent) {
   const facts = [
     ["status", (each) => each.run.status], ["time", (each) => seconds(each.run.at)], ["steps", (each) => each.steps.length],
     ["tokens", (each) => each.run.tokens], ["money", (each) => money(each.run.cost) || "–"],
-    ["output", (each) => block(each.run.output)], ["error", (each) => each.run.error || "–"],
+    ["output", (each) => (each.run.output === null ? "–" : block(each.run.output))],
+    ["error", (each) => (each.run.status !== "paused" && each.run.error) || "–"],
   ]
   const head = all.map((each) => `${each.info.workflow} ${each.runId}`)
   const weight = (name) => Math.max(...all.map(({ used }) => (used.has(name) ? used.get(name).cost || used.get(name).tokens : 0)))

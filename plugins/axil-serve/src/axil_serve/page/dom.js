@@ -14,6 +14,12 @@ export function make(tag, attributes = {}, ...inside) {
 
 export const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "")
 export const block = (value) => make("pre", { tabindex: 0 }, shown(value))
+
+// What is carried along an edge: of messages their texts, of anything else its data.
+export const areMessages = (value) => Array.isArray(value) && value.length > 0 && value.every((each) => each && typeof each.content === "string" && "role" in each)
+export const carried = (value) => (areMessages(value)
+  ? value.flatMap((each) => [make("div", { class: "soft" }, [each.role, each.source ? `from ${each.source}` : ""].filter(Boolean).join(", ")), block(each.content)])
+  : block(value))
 export const ago = (time) => new Date(time * 1000).toLocaleString()
 export const money = (cost) => (cost ? `$${cost.toFixed(4)}` : "")
 export const seconds = (value) => `${value.toFixed(2)} s`

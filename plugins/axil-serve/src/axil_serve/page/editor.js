@@ -145,6 +145,7 @@ class EditorPage {
     this.place = make("div", { class: "scroll graph", role: "region", "aria-label": "graph of the file", tabindex: 0 })
     this.state = make("span", { class: "soft", role: "status" })
     this.palette = make("div", { class: "palette", role: "group", "aria-label": "node types" })
+    this.notice = make("p", { class: "notice", role: "status", hidden: true })
     this.grouping = button("Group the marked", () => this.group(), { disabled: true })
   }
 
@@ -167,7 +168,7 @@ class EditorPage {
       make("div", { class: "bar" }, button("Save", () => this.save()), button("Undo", () => this.undo()), button("Redo", () => this.redo()), run),
       make("div", { class: "editor" },
         make("section", { "aria-label": "text" }, this.view.place, this.list),
-        make("section", { "aria-label": "drawing" },
+        make("section", { "aria-label": "drawing" }, this.notice,
           details("Nodes to add: drag one into the graph, or press it", find, this.palette),
           make("div", { class: "bar" }, this.grouping, button("Fit", () => this.graph && this.graph.fit()),
             make("span", { class: "soft" }, "drag from node to node: an edge; drag over the ground: mark nodes")),
@@ -239,6 +240,7 @@ class EditorPage {
   }
 
   async changed(edits) {
+    if (this.fixed) return problem(new Error(`The drawing of this file cannot be edited: ${this.fixed}. Edit the text.`))
     try {
       let text = this.view.text
       for (const each of edits) text = (await page.server.post("/edit/change", { text, edit: each })).text
@@ -256,9 +258,9 @@ class EditorPage {
     const { text } = this.view
     this.drawStatus("checking …")
     try {
-      const { problems, graph } = await page.server.post("/edit/check", { name: this.name, text })
+      const { problems, graph, fixed } = await page.server.post("/edit/check", { name: this.name, text })
       if (asked !== this.asked || asked < 0) return // it was changed meanwhile
-      this.problems = problems
+      Object.assign(this, { problems, fixed })
       if (graph) this.plan = graph
       this.isStale = !graph
       this.draw()
@@ -318,6 +320,9 @@ class EditorPage {
       button(each.line ? `line ${each.line}` : each.where || this.name, () => each.line && this.view.goTo(each.line), { class: "link" }),
       ` ${each.severity}: ${each.message} ${each.hint} `, make("span", { class: "soft" }, each.id))))
     this.place.classList.toggle("is-stale", Boolean(this.isStale))
+    this.notice.textContent = this.fixed ? `The drawing shows the file, and cannot be edited: ${this.fixed}. Edit the text.` : ""
+    this.notice.hidden = !this.fixed
+    this.palette.parentElement.hidden = Boolean(this.fixed)
     if (!this.plan) return this.place.replaceChildren(make("p", { class: "soft" }, "The text holds no graph."))
     if (this.graph) this.graph.use(this.plan)
     else this.graph = new GraphView(this.place, this.plan, (what) => this.choose(what))
@@ -413,7 +418,7 @@ class EditorPage {
 
   markShown() {
     for (const [key, { made }] of this.graph.nodes) made.classList.toggle("is-marked", this.marked.has(key))
-    this.grouping.disabled = !this.marked.size
+    this.grouping.disabled = !this.marked.size || Boolean(this.fixed)
   }
 
   async group() {
@@ -425,6 +430,11 @@ class EditorPage {
     this.marked.clear()
     this.graph.open.add(keyOf([...around, name]))
     if (await this.change({ do: "group", graph: scope.path, nodes: names, name })) this.chooseNode([...around, name])
+  }
+
+  ungroup(path, scope) {
+    this.chosen = null
+    return this.change({ do: "ungroup", graph: scope.path, node: path[path.length - 1] })
   }
 
   // ---- dragging: a type into the graph, a node onto another, a frame around nodes
@@ -541,13 +551,14 @@ class EditorPage {
     }
     if (path) this.chosen.node = now
     else this.chosen.edge = now
-    const key = JSON.stringify([path, now.given, now.path, this.of(now.path).map((each) => each.message)])
+    const key = JSON.stringify([this.fixed, path, now.given, now.path, this.of(now.path).map((each) => each.message)])
     if (key === this.formOf) return
     this.formOf = key
     const typed = this.form.contains(document.activeElement) ? document.activeElement : null
     this.form.replaceChildren(...(path ? this.nodeForm(path, now, scope) : this.edgeForm(now, scope)).filter(Boolean))
     const again = typed && typed.id ? document.getElementById(typed.id) : null
     for (const each of this.form.querySelectorAll("input, textarea")) each.dataset.given = each.value
+    if (this.fixed) for (const each of this.form.querySelectorAll("input, textarea, select, button")) each.disabled = true
     if (!again) return
     if ("defaultValue" in typed && typed.value !== typed.dataset.given) again.value = typed.value // it is being typed
     again.focus()
@@ -578,7 +589,8 @@ class EditorPage {
       rest.length ? details("more settings", rest.map(field)) : null,
       details("of every node", unset.map(ofNode)),
       this.edgeAdder(path, node, scope),
-      make("div", { class: "bar" }, button("Mark for a group", () => this.mark(keyOf(path))), button("Remove the node", () => this.remove())),
+      make("div", { class: "bar" }, button("Mark for a group", () => this.mark(keyOf(path))),
+        node.inside ? button("Ungroup", () => this.ungroup(path, scope)) : null, button("Remove the node", () => this.remove())),
     ]
   }
 

@@ -1,5 +1,5 @@
 // One run: its graph, steps, costs, state and questions.
-import { block, button, details, difference, LongList, make, money, parsed, seconds, table } from "./dom.js"
+import { areMessages, block, button, carried, details, difference, LongList, make, money, parsed, seconds, table } from "./dom.js"
 import { GraphView, keyOf } from "./graph.js"
 import { costs, folded, inputsOf, Live, saidBy, scopeOf } from "./run.js"
 
@@ -28,6 +28,7 @@ export function problem(error) {
   const old = page.app.querySelector("p[role=alert]")
   if (old) old.remove()
   if (main) main.prepend(line)
+  line.scrollIntoView({ block: "nearest" })
 }
 
 // A table of what each node used, the largest first; each row has a bar.
@@ -178,7 +179,7 @@ export class RunPage {
     this.slider.max = this.steps.length
     this.slider.value = upto
     const step = this.steps[upto - 1]
-    this.where.textContent = step ? `${upto} of ${this.steps.length}: ${step.kind} ${step.activation} at ${seconds(step.at)}` : ""
+    this.where.textContent = step ? `${upto} of ${this.steps.length}: ${step.kind === "ended" ? step.status : step.kind} ${step.activation} at ${seconds(step.at)}` : ""
     this.slider.setAttribute("aria-valuetext", this.where.textContent)
     const run = this.run = folded(this.steps, upto, this.run)
     const states = this.states = new Map()
@@ -196,6 +197,7 @@ export class RunPage {
     if (this.view === "graph" && this.graph) this.graph.show(states, this.carried(run))
     else if (this.view === "graph") this.drawList(run)
     if (this.chosen) this.drawDetail()
+    else this.drawOverview(run)
     this.drawState(step, upto)
   }
 
@@ -238,8 +240,22 @@ export class RunPage {
         href: `#compare=${encodeURIComponent(this.info.forked_from)},${encodeURIComponent(this.runId)}` }, "compare with the run it was forked from")] : []),
       ...(may("run") && !isOver ? [act("Cancel", "cancel")] : []),
       ...(may("run") && isOver && run.status !== "done" ? [act("Resume", "resume")] : []),
+      ...(may("run") && isOver ? [this.removeButton()] : []),
       ...(run.error && run.status !== "paused" ? [make("p", { class: "is-failed" }, run.error)] : []),
     )
+  }
+
+  removeButton() {
+    const made = button("Remove", async () => {
+      if (made.textContent === "Remove") return (made.textContent = "Remove it with its files?")
+      try {
+        await page.server.ask(`/runs/${encodeURIComponent(this.runId)}`, { method: "DELETE" })
+        location.hash = ""
+      } catch (error) {
+        problem(error)
+      }
+    })
+    return made
   }
 
   drawQuestions(run) {
@@ -278,7 +294,21 @@ export class RunPage {
     this.detail.replaceChildren()
     this.detailOf = ""
     if (what) this.drawDetail()
+    else if (this.run) this.drawOverview(this.run)
     if (what && matchMedia("(max-width: 800px)").matches) this.detail.scrollIntoView({ behavior: "smooth" })
+  }
+
+  // What is shown while no node is chosen: what the run received, and what came of it.
+  drawOverview(run) {
+    const key = `overview ${run.input === null} ${run.status}`
+    if (key === this.detailOf) return
+    this.detailOf = key
+    const parts = [["Input", run.input], ["Output", run.output]].filter(([, value]) => value !== null && value !== undefined)
+    this.detail.replaceChildren(this.hint(), ...parts.flatMap(([name, value]) => [make("h2", {}, name), carried(value)]).flat())
+  }
+
+  hint() {
+    return make("p", { class: "soft" }, "Choose a node to see what came in, what was asked and answered, and what it cost; an edge to see what it carried.")
   }
 
   drawDetail() {
@@ -290,23 +320,23 @@ export class RunPage {
       live.map((each) => [each.chunks.length, each.chunks[each.chunks.length - 1], each.state])])
     if (key === this.detailOf) return
     this.detailOf = key
-    this.detail.replaceChildren(...(what.edge ? this.edgeDetail(what) : this.nodeDetail(what)).filter(Boolean))
+    this.detail.replaceChildren(...(what.edge ? this.edgeDetail(what) : this.nodeDetail(what)).flat(Infinity).filter(Boolean))
   }
 
   edgeDetail({ edge, scope }) {
-    let carried = this.run.edges.get(keyOf([...scope, edge.name])) || []
-    for (const [key, all] of carried.length ? [] : this.run.edges) { // it leaves a cycle: it is sent from inside
+    let sent = this.run.edges.get(keyOf([...scope, edge.name])) || []
+    for (const [key, all] of sent.length ? [] : this.run.edges) { // it leaves a cycle: it is sent from inside
       const path = JSON.parse(key)
-      if (path[path.length - 1] === edge.name && keyOf(path.slice(0, scope.length)) === keyOf(scope)) carried = all
+      if (path[path.length - 1] === edge.name && keyOf(path.slice(0, scope.length)) === keyOf(scope)) sent = all
     }
     const isEntry = edge.source === "@entry"
     return [
       make("h2", {}, `${edge.source} → ${edge.target}`),
       edge.label ? make("p", { class: "soft" }, edge.label) : null,
-      ...(isEntry ? [make("h3", {}, "input"), block(this.run.input)] : []),
-      ...carried.slice(-50).reverse().flatMap(({ step, payload }) => [make("h3", {}, `step ${step.number}, ${seconds(step.at)}`), block(payload)]),
-      carried.length > 50 ? make("p", { class: "soft" }, `${carried.length - 50} earlier ones are not shown.`) : null,
-      carried.length || isEntry ? null : make("p", {}, "It has carried nothing."),
+      ...(isEntry ? [make("h3", {}, "input"), carried(this.run.input)] : []),
+      ...sent.slice(-50).reverse().flatMap(({ step, payload }) => [make("h3", {}, `step ${step.number}, ${seconds(step.at)}`), carried(payload)]),
+      sent.length > 50 ? make("p", { class: "soft" }, `${sent.length - 50} earlier ones are not shown.`) : null,
+      sent.length || isEntry ? null : make("p", {}, "It has carried nothing."),
     ]
   }
 
@@ -336,8 +366,8 @@ export class RunPage {
 
   firingDetail(path, scope, { step, parts, activation }) {
     const before = step ? step.number : Infinity
-    const inside = [make("h3", {}, step ? `${step.activation}: step ${step.number}, ${seconds(step.at)}` : `${activation}: at work`)]
-    for (const { edge, payload } of inputsOf(this.run, path, scope, before)) inside.push(details(`in: ${edge.source}`, block(payload)))
+    const inside = [make("h3", {}, step ? `Step ${step.number}, at ${seconds(step.at)} ` : "At work ", make("span", { class: "soft" }, step ? step.activation : activation))]
+    for (const { edge, payload } of inputsOf(this.run, path, scope, before)) inside.push(details(`in: ${edge.source === "@entry" ? "input" : edge.source}`, carried(payload)))
     const prompted = new Map(parts.filter((part) => part.kind === "prompt").map((part) => [part.name, part]))
     for (const part of parts) {
       if (part.kind === "prompt" && parts.some((each) => each.kind === "step" && each.name === part.name)) continue
@@ -345,7 +375,7 @@ export class RunPage {
       inside.push(...this.partDetail(part))
     }
     if (!step) return inside
-    for (const [name, payload] of Object.entries(step.output || {})) inside.push(make("div", { class: "soft" }, name), block(payload))
+    for (const [name, payload] of Object.entries(step.output || {})) inside.push(make("div", { class: "soft" }, name), carried(payload))
     if (Object.keys(step.wrote || {}).length) inside.push(make("details", { open: true }, make("summary", {}, "wrote to the state"), block(step.wrote)))
     if (may("run")) inside.push(this.forkButton(step))
     return inside
@@ -381,19 +411,27 @@ export class RunPage {
   forkButton(step) {
     const place = make("div", { class: "bar" })
     const open = () => {
-      const edited = make("textarea", { rows: 6, "aria-label": "output of the step, as JSON" })
-      const first = JSON.stringify(Object.values(step.output || {})[0] ?? null, null, 2)
+      const output = outputOf(step), isSaid = areMessages(output) && output.length === 1
+      const isText = typeof output === "string" || isSaid
+      const edited = make("textarea", { rows: 6, "aria-label": isText ? "output of the step" : "output of the step, as JSON" })
+      const first = isSaid ? output[0].content : isText ? output : JSON.stringify(output, null, 2)
       edited.value = first
+      const routed = make("input", { type: "checkbox", id: `routed-${step.id}` })
+      routed.checked = true
       const go = async () => {
         try {
           const body = { at: step.id }
-          if (edited.value !== first) body.output = JSON.parse(edited.value)
+          if (edited.value !== first) {
+            const given = isSaid ? [{ ...output[0], content: edited.value }] : isText ? edited.value : JSON.parse(edited.value)
+            Object.assign(body, { output: given, is_routed: routed.checked })
+          }
           location.hash = `run=${(await page.server.post(`/runs/${this.runId}/fork`, body)).run_id}`
         } catch (error) {
           problem(error)
         }
       }
-      place.replaceChildren(edited, button("Start the fork", go), button("Back", () => place.replaceChildren(start)))
+      place.replaceChildren(edited, make("label", {}, routed, " the edges of the node decide again which of them carry it"),
+        button("Start the fork", go), button("Back", () => place.replaceChildren(start)))
       edited.focus()
     }
     const start = button("Fork from here", open)
@@ -457,15 +495,44 @@ function edgeKeys(scope, path) {
   return found
 }
 
+// The output of a step: what its edges carried; the fields of several of them together.
+function outputOf(step) {
+  const payloads = Object.values(step.output || {})
+  const areFields = payloads.every((each) => each && typeof each === "object" && !Array.isArray(each))
+  return payloads.length > 1 && areFields ? Object.assign({}, ...payloads) : payloads[0] ?? null
+}
+
+// Approve a call with other arguments.
+function changedCall(given, send) {
+  const place = make("span", { class: "bar" })
+  place.append(button("Change the arguments", () => {
+    const edited = make("textarea", { rows: 4, "aria-label": "arguments, as JSON" })
+    edited.value = JSON.stringify(given, null, 2)
+    place.replaceChildren(edited, button("Approve these", () => {
+      try {
+        send({ answer: "edit", arguments: JSON.parse(edited.value) })
+      } catch (error) {
+        problem(error)
+      }
+    }))
+    edited.focus()
+  }))
+  return place
+}
+
+// The text of a question; the marks of its inputs in words.
+const spoken = (text) => text.replace(/^=== INPUT FROM (.+) \(\w+\) ===\n+/gm, "$1 said:\n")
+
 // A question with what will happen: of a tool its arguments, what it does and what it changes.
 function questionCard(question, send) {
   const data = question.data || {}, isTool = question.kind === "tool_approval" && data.tool
-  const card = make("section", { class: "card", "aria-label": "question" }, make("p", { class: "soft" }, question.by),
-    data.description ? make("p", {}, make("strong", {}, String(data.description))) : null, make("p", { class: "lines" }, question.text))
+  const card = make("section", { class: "card", "aria-label": "question" }, make("p", { class: "soft" }, `${question.by} asks`),
+    data.description ? make("p", {}, make("strong", {}, String(data.description))) : null)
   if (isTool) {
-    card.append(make("p", {}, "If you approve, the tool ", make("strong", {}, data.tool), " is called with:"), block(data.arguments || {}))
-    for (const name of ["does", "changes"]) if (data[name]) card.append(make("p", {}, `${name}: `, String(data[name])))
-  }
+    card.append(make("h2", {}, `May the tool ${data.tool} be called?`))
+    for (const name of ["does", "changes"]) if (data[name]) card.append(make("p", {}, make("span", { class: "soft" }, `${name === "does" ? "What it does" : "What it changes"}: `), String(data[name])))
+    card.append(make("p", { class: "soft" }, "It is called with:"), block(data.arguments || {}), details("as it was asked", make("p", { class: "lines" }, question.text)))
+  } else card.append(make("p", { class: "lines" }, spoken(question.text)))
   const rest = Object.fromEntries(Object.entries(data).filter(([name]) => name !== "description" && !(isTool && ["tool", "arguments", "does", "changes"].includes(name))))
   if (Object.keys(rest).length) card.append(isTool ? details("more", block(rest)) : block(rest))
   if (question.due) {
@@ -474,7 +541,9 @@ function questionCard(question, send) {
   }
   if (!may("answer")) return card
   const act = (text, value) => button(text, () => send(value))
-  if (question.kind === "approval" || question.kind === "tool_approval") card.append(make("div", { class: "bar" }, act("Approve", true), act("Refuse", false)))
+  if (question.kind === "approval" || question.kind === "tool_approval") {
+    card.append(make("div", { class: "bar" }, act("Approve", true), act("Refuse", false), isTool ? changedCall(data.arguments || {}, send) : null))
+  }
   else if ((question.options || []).length) card.append(make("div", { class: "bar" }, question.options.map((option) => act(option, option))))
   else {
     const field = make("input", { type: "text", "aria-label": "answer" })

@@ -14,6 +14,7 @@ import json
 from typing import Any, ClassVar, Final
 
 from axil import AxilError
+from axil.plugin import with_article
 from axil_models import Reply, Request
 from axil_testing.kit.base import Kit, claimed, require
 
@@ -47,7 +48,10 @@ class AnswerKit(Kit):
         """Text, why it ended, and counts that are counts."""
         for text in SAID:
             reply = self.wait(self.ask(self.make(), text))
-            require(isinstance(reply, Reply), f"it gave a {type(reply).__name__}, and no Reply.")
+            require(
+                isinstance(reply, Reply),
+                f"it gave {with_article(type(reply).__name__)}, and no Reply.",
+            )
             require(bool(reply.text or reply.tool_calls), f"asked {text!r}, it says nothing.")
             require(
                 reply.finish in FINISHES,

@@ -65,6 +65,36 @@ def claimed(*claims: str) -> Callable[[Test], Test]:
     return mark
 
 
+def _once_for_each_cause(law: Test) -> Test:
+    """Return a law that is skipped where it ends with the error of another law of its kit."""
+
+    @functools.wraps(law)
+    def test(self: Kit) -> None:
+        __tracebackhide__ = True
+        try:
+            law(self)
+        except AssertionError:
+            raise
+        except Exception as error:
+            first = type(self).causes.setdefault(_cause(error), law.__name__)
+            if first == law.__name__:
+                raise
+            self.skip(f"it ends with the error of {first}: {type(error).__name__}: {error}")
+
+    return cast("Test", test)
+
+
+def _cause(error: BaseException) -> tuple[str, ...]:
+    """Return what tells an error from others: its kind, its text, and where it began."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    code = "" if place is None else f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}"
+    return type(error).__name__, str(error), code
+
+
 class Kit:
     """The base of all kits. Give ``make``, or ``component`` and ``config``."""
 
@@ -74,10 +104,16 @@ class Kit:
     """The object that the entry point names: a class, a function, or an instance."""
     config: ClassVar[Mapping[str, Any]] = {}
     """A config that it can be made with, as a file would say it."""
+    causes: ClassVar[dict[tuple[str, ...], str]] = {}
+    """Errors that laws of this kit ended with, and the first law of each."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
+        cls.causes = {}
         if cls.__module__ == _OURS or cls.__module__.startswith(f"{_OURS}."):
+            for name, law in list(vars(cls).items()):
+                if name.startswith("test_"):
+                    setattr(cls, name, _once_for_each_cause(law))
             return
         for name in vars(cls):
             laws = [base for base in cls.__mro__[1:] if name in vars(base) and _is_law(base, name)]
@@ -242,6 +278,10 @@ class Kit:
                 await _awaited(made.close())
 
         self.wait(close())
+
+
+for _name in [name for name in vars(Kit) if name.startswith("test_")]:
+    setattr(Kit, _name, _once_for_each_cause(getattr(Kit, _name)))
 
 
 async def _awaited(given: Any) -> Any:

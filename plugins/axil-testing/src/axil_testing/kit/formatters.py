@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ClassVar, cast
 
+from axil.plugin import with_article
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.hostile import TEXTS, is_clumsy, shown
 from axil_testing.kit.watch import watched
@@ -56,7 +57,7 @@ class FormatterKit(Kit):
         made = self.make()
         require(
             isinstance(made.introduction, str),
-            f"introduction is a {type(made.introduction).__name__}",
+            f"introduction is {with_article(type(made.introduction).__name__)}",
         )
         require(callable(made.dump) and callable(made.parse), "it lacks dump or parse")
 
@@ -67,7 +68,7 @@ class FormatterKit(Kit):
         made = self.make()
         for fields in self.fields():
             text = made.dump(fields)
-            require(isinstance(text, str), f"dump gives a {type(text).__name__}")
+            require(isinstance(text, str), f"dump gives {with_article(type(text).__name__)}")
             found = made.parse(text, list(fields))
             require(
                 list(found.items()) == list(fields.items()),

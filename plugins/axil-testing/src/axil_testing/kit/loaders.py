@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from axil import SpecError
-from axil.plugin import Document, check_document
+from axil.plugin import Document, check_document, with_article
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.hostile import TEXTS, is_clumsy, shown
 from axil_testing.kit.watch import watched
@@ -72,7 +72,7 @@ class LoaderKit(Kit):
         document: Any = self.load(text)
         require(
             isinstance(document, Document),
-            f"it gives a {type(document).__name__} instead of a Document",
+            f"it gives {with_article(type(document).__name__)} instead of a Document",
         )
         check_document(document)
         require(

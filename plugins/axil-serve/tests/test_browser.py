@@ -1,0 +1,406 @@
+"""Laws of the page in a browser: runs are started, answered, forked and compared there, files are
+edited, and a hostile run shows nothing but text.
+
+They are passed over where playwright or Chromium is missing. One browser, one server and one window
+serve them all; what takes longer is part of ``make browser``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from axil import RootGraph, Workflow
+from axil_agent import Agent, Scripted
+from axil_serve import Access, Caller, Limits, RunService, app_of
+from axil_sqlite import SqliteJournal
+
+from .conftest import ADA, greeting, refund
+from .hostile import HOSTILE, apart, exported, hostile
+from .test_editor import FLOW, editor_of
+
+THOROUGH = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
+thorough = pytest.mark.skipif(not THOROUGH, reason="a part of make browser")
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+RIGHTS = frozenset(["look", "run", "answer", "edit"])
+
+
+def shop() -> Workflow:
+    """Return a clerk, a critic that sends the first draft back, and a payment to be approved."""
+    spent = {"usage": {"input_tokens": 900, "output_tokens": 40, "cost": 0.004}}
+    better = {"text": '{"draft": "We pay 40 back."}', **spent}
+    clerk = {
+        "rules": [{"match": {"user_contains": "REVISE"}, "replies": [better]}],
+        "default": {"text": '{"draft": "We are sorry."}', **spent},
+    }
+    accepts = {"match": {"user_contains": "40"}, "replies": ['{"verdict": "ACCEPT"}']}
+    critic = {"rules": [accepts], "default": '{"verdict": "REVISE"}'}
+    payer = [{"tool_calls": [{"name": "pay", "arguments": {"amount": 40}}]}, '{"said": "Paid."}']
+
+    def pay(amount: int) -> str:
+        """Pay money to a customer."""
+        return f"paid {amount}"
+
+    pay.needs_approval = True  # pyright: ignore[reportFunctionMemberAccess]
+    graph = RootGraph("shop", cycles="allow")
+    ask = {"instructions": "Answer the customer, and name the sum."}
+    graph.create_node(Agent, name="clerk", model=Scripted(clerk), **ask)
+    graph.create_node(Agent, name="critic", model=Scripted(critic))
+    graph.create_node(Agent, name="payer", model=Scripted(payer * 9), tools=[pay])
+    graph.edge_from_entry("clerk", {"complaint": ""})
+    graph.create_edge("clerk", "critic", {"draft": ""})
+    graph.create_edge("critic", "clerk", {"verdict": ""}, when=lambda text: "REVISE" in text)
+    graph.create_edge("critic", "payer", {"verdict": ""}, when=lambda text: "ACCEPT" in text)
+    graph.edge_to_exit("payer", {"said": ""})
+    return graph.build()
+
+
+@dataclass
+class Site:
+    """A server, the journal and the folder of files behind it, and a window at it."""
+
+    browser: Any
+    address: str
+    journal: SqliteJournal
+    folder: Path
+    page: Any = None
+    asked_for: list[str] = field(default_factory=list[str])
+    faults: list[str] = field(default_factory=list[str])
+
+    def window(self) -> None:
+        self.page = self.browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
+        self.page.set_default_timeout(10_000)
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("console", lambda m: m.type == "error" and self.faults.append(m.text))
+        self.page.on("request", lambda request: self.asked_for.append(request.url))
+        self.page.goto(f"{self.address}/#token={ADA}")
+        self.page.get_by_role("heading", name="Runs").wait_for()
+
+    def go(self, place: str) -> Any:
+        self.page.goto(f"{self.address}/#{place}")
+        return self.page
+
+
+def chromium_path() -> str:
+    """Return the browser of ``AXIL_BROWSER``, or one that is installed; empty: there is none."""
+    found = os.environ.get("AXIL_BROWSER")
+    return next(filter(None, map(shutil.which, NAMES)), "") if found is None else found
+
+
+@pytest.fixture(scope="module")
+def served_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One browser, one server and one window for all tests."""
+    api = pytest.importorskip("playwright.sync_api")
+    if not (path := chromium_path()):
+        pytest.skip("no Chromium is installed, and AXIL_BROWSER names none")
+    folder = tmp_path_factory.mktemp("files")
+    journal = SqliteJournal(folder.parent / f"{folder.name}-journal")
+    workflows = {"shop": shop(), "refund": refund(), "greeting": greeting(), "w": hostile()}
+    service = RunService(journal, workflows, poll_seconds=0.05, prompts="whole")
+    access = Access.of_token(ADA, Caller(name="ada", sees_all=True, rights=RIGHTS))
+    limits = Limits(requests_per_minute=60_000, burst=1000)
+    app = app_of(service, access, limits=limits, editor=editor_of(folder))
+    settings = uvicorn.Config(
+        app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, timeout_keep_alive=60
+    )
+    server = uvicorn.Server(settings)
+    with socket.create_server(("127.0.0.1", 0)) as listener, api.sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-gpu"]
+        browser = playwright.chromium.launch(executable_path=path, args=arguments)
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            site = Site(browser, address, journal, folder)
+            site.window()
+            yield site
+        finally:
+            browser.close()
+            server.should_exit = True
+            thread.join(20)
+            journal.close()
+
+
+@pytest.fixture
+def site(served_site: Site) -> Iterator[Site]:
+    """In the page no script may fail, the policy not be broken, and no other host be asked."""
+    served_site.faults.clear()
+    served_site.asked_for.clear()
+    served_site.go("")
+    yield served_site
+    # a refused request is a line of the browser's own
+    assert [each for each in served_site.faults if "status of 409" not in each] == []
+    own = (served_site.address, "file:", "data:")
+    assert [url for url in served_site.asked_for if not url.startswith(own)] == []
+
+
+def started(page: Any, workflow: str, input: Any) -> None:
+    """Start a run in the list of runs."""
+    page.get_by_text("Start a run").click()
+    page.get_by_label("Workflow").select_option(workflow)
+    page.get_by_label("Input").fill(json.dumps(input))
+    page.get_by_role("button", name="Start", exact=True).click()
+
+
+def chosen(page: Any, *path: str) -> Any:
+    """Choose a node in the graph; return its details."""
+    key = json.dumps(list(path), separators=(",", ":"))
+    page.locator(f"svg [data-key='{key}']").press("Enter")
+    return page.locator("aside")
+
+
+def test_in_a_browser_a_call_is_approved_and_the_answer_of_a_critic_changed(site):
+    page = site.page
+    started(page, "shop", {"complaint": "The kettle is broken."})
+    question = page.get_by_role("region", name="question")
+    asked = question.inner_text()
+    for shown in ("payer", "pay", '"amount": 40', "Pay money to a customer.", "changes"):
+        assert shown in asked
+    question.get_by_role("button", name="Approve").click()
+    page.get_by_text("done", exact=True).wait_for()
+    page.locator("aside").get_by_text("Paid.").wait_for()  # the output of the run
+    details = chosen(page, "payer")
+    details.get_by_text("paid 40").first.wait_for()
+    page.get_by_role("button", name="Unfold all").click()
+    details = chosen(page, "cycle(clerk,critic)", "clerk")
+    details.get_by_text("prompt of").last.click()
+    prompt = details.locator("details[open]").inner_text()
+    assert "Answer the customer, and name the sum." in prompt
+    assert "The kettle is broken." in prompt
+    first = page.url
+    details = chosen(page, "cycle(clerk,critic)", "critic")
+    details.get_by_role("button", name="Fork from here").first.click()
+    details.get_by_label("output of the step").fill('{"verdict": "REVISE"}')
+    page.get_by_role("button", name="Start the fork").click()
+    page.wait_for_url(lambda url: url != first)
+    # the clerk writes again, the critic reads again, and the payment is asked for again
+    page.get_by_role("region", name="question").get_by_text("Pay money").wait_for()
+    page.get_by_text("3 rounds").first.wait_for()
+    page.get_by_text("compare with the run it was forked from").click()
+    page.get_by_text("critic, with another output").wait_for()
+    page.get_by_text("all runs").click()
+    page.get_by_label("Search").fill("KETTLE")
+    page.get_by_role("button", name="Search in what runs said").click()
+    page.get_by_role("link", name="clerk").first.click()
+    page.locator("svg .node.is-chosen").wait_for()
+
+
+def test_in_a_browser_a_hostile_run_shows_nothing_but_text(site, tmp_path):
+    def checked() -> None:
+        assert page.title() != "taken"
+        assert page.locator("img").count() == 0
+
+    page, file = site.page, tmp_path / "run.html"
+    file.write_text(exported(hostile(), {"name": HOSTILE}), "utf-8")
+    page.goto(file.as_uri())
+    page.locator("svg .node").press("Enter")
+    page.locator("aside pre:visible").first.wait_for()
+    assert HOSTILE in page.locator("aside").inner_text().replace("\\", "")
+    checked()
+    for run_id in ("one", "two"):
+        text, own = f"{HOSTILE}{run_id}", {"journal": site.journal, "run_id": run_id}
+        apart(lambda text=text, own=own: hostile().invoke({"name": text}, **own))
+    markup = HOSTILE.replace("/", "")
+    bad_node = {"id": markup, "type": HOSTILE, "description": HOSTILE}
+    bad_node["config"] = {HOSTILE: HOSTILE}
+    graph = {"description": HOSTILE, "start": [markup], "nodes": [bad_node]}
+    text = f"# {HOSTILE}\ngraph: {json.dumps(graph)}\n"
+    (site.folder / "hostile.yaml").write_text(text, "utf-8")
+    site.go("run=one")
+    page.locator("svg .node").press("Enter")
+    page.locator("aside pre:visible").first.wait_for()
+    for view in ("Steps", "Costs"):
+        page.get_by_role("button", name=view, exact=True).click()
+    checked()
+    site.go("compare=one,two")
+    page.get_by_label("differences").wait_for()
+    checked()
+    site.go("")
+    page.get_by_label("Search").fill("onerror")
+    page.get_by_role("button", name="Search in what runs said").click()
+    page.get_by_role("heading", name="In what runs said").wait_for()
+    checked()
+    site.go("edit=hostile.yaml")
+    page.locator("svg .node").press("Enter")
+    page.locator(".form .finding").first.wait_for()
+    checked()
+
+
+BIG = """
+async ({ count, wide, rounds }) => {
+  const { RunPage } = await import("/page/look.js")
+  const name = (at) => `node${at}`, nodes = [], edges = [], steps = []
+  for (let at = 0; at < count; at += 1) {
+    const source = at < wide ? "@entry" : name(at - wide)
+    nodes.push({ name: name(at), level: Math.floor(at / wide), type: "python", config: {} })
+    edges.push({ name: `e${at}`, source, target: name(at), label: "", trigger: true })
+  }
+  const plan = { kind: "graph", name: "big", nodes, edges }
+  const view = new RunPage("big", { workflow: "big", status: "running" }, plan)
+  const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))
+  const most = []
+  for (let number = 1; number <= rounds; number += 1) {
+    const at = number % count, node = name(at), id = `${number}`
+    view.hear("step", { id, number, kind: "done", frame: [], node, activation: node,
+      at: number, used: {}, output: { [`e${at}`]: number }, wrote: {} })
+  }
+  await frame()
+  for (const scale of [0.1, 0.5, 1]) {
+    view.graph.zoom(scale)
+    await frame()
+    most.push(document.querySelectorAll("svg *").length)
+  }
+  view.graph.reveal(JSON.stringify([name(count - 1)]), true)
+  const focused = document.activeElement.dataset.key
+  view.turn("steps")
+  await frame()
+  await frame()
+  view.stepList.choose(rounds - 1)
+  const rows = document.querySelectorAll(".row").length
+  return { most, focused, rows, times: view.run.nodes.get('["node1"]').times,
+    last: document.querySelector(".row.is-current").textContent }
+}
+"""
+
+
+@thorough
+def test_in_a_browser_of_many_nodes_and_steps_those_in_sight_alone_are_drawn(site):
+    found = site.page.evaluate(BIG, {"count": 2000, "wide": 40, "rounds": 100_000})
+    assert found["most"][0] < 50  # from far away
+    assert max(found["most"]) < 5000
+    assert found["focused"] == '["node1999"]'
+    assert found["rows"] < 100
+    assert found["times"] == 50
+    assert "100000" in found["last"]
+
+
+@thorough
+def test_in_a_browser_a_file_is_edited_by_drag_forms_and_text(site):
+    page, file = site.page, site.folder / "flow.yaml"
+    file.write_text(FLOW, "utf-8")
+    drawn = page.get_by_label("graph of the file")
+
+    def node(*path: str) -> Any:
+        return drawn.locator(f"[data-key='{json.dumps(list(path), separators=(',', ':'))}']")
+
+    def drag(source: Any, target: Any) -> None:
+        source.scroll_into_view_if_needed()
+        places = [each.bounding_box() for each in (source, target)]
+        (x, y), (a, b) = [(p["x"] + p["width"] / 2, p["y"] + p["height"] / 2) for p in places]
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(a, b, steps=4)
+        page.mouse.up()
+
+    def edge(label: str) -> None:
+        page.get_by_label(f"edge {label}").wait_for(state="attached")
+
+    site.go("edit=flow.yaml")
+    node("a").wait_for()
+    drag(page.locator("[data-type=literal]"), drawn)
+    node("literal").wait_for()
+    drag(node("a"), node("literal"))
+    edge("a to literal")
+    drag(node("literal"), drawn.locator("[data-end='@exit']"))
+    edge("literal to @exit")
+    page.locator(".finding.is-error").first.wait_for()  # the literal says nothing yet
+    node("literal").click()
+    page.get_by_label("content *").fill("It says so")
+    page.get_by_label("id", exact=True).fill("says")
+    page.get_by_label("id", exact=True).press("Enter")
+    node("says").wait_for()
+    page.get_by_text("no findings").wait_for()
+    text = page.get_by_label("text of the file")
+    text.press_sequentially("oops")  # while one types
+    page.locator(".mark.is-error").wait_for()
+    text.press("Control+z")
+    for _ in "oop":
+        text.press("Control+z")
+    page.get_by_text("no findings").wait_for()
+    page.get_by_text("Run it").click()
+    page.get_by_label("Input: a text").fill("go")
+    page.get_by_role("button", name="Save and run").click()
+    page.get_by_text("done", exact=True).wait_for()
+    expected = FLOW + "    - {id: says, type: literal, config: {content: It says so}}\n"
+    expected += "  edges:\n    - {from: a, to: says}\n  end: [says]\n"
+    assert file.read_text("utf-8") == expected
+    site.go("edit=flow.yaml")
+    node("a").press("m")
+    node("says").press("m")
+    page.get_by_role("button", name="Group the marked").click()
+    node("group", "says").wait_for()
+    node("group").press("Enter")
+    page.get_by_role("button", name="Ungroup").click()
+    node("says").wait_for()
+    page.get_by_label("text of the file").fill("# *x\nx: &x 1\ny: *x\n" + FLOW)
+    page.get_by_text("cannot be edited: it has aliases").wait_for()
+    node("a").press("Enter")
+    assert page.get_by_label("id", exact=True).is_disabled()
+    file.write_text(FLOW, "utf-8")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("alert").get_by_text("has changed since it was read").wait_for()
+    assert file.read_text("utf-8") == FLOW
+
+
+@pytest.fixture
+def axe() -> str:
+    """The script of axe-core, which finds faults of accessibility."""
+    path = os.environ.get("AXIL_AXE", "")
+    if not path or not Path(path).is_file():
+        pytest.skip("AXIL_AXE names no axe-core: make check installs it, where npm is")
+    return Path(path).read_text("utf-8")
+
+
+@thorough
+def test_in_a_browser_no_fault_of_accessibility_is_found(site, axe):
+    for run_id, name in (("run1", "ada"), ("run2", "ben")):
+        own = {"journal": site.journal, "run_id": run_id}
+        apart(lambda own=own, name=name: greeting().invoke({"name": name}, **own))
+    asks = {"journal": site.journal, "run_id": "asks", "channel": None}
+    apart(lambda: asyncio.run(shop().run({"complaint": "x"}, **asks)))
+    (site.folder / "flow.yaml").write_text(FLOW.replace("passthrough", "passthrogh"), "utf-8")
+    views = {
+        "": "main",
+        "run=run1": "svg .node",
+        "run=asks": "svg .node",
+        "compare=run1,run2": "meter, section",
+        "edit=": "main ul",
+        "edit=flow.yaml": "svg .node",
+    }
+    views_again = {view: views[view] for view in ("run=run1", "run=asks", "edit=flow.yaml")}
+    wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    found: list[str] = []
+    for scheme, width in (("light", 1300), ("dark", 1300), ("light", 390)):
+        looks = views if (scheme, width) == ("light", 1300) else views_again
+        size = {"width": width, "height": 900}
+        # the page's policy keeps axe out, too
+        context = site.browser.new_context(color_scheme=scheme, viewport=size, bypass_csp=True)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.goto(f"{site.address}/#token={ADA}")
+        page.get_by_text("Start a run").wait_for()
+        for view, shown in looks.items():
+            page.goto(f"{site.address}/#{view}")
+            page.locator(shown).first.wait_for()
+            if shown == "svg .node":
+                page.locator(shown).first.press("Enter")
+            result = page.evaluate(f"{axe}; axe.run(document)")
+            found += [
+                f"{scheme} {width} {view}: {each['id']} {each['nodes'][0]['html']:.200}"
+                for each in result["violations"]
+            ]
+            if page.evaluate(wider) > 0:
+                found.append(f"{scheme} {width} {view}: wider than the window")
+        context.close()
+    assert found == []

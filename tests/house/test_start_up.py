@@ -1,0 +1,108 @@
+"""Costs of the start of a process, by what it imports and opens; never by times."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WATCHED = """
+import json, os, sys
+before, opened = set(sys.modules), set()
+def note(event, arguments):
+    if event == "open" and isinstance(arguments[0], str):
+        opened.add(os.path.realpath(arguments[0]))
+sys.addaudithook(note)
+sys.argv[:] = ["axil", *sys.argv[1:]]
+{act}
+print("\\n" + json.dumps([sorted(set(sys.modules) - before), sorted(opened)]))
+"""
+COMMAND = "from axil_cli.main import main\nassert main(sys.argv[1:]) == 0"
+FIRST = """
+from axil import RootGraph
+graph = RootGraph("two")
+graph.create_node(lambda inputs: {"n": inputs["n"] + 1}, name="a", inline=True)
+graph.create_node(lambda inputs: {"n": inputs["n"] + 1}, name="b", inline=True)
+graph.edge_from_entry("a", ["n"])
+graph.create_edge("a", "b", ["n"])
+graph.edge_to_exit("b", ["n"])
+assert graph.build().invoke({"n": 0})[0] == {"n": 2}
+"""
+FILE = {
+    "graph": {
+        "id": "small",
+        "start": ["say"],
+        "end": ["pass"],
+        "nodes": [
+            {"id": "say", "type": "literal", "config": {"content": "hello"}},
+            {"id": "pass", "type": "passthrough"},
+        ],
+        "edges": [{"from": "say", "to": "pass"}],
+    }
+}
+HEAVY = {"asyncio", "email", "pydantic", "regex", "sqlite3", "yaml", "zipfile"}
+"""Packages that take milliseconds to import."""
+
+
+def watched(act: str, *arguments: str, folder: Path) -> tuple[set[str], list[Path]]:
+    """Return the modules that a process imports, and the files that it opens."""
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED.replace("{act}", act), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
+        cwd=folder,
+    )
+    modules, opened = json.loads(done.stdout.rpartition("\n{")[0] or done.stdout.splitlines()[-1])
+    return set(modules), [Path(each) for each in opened]
+
+
+def members_of(modules: set[str]) -> set[str]:
+    """Return the packages of members among modules."""
+    return {name.partition(".")[0] for name in modules if name.startswith("axil_")}
+
+
+def test_help_imports_no_member_but_the_command_and_nothing_heavy(tmp_path):
+    modules, _ = watched(
+        "try:\n    main = __import__('axil_cli.main').main.main\n"
+        "    main(['--help'])\nexcept SystemExit: pass",
+        folder=tmp_path,
+    )
+    assert members_of(modules) == {"axil_cli", "axil_config"}
+    assert not modules & (HEAVY | {"importlib.metadata"})
+    assert len(modules) <= 100
+
+
+def test_the_first_result_needs_few_modules(tmp_path):
+    modules, _ = watched(FIRST, folder=tmp_path)
+    assert members_of(modules) == {"axil_budget"}
+    assert not modules & (HEAVY - {"asyncio"})
+    assert sum(name.partition(".")[0] == "axil" for name in modules) <= 57
+
+
+@pytest.mark.parametrize("journal", [".axil", "off"])
+def test_a_small_run_imports_and_opens_no_member_that_it_does_not_name(tmp_path, root, journal):
+    (tmp_path / "small.json").write_text(json.dumps(FILE))
+    arguments = ("run", "small.json", "--input", "x", "--journal", journal)
+    modules, opened = watched(COMMAND, *arguments, folder=tmp_path)
+    needed = {
+        "axil_budget",
+        "axil_cli",
+        "axil_config",
+        "axil_control",
+        "axil_dependencies",
+        "axil_files",
+        "axil_inspection",
+        "axil_journals",
+        "axil_patterns",
+    }
+    needed |= {"axil_sqlite"} if journal == ".axil" else set()
+    assert members_of(modules) <= needed
+    assert not modules & {"regex", "yaml", "http.client", "mimetypes", "urllib.request"}
+    folders = {each.name for each in root.glob("plugins/axil-*")}
+    used = {part for each in opened for part in each.parts if part in folders}
+    assert {name.replace("-", "_") for name in used} <= needed
