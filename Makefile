@@ -123,7 +123,7 @@ temporal: $(STAMP)
 # Bodies in a Ray cluster on this machine. Ray takes 255 MB, and its agents start too slowly beside everything that the tests need: it has an
 # environment of its own.
 RAY       := $(VENV)/ray
-NEAR_RAY  := core $(addprefix plugins/axil-,budget cli config dependencies engine files inspection journals process ray subprocess testing typed)
+NEAR_RAY  := core $(addprefix plugins/axil-,budget cli config dependencies engine files inspection journals process ray subprocess testing typed wrappers)
 ray: $(STAMP)
 	$(PYTHON) -m venv $(RAY)
 	if $(RAY)/bin/python -m pip install --quiet "ray>=2.40" "hatchling>=1.27" "editables>=0.5" "pytest>=9.0"; then \

@@ -22,6 +22,8 @@ import pytest
 from axil import MemoryJournal, Out, RootGraph, Workflow, run_sync
 
 from . import subjects
+from .bench.case import Case
+from .bench.columns import axil as agents
 
 pytestmark = pytest.mark.usefixtures("undisturbed")
 
@@ -44,6 +46,9 @@ MOST = {
     "a round in the journal": 76,
     "an observer, a firing": 6.2,
     "an observer of what edges carry, a firing": 22,
+    # of an agent that works on fields, and of each further call of its tool with the reply after it
+    "an agent's turn with one call of a tool": 698,
+    "a call of a tool more": 153,
     # how many times as much
     "2,000 rounds with a list that grows, of ten times 200": 1.1,
     # memory blocks that are kept until the run is over
@@ -113,6 +118,19 @@ def test_a_plain_function_called_by_name_costs_few_calls_more():
         for_each(subjects.functions, input={"message": "x"})
         <= MOST["a plain function called by name"]
     )
+
+
+def test_an_agents_turn_makes_few_calls():
+    """The interface of its tool is read once, and what is asked for is put together once."""
+
+    def turn(size: int) -> int:
+        flow = agents.asking(Case(size))
+        calls(flow, {"number": size})
+        return calls(flow, {"number": size})
+
+    one, more = turn(1), turn(11)
+    assert one <= MOST["an agent's turn with one call of a tool"]
+    assert (more - one) / 10 <= MOST["a call of a tool more"]
 
 
 def test_an_entry_of_the_journal_costs_few_calls():

@@ -150,7 +150,7 @@ from axil_agent import Scripted
 script = Scripted(["above the leaf"])
 with script.everywhere():
     load("flow.yaml").invoke("what is an axil?")
-print(script.requests[0].messages[0]["content"])
+print(script.requests[0].messages[-1]["content"])
 """
 
 

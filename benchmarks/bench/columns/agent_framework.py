@@ -41,7 +41,7 @@ def row(size, wait=None):
     nodes = [executor(f"n{i}", int, WorkflowContext[int], add) for i in range(size - 1)]
     nodes.append(executor(f"n{size - 1}", int, WorkflowContext[Never, int], last))
     builder = WorkflowBuilder(start_executor=nodes[0], max_iterations=size + 10)
-    return builder.add_chain(nodes).build()
+    return (builder.add_chain(nodes) if size > 1 else builder).build()
 
 
 def chain(case):

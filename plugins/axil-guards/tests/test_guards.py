@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from axil import MemoryJournal, NodeFailed, RootGraph, RunPaused
-from axil_agent import Agent, Reply, Scripted, tool_of
+from axil_agent import Agent, Reply, Scripted, ToolCall, tool_of
 from axil_guards import Finding, Guarded, GuardTripped
-from axil_guards.finding import masked
+from axil_guards.finding import Span, masked
 from axil_guards.personal import PersonalData, Secrets
 from axil_guards.texts import Injection
 
@@ -253,3 +255,91 @@ def test_settings_that_mean_nothing_are_refused(settings, said):
     with pytest.raises(Exception, match=said) as caught:
         guarded(**settings).plan  # noqa: B018
     assert getattr(caught.value, "problems", None) or "AX" in str(caught.value)
+
+
+# ------------------------------------------------------------------------------ ahead of the guards
+
+
+class Side:
+    """A guard and a model that begin at the same time, or never: each waits for the other."""
+
+    def __init__(self, finding: Finding | None = None) -> None:
+        self.finding, self.order = finding, []
+        self.met = asyncio.Barrier(2)
+        self.calls = 0
+
+    async def check(self, value, ctx):
+        async with asyncio.timeout(30):
+            await self.met.wait()
+        for _ in range(10):  # turns in which a tool could be called that does not wait
+            await asyncio.sleep(0)
+        self.order.append("guard")
+        return self.finding
+
+    async def reply(self, request, emit, /):
+        self.calls += 1
+        if self.calls == 1:
+            emit({"kind": "text", "text": "I will"})
+            async with asyncio.timeout(30):
+                await self.met.wait()
+        said = request.messages[-1]["content"]
+        if "42" in said:
+            return Reply(tool_calls=(ToolCall(id="c", name="pay", arguments={}),))
+        return Reply(text="masked" if "[number]" in said else said)
+
+
+class Shown:
+    """An observer that notes chunks."""
+
+    def __init__(self) -> None:
+        self.chunks = []
+
+    def chunk(self, chunk):
+        self.chunks.append(chunk)
+
+
+def ahead(side: Side, **settings):
+    """Run an agent that pays, behind a guard of its input; return its chunks and its output."""
+
+    def pay() -> str:
+        """Pay."""
+        side.order.append("pay")
+        return "paid"
+
+    async def run():
+        graph = RootGraph("guarded")
+        agent = Agent(side, "", "{text}", tools=[pay], formatters="twins", hide_unused_fields=True)
+        wrapper = Guarded(input=[side], ahead=True, **settings)
+        graph.create_node(agent, name="n", wrappers=[wrapper])
+        graph.edge_from_entry("n", ["text"])
+        graph.edge_to_exit("n", ["said"])
+        return await graph.build().run({"text": "42"}, observers=[shown])
+
+    shown = Shown()
+    try:
+        return shown.chunks, asyncio.run(run()).output
+    except NodeFailed as error:
+        return shown.chunks, error
+
+
+def test_a_node_that_goes_ahead_asks_its_model_beside_the_guard_and_acts_behind_it():
+    side = Side()
+    _, output = ahead(side)
+    assert output == {"said": "paid"}
+    assert side.order == ["guard", "pay"]
+
+
+def test_a_node_that_went_ahead_of_a_guard_that_blocks_is_cancelled_and_taken_back():
+    side = Side(Finding(reason="no"))
+    chunks, error = ahead(side)
+    assert "AX980" in str(error)
+    assert side.order == ["guard"]
+    assert {"kind": "reset", "chunks": 2} in chunks  # a text, and the call of a tool
+
+
+def test_a_node_that_went_ahead_begins_again_with_what_the_guard_let_pass():
+    side = Side(Finding(reason="a number", spans=(Span(0, 2, "number"),)))
+    chunks, output = ahead(side, action="mask")
+    assert output == {"said": "masked"}
+    assert (side.calls, side.order) == (2, ["guard"])
+    assert {"kind": "reset", "chunks": 2} in chunks  # a text, and the call of a tool

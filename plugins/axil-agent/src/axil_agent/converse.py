@@ -267,11 +267,11 @@ def _size(content: Any) -> int:
 
 def longest(request: Request) -> int | None:
     """Return the most tokens that the reply may have, if the settings say so."""
-    found = (
-        request.settings.get(name)
-        for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")
-    )
-    return next((value for value in found if type(value) is int), None)
+    for name in ("max_tokens", "max_completion_tokens", "max_output_tokens"):
+        value = request.settings.get(name)
+        if type(value) is int:
+            return value
+    return None
 
 
 def _json(value: Any) -> str:

@@ -41,6 +41,7 @@ from axil.plugin import (
     PluginContract,
     Registry,
     default_registry,
+    format_value,
     granted,
     install_advice,
     make_component,
@@ -137,7 +138,13 @@ def load(
     suffix.
     """
     given = Grants.of((*allow, "code") if allow_code else allow)
-    name = os.fspath(path)
+    try:
+        name = os.fspath(path)
+    except TypeError as error:
+        raise TypeError(
+            f"path: expected that of a file, found {format_value(path)}. "
+            "Write what it says into a file, or make the graph in Python."
+        ) from error
     try:
         real = os.path.realpath(name)
         os.fsencode(real)

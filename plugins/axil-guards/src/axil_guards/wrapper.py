@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -34,6 +35,11 @@ class GuardedConfig(Settings):
     )
     tries: int = Field(
         2, ge=1, le=10, description="How often the node runs again to repair its output."
+    )
+    ahead: bool = Field(
+        False,
+        description="An async node begins, and calls its model, while guards look at its input; "
+        "all else that it does waits for them.",
     )
     feedback: str = Field(
         "", description="The input field that has the reason when the node runs again; empty: none."
@@ -131,17 +137,17 @@ class _Guarding(Around):
         self._body, self._where, self._config, self._placed = body, node.where, config, placed
 
     async def run(self, task: Task, ctx: Context) -> Out:
-        given = task
-        if self._placed["input"]:
-            tokens = [
-                token._replace(payload=await self._passed("input", token.payload, ctx, at))
-                for at, token in enumerate(task.tokens)
-            ]
-            given = _with_tokens(task, tokens)
+        given, begun = task, None
+        part = ctx.part()
+        if self._placed["input"] and self._config.ahead and self._body.mode == "async":
+            given, begun = await self._ahead(task, part, ctx)
+        elif self._placed["input"]:
+            given = await self._looked_at(task, ctx)
         for number in range(self._config.tries + 1):
-            part = ctx.part(f"guarded:{number}" if number else "")
-            out = await self._inside(given, part)
-            is_last = number == self._config.tries
+            if number or (begun is None and given is not task and self._config.ahead):
+                part = ctx.part(f"guarded:{number}")
+            out = await (begun or self._inside(given, part))
+            begun, is_last = None, number == self._config.tries
             try:
                 return out._replace(
                     output=await self._passed("output", out.output, part, number, is_last=is_last)
@@ -152,11 +158,42 @@ class _Guarding(Around):
                     given = _with_reason(given, self._config.feedback, repair.reason)
         raise AssertionError("the last try is not repaired")
 
-    async def _inside(self, task: Task, ctx: Context) -> Out:
-        is_watched = self._placed["tools"] or self._placed["results"]
+    async def _looked_at(self, task: Task, ctx: Context) -> Task:
+        """Return the task as its guards let it pass; itself, if they change nothing."""
+        tokens = [
+            token._replace(payload=await self._passed("input", token.payload, ctx, at))
+            for at, token in enumerate(task.tokens)
+        ]
+        is_same = all(a.payload is b.payload for a, b in zip(tokens, task.tokens, strict=True))
+        return task if is_same else _with_tokens(task, tokens)
+
+    async def _ahead(
+        self, task: Task, part: Context, ctx: Context
+    ) -> tuple[Task, asyncio.Task[Out] | None]:
+        """Begin the body while guards look at its input.
+
+        Returns: the task, with the body that is under way; where guards changed the input, the
+        changed task without a body: what was begun is taken back.
+        """
+        gate = asyncio.Event()
+        begun = asyncio.create_task(self._inside(task, part, gate))
+        try:
+            given = await self._looked_at(task, ctx)
+            if given is task:
+                gate.set()
+                return task, begun
+        finally:
+            if not gate.is_set():
+                begun.cancel()
+                await asyncio.gather(begun, return_exceptions=True)
+                self.take_back(part, ctx)
+        return given, None
+
+    async def _inside(self, task: Task, ctx: Context, gate: asyncio.Event | None = None) -> Out:
+        is_watched = self._placed["tools"] or self._placed["results"] or gate is not None
         if not is_watched or self._body.mode != "async":
             return await self.inside(task, ctx)
-        out = self._body(task, cast("Any", _WatchedContext(ctx, self)))
+        out = self._body(task, cast("Any", _WatchedContext(ctx, self, gate)))
         return await out if inspect.isawaitable(out) else cast("Out", out)
 
     async def _passed(
@@ -243,20 +280,41 @@ class _Guarding(Around):
 
 
 class _WatchedContext:
-    """The context of a body whose tool calls are guarded; all else is the real one's."""
+    """The context of a body whose tool calls are guarded; all else is the real one's.
 
-    def __init__(self, real: Context, guarding: _Guarding) -> None:
-        self._real, self._guarding = real, guarding
+    Steps and questions wait for the gate, if there is one, but for calls of models.
+    """
+
+    def __init__(
+        self, real: Context, guarding: _Guarding, gate: asyncio.Event | None = None
+    ) -> None:
+        self._real, self._guarding, self._gate = real, guarding, gate
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
     def part(self, name: str = "", /) -> _WatchedContext:
         """Return the context of a part, guarded as well."""
-        return _WatchedContext(self._real.part(name), self._guarding)
+        return _WatchedContext(self._real.part(name), self._guarding, self._gate)
+
+    async def ask(self, question: Any, /, *, name: str = "") -> Any:
+        """Ask a person, behind the gate."""
+        await self._passed_gate()
+        return await self._real.ask(question, name=name)
+
+    async def run(self, *args: Any, **options: Any) -> Any:
+        """Run a graph, behind the gate."""
+        await self._passed_gate()
+        return await self._real.run(*args, **options)
+
+    async def _passed_gate(self) -> None:
+        if self._gate is not None:
+            await self._gate.wait()
 
     async def step(self, name: str, call: Any, /, **options: Any) -> Any:
         """Take a step; one that calls a tool is guarded."""
+        if options.get("kind") != "model":
+            await self._passed_gate()
         if options.get("kind") != "tool":
             return await self._real.step(name, call, **options)
         return await self._guarding.called(self._real, name, call, options)

@@ -309,7 +309,8 @@ async def with_files(request: Request, workspace: Path | None) -> Request:
     Raises: PartError (AX804): a path leads out of the workspace, or there is none, or no such file;
     (AX802, AX803) as ``checked``.
     """
-    if not any(_has_path(m.get("content")) for m in request.messages):
+    lists = [each for m in request.messages if type(each := m.get("content")) is not str]
+    if not any(map(_has_path, lists)):
         return request
     messages: list[Message] = []
     for each in request.messages:
@@ -403,12 +404,14 @@ def spread_results(
     made: list[Message] = []
     shown: list[Part] = []
     for each in messages:
-        is_result = each.get("role") == "tool"
+        is_result, content = each.get("role") == "tool", each.get("content")
         if shown and not is_result:
             made.append({"role": "user", "content": shown})
             shown = []
         made.append(
-            _named(each, shown, takes) if is_result and is_content(each.get("content")) else each
+            _named(each, shown, takes)
+            if is_result and type(content) is not str and is_content(content)
+            else each
         )
     return [*made, {"role": "user", "content": shown}] if shown else made
 

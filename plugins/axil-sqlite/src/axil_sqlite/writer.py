@@ -249,6 +249,8 @@ class Writer(GroupCommit["SqliteRunWriter"]):
 
     def _hold(self, connection: sqlite3.Connection, parts: Sequence[Part]) -> list[Part]:
         """Say of each run where it stands; return the parts of those that this process holds."""
+        if not parts:
+            return []
         now, changes = time.time(), list[tuple[Any, ...]]()
         for part in parts:
             run, is_closing = part.run, part.is_closing
