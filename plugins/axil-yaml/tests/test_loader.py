@@ -4,6 +4,7 @@ where it stands.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tracemalloc
