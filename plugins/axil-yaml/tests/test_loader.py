@@ -4,6 +4,7 @@ where it stands.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -94,9 +95,11 @@ def test_aliases_and_merge_keys_are_written_out():
     }  # fmt: skip
 
 
+# 1e3 is a number here; PyYAML, which wants a point in it, writes such a text without quotes
+TEXT = st.text().filter(lambda text: not re.fullmatch(r"[-+]?[0-9]+[eE][-+]?[0-9]+", text))
 PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
     max_leaves=12,
 )
 
