@@ -123,7 +123,7 @@ temporal: $(STAMP)
 # Bodies in a Ray cluster on this machine. Ray takes 255 MB, and its agents start too slowly beside everything that the tests need: it has an
 # environment of its own.
 RAY       := $(VENV)/ray
-NEAR_RAY  := core $(addprefix plugins/axil-,budget cli config dependencies engine files inspection journals process ray subprocess testing typed)
+NEAR_RAY  := core $(addprefix plugins/axil-,budget cli config dependencies engine files inspection journals process ray subprocess testing typed wrappers)
 ray: $(STAMP)
 	$(PYTHON) -m venv $(RAY)
 	if $(RAY)/bin/python -m pip install --quiet "ray>=2.40" "hatchling>=1.27" "editables>=0.5" "pytest>=9.0"; then \
@@ -151,11 +151,13 @@ kits: $(STAMP)
 # Beside others, from PyPI; the page of performance is written when everything was measured. docs/how-to/compare-performance.md
 #   make bench BENCH="chain loop" PEERS="langgraph burr" QUICK=1 WRITE=yes
 #   make bench FLOORS=yes    and then how low one can get by hand
+#   make bench LARGE=yes     and then the large ends: minutes, and gigabytes of disk
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py --bench "$(BENCH)" --peers "$(PEERS)" $(if $(QUICK),--quick) $(if $(WRITE),--write $(WRITE)) $(BENCH_ARGS)
 	@$(BIN)/python benchmarks/retrieval.py
 	@$(if $(FLOORS),$(BIN)/python benchmarks/floors.py)
 	@$(if $(STREAM),$(BIN)/python benchmarks/stream.py)
+	@$(if $(LARGE),$(BIN)/python benchmarks/large.py)
 
 # The pages are plain Markdown: nothing to build, but links, ids and examples can be wrong.
 docs: $(STAMP)

@@ -1,7 +1,7 @@
 """Figures of runs on PostgreSQL: `docs/explanation/performance/many-machines.md` says what they
 mean.
 
-    python benchmarks/many_machines.py [throughput takeover letters distance size model]
+    python benchmarks/many_machines.py [throughput floor takeover letters distance size model]
 
 It starts a server in a folder of its own. The disk is not waited for by the server (`fsync` is
 off): what is measured is axil and the statements, not the disk.
@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import gc
 import itertools
+import json
 import os
 import statistics
 import subprocess
@@ -220,6 +221,64 @@ async def throughput(url: str, count: int = 1000, rounds: int = 3) -> None:
         print(f"{what}: {min(several, key=lambda each: each.seconds).shown(count * STEPS)}")
 
 
+def insert(url: str, count: int, at_once: int) -> None:
+    """Be a process that inserts and commits rows of the size of a step, by psycopg alone.
+
+    It begins with the first line that it reads, says what it computed, and ends with the second.
+    """
+    import psycopg
+
+    body = json.dumps({"n": 1, "edges": [[0, {"n": 1}]], "at": 0.001, "used": {"firings": 1}})
+    sql = "insert into bare (body) select unnest(%s::text[])"
+    with psycopg.connect(url, autocommit=True) as connection:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        begun = time.process_time()
+        for _ in range(count // at_once):
+            connection.execute(sql, ([body] * at_once,))
+        print(time.process_time() - begun, flush=True)
+        sys.stdin.readline()
+
+
+def floor_of(url: str, server: int, count: int, at_once: int) -> Spent:
+    """Have four processes insert rows."""
+    words = [sys.executable, str(HERE), "--insert", url, str(count // 4), str(at_once)]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with ExitStack() as stack:
+        made: list[Any] = [stack.enter_context(subprocess.Popen(words, **pipes)) for _ in range(4)]
+
+        def each_says() -> list[str]:
+            return [one.stdout.readline() for one in made]
+
+        def go_on() -> None:
+            for one in made:
+                one.stdin.write("\n")
+                one.stdin.flush()
+
+        each_says()
+        begun, before = time.monotonic(), computed(children(server))
+        go_on()
+        clients = sum(map(float, each_says()))
+        seconds, served = time.monotonic() - begun, computed(children(server)) - before
+        go_on()
+    return Spent(seconds, {"clients": clients, "server": served})
+
+
+async def floor(url: str, count: int = 10_000, rounds: int = 3) -> None:
+    """Measure the least that a step in PostgreSQL may cost: its row, inserted and committed by four
+    processes that do nothing else, one by one or as many at a time as a worker has runs.
+    """
+    journal = PostgresJournal(url, tables="floor")
+    rows = journal.writer.database.rows
+    rows("create table if not exists public.bare (id bigserial primary key, body text not null)")
+    ((server,),) = rows("select split_part(pg_read_file('postmaster.pid'), chr(10), 1)::int")
+    for at_once in (1, 100):
+        found = [floor_of(url, server, count, at_once) for _ in range(rounds)]
+        best = min(found, key=lambda each: each.seconds)
+        print(f"rows that four processes insert, {at_once} a commit: {best.shown(count)}")
+    await asyncio.to_thread(journal.close)
+
+
 async def takeover(url: str) -> None:
     """Measure the seconds from a kill until another worker has recorded a step of its run."""
     journal, graph = PostgresJournal(url, tables="takeover"), GRAPHS["slow"]()
@@ -377,8 +436,10 @@ def model(workers: int = 1000, lease: float = 6.0, recheck: float = 5.0) -> None
     leases = workers * 2 / (lease / 3)
     idle = workers * 2 / recheck
     busiest = workers * 3 / 0.52  # a look waits ten times as long as it took, at most 0.5 s
+    woken = 10 * min(workers, 16) * 3  # a run that becomes due wakes some workers
     print(f"{workers} workers: leases {leases:.0f} statements/s")
     print(f"  nothing happens: looks {idle:.0f} statements/s")
+    print(f"  ten runs a second become due: looks {idle + woken:.0f} statements/s")
     print(f"  something happens all the time, a slow database: looks {busiest:.0f} statements/s")
 
 
@@ -423,6 +484,7 @@ async def delay(port: int, seconds: float) -> None:
 
 FIGURES: dict[str, Callable[[str], Awaitable[None]]] = {
     "throughput": throughput,
+    "floor": floor,
     "takeover": takeover,
     "letters": letters,
     "distance": distance,
@@ -434,10 +496,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("figures", nargs="*", default=[*FIGURES, "size", "model"])
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--insert", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--delay", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         asyncio.run(serve(*options.serve))
+    if options.insert:
+        insert(options.insert[0], int(options.insert[1]), int(options.insert[2]))
+        return 0
     if options.delay:
         asyncio.run(delay(int(options.delay[0]), float(options.delay[1])))
     sys.path.insert(0, str(SERVER))

@@ -77,6 +77,22 @@ def test_a_malformed_name_is_refused(name):
         RootGraph("g").create_node(passing, name=name)
 
 
+def test_a_text_where_a_list_is_wanted_is_refused_and_not_read_letter_by_letter():
+    g = RootGraph("g")
+    with pytest.raises(
+        SpecError, match=r'AX176 .*wrappers as a list, found "retry"\. Write \["ret'
+    ):
+        g.create_node(passing, name="a", wrappers="retry")
+    g.create_node(passing, name="a")
+    with pytest.raises(SpecError, match=r'AX176 .*found "topic"\. Write \["topic"\]'):
+        g.edge_from_entry("a", "topic")
+
+
+def test_an_unknown_option_of_a_run_is_answered_with_the_one_that_is_meant():
+    with pytest.raises(TypeError, match=r'option\(s\) jornal\. Did you mean "journal"\?'):
+        looping(passing).build().invoke({}, jornal=None)
+
+
 def test_a_name_can_be_given_once():
     g = RootGraph("g")
     g.create_node(passing, name="a")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
+from importlib import metadata
 
 import pytest
 
-from axil import _installing as installing
 from axil.plugin import install_advice
 
 
@@ -31,7 +31,7 @@ class Only:
 
     def __call__(self, name: str) -> Kernel:
         if name not in self.names:
-            raise installing.PackageNotFoundError(name)
+            raise metadata.PackageNotFoundError(name)
         return self.kernel
 
 
@@ -39,7 +39,7 @@ class Only:
 def prefix(tmp_path, monkeypatch):
     """An environment that nothing has marked, with a kernel from an index."""
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
-    monkeypatch.setattr(installing, "distribution", lambda name: Kernel())
+    monkeypatch.setattr(metadata, "distribution", lambda name: Kernel())
     (tmp_path / "env").mkdir()
     return tmp_path / "env"
 
@@ -52,7 +52,7 @@ def checkout(tmp_path, monkeypatch, prefix):
         (root / folder).mkdir(parents=True)
         (root / folder / "pyproject.toml").touch()
     url = (root / "core").as_uri()
-    monkeypatch.setattr(installing, "distribution", lambda name: Kernel(url))
+    monkeypatch.setattr(metadata, "distribution", lambda name: Kernel(url))
     return root
 
 
@@ -95,7 +95,7 @@ def test_in_a_checkout_the_projects_own_come_from_it(checkout, monkeypatch):
 
 
 def test_what_a_member_of_a_checkout_needs_and_lacks_comes_from_the_checkout(checkout, monkeypatch):
-    monkeypatch.setattr(installing, "distribution", Only((checkout / "core").as_uri(), "axil-here"))
+    monkeypatch.setattr(metadata, "distribution", Only((checkout / "core").as_uri(), "axil-here"))
     monkeypatch.chdir(checkout)
     for folder, needed in {
         "plugins/axil-chroma": '"axil>=0.1", "acme>=1"',
@@ -116,9 +116,7 @@ def test_a_name_that_the_origin_does_not_have_is_not_looked_up_anywhere(checkout
 
 
 def test_a_kernel_from_a_repository_says_nothing_of_names_in_an_index(monkeypatch, prefix):
-    monkeypatch.setattr(
-        installing, "distribution", lambda name: Kernel("https://example.org/a.git")
-    )
+    monkeypatch.setattr(metadata, "distribution", lambda name: Kernel("https://example.org/a.git"))
     assert install_advice("axil-chroma") == "get axil-chroma from where you got axil"
     assert install_advice("acme") == "pip install acme"
 
@@ -130,11 +128,11 @@ def test_beside_a_wheel_the_others_are_wheels(tmp_path, monkeypatch, prefix):
             needed += 'Requires-Dist: axil-far; extra == "far"\n'
             wheel.writestr(f"{name}-0.1.0.dist-info/METADATA", f"Name: {name}\n{needed}\n")
     url = (tmp_path / "axil-0.1.0-py3-none-any.whl").as_uri()
-    monkeypatch.setattr(installing, "distribution", lambda name: Kernel(url))
+    monkeypatch.setattr(metadata, "distribution", lambda name: Kernel(url))
     monkeypatch.chdir(tmp_path)
     found = install_advice("axil-chroma[x]")
     assert found == 'pip install "./axil_chroma-0.1.0-py3-none-any.whl[x]"'
     assert install_advice("axil-far") == "get axil-far from where you got axil"
-    monkeypatch.setattr(installing, "distribution", Only(url))
+    monkeypatch.setattr(metadata, "distribution", Only(url))
     wheels = [f"./axil_{name}-0.1.0-py3-none-any.whl" for name in ("tune", "chroma")]
     assert install_advice("axil-tune") == f"pip install {' '.join(wheels)}"

@@ -6,6 +6,7 @@ import re
 import tomllib
 
 import pytest
+from tests.house import alone
 
 TOP = (
     "README.md",
@@ -151,3 +152,11 @@ def test_changelog_fragments_say_what_kind_of_change_they_are(root):
 def test_decisions_are_numbered_without_gaps(root):
     numbers = sorted(int(file.name[:4]) for file in (root / "docs/decisions").glob("[0-9]*.md"))
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_environment_of_ray_has_the_members_that_its_tests_need(root):
+    """``make ray`` makes one of its own, where nothing else is looked up."""
+    text = (root / "Makefile").read_text("utf-8")
+    names = re.findall(r"^NEAR_RAY .*axil-,([a-z ]+)\)", text, re.MULTILINE)[0].split()
+    wanted, _ = alone.needed("axil-ray", alone.load_members())
+    assert wanted - {"axil", *(f"axil-{name}" for name in names)} == set()

@@ -197,7 +197,7 @@ def test_a_run_may_do_what_it_is_allowed_to(axil, make, options, allowed):
 def test_what_cannot_be_allowed_is_reported(axil, make):
     done = axil("run", make, "--allow", "everything")
     assert done.code == 2
-    assert '"everything" is not a permission' in done.err
+    assert '"everything" is not a permission. Available: code, ' in done.err
 
 
 # ---------------------------------------------------------------------- functions
@@ -440,3 +440,13 @@ def test_two_that_attach_at_once_are_both_admitted_and_a_full_disk_is_reported(
     assert done.code == 2
     assert "No space left on device" in done.err
     assert [path.name for path in Path("w/.axil").iterdir()] == ["attachments.json"]
+
+
+def test_runs_are_looked_for_in_a_folder_that_is_there(axil, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = axil("runs", "list", "--journal", "kpet")
+    assert done.code == 2
+    assert done.err == (
+        'error: AX700 --journal: there is no folder "kpet". Name one with runs in it.\n'
+    )
+    assert not (tmp_path / "kpet").exists()

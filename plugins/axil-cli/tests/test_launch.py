@@ -134,6 +134,21 @@ def test_the_option_of_another_command_is_unknown(axil, contributed, file):
     assert "unrecognized arguments: --tone" in axil("check", file, "--tone", "x").err
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["run", "FILE", "--inputs", "x"], "--input"),
+        (["show", "FILE", "--format", "mermiad"], "mermaid"),
+        (["runs", "lst"], "list"),
+        (["runs", "list", "--limt", "3"], "--limit"),
+    ],
+)
+def test_a_misspelt_argument_is_answered_with_the_one_that_is_meant(axil, file, given, meant):
+    done = axil(*(file if each == "FILE" else each for each in given))
+    assert done.code == 2
+    assert done.err.endswith(f'. Did you mean "{meant}"?\n')
+
+
 def test_the_commands_own_options_are_its_own(axil, registry, file):
     registry.register("options", "run.input", Shout)
     assert axil("run", file, "--input", "x").out == "in a dry tone\n"

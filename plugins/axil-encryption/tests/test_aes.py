@@ -7,9 +7,8 @@ import base64
 import itertools
 import json
 import os
-import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -37,11 +36,16 @@ class TestEncrypted(JournalKit):
 
     component = SqliteJournal
     durable = True
-    place = tempfile.TemporaryDirectory()
     number = itertools.count()
+    folder: ClassVar[Path]
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def _folder(cls, tmp_path_factory: pytest.TempPathFactory) -> None:
+        cls.folder = tmp_path_factory.mktemp("journals")
 
     def make(self) -> Any:
-        return SqliteJournal(Path(self.place.name) / str(next(self.number)), cipher=Aes())
+        return SqliteJournal(self.folder / str(next(self.number)), cipher=Aes())
 
     def reopen(self, journal: Any) -> Any:
         return SqliteJournal(journal.config.folder, cipher=Aes())

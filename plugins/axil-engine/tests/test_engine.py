@@ -658,6 +658,34 @@ def test_reads_that_are_asked_for_while_one_is_under_way_are_one_read():
     assert reads == [["a"], [*(str(number) for number in range(20)), "none"]]
 
 
+def test_mail_that_comes_while_a_run_is_loaded_is_delivered_at_once():
+    looked = threading.Event()
+
+    class Far(MemoryJournal):
+        blocking = True
+        is_late = False
+
+        def mail(self, run_ids: Collection[str]) -> Any:
+            found = super().mail(run_ids)
+            if list(run_ids) == ["late"] and not self.is_late:
+                self.is_late = True
+                self.post("late", Entry("ended", data={"status": "cancelled", "error": "no"}))
+                assert looked.wait(60)  # the engine has looked for mail of the others
+            elif self.is_late:
+                looked.set()
+            return found
+
+    async def go() -> None:
+        journal, flow = Far(), busy(asyncio.Event(), [])
+        async with LocalEngine(journal, [flow], recheck_seconds=3600.0) as engine:
+            await engine.start(flow, run_id="other")
+            await until(lambda: engine.loaded)
+            await engine.start(flow, run_id="late")
+            assert (await engine.result("late")).status == "cancelled"
+
+    within(30, go)
+
+
 def test_go_on_executes_a_run_until_it_waits_or_ends():
     async def go() -> None:
         journal, flow, clock = MemoryJournal(), asking(), VirtualClock()

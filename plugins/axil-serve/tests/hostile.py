@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from axil import MemoryJournal, RootGraph, Workflow
+from axil import Context, MemoryJournal, Question, RootGraph, Workflow
 from axil_serve import RunService
 from axil_serve.export import page_of
 
@@ -22,6 +22,22 @@ def hostile() -> Workflow:
     graph.create_node(lambda inputs: {HOSTILE: HOSTILE}, name="bad")
     graph.edge_from_entry("bad", {"name": HOSTILE})
     graph.edge_to_exit("bad", {HOSTILE: HOSTILE})
+    return graph.build()
+
+
+def asking() -> Workflow:
+    """Return a graph that asks for a call whose every text is markup."""
+    graph = RootGraph("asking")
+    data = dict.fromkeys(("tool", "does", "changes", "description", "more"), HOSTILE)
+    call = {**data, "arguments": {HOSTILE: HOSTILE}}
+
+    async def ask(inputs: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        question = Question(text=f"{HOSTILE} asks", kind="tool_approval", data=call)
+        return {"said": str(await ctx.ask(question))}
+
+    graph.create_node(ask, name="ask")
+    graph.edge_from_entry("ask", {"name": ""})
+    graph.edge_to_exit("ask", {"said": ""})
     return graph.build()
 
 

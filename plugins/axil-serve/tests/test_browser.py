@@ -27,7 +27,7 @@ from axil_serve import Access, Caller, Limits, RunService, app_of
 from axil_sqlite import SqliteJournal
 
 from .conftest import ADA, greeting, refund
-from .hostile import HOSTILE, apart, exported, hostile
+from .hostile import HOSTILE, apart, asking, exported, hostile
 from .test_editor import FLOW, editor_of
 
 THOROUGH = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
@@ -106,7 +106,13 @@ def served_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         pytest.skip("no Chromium is installed, and AXIL_BROWSER names none")
     folder = tmp_path_factory.mktemp("files")
     journal = SqliteJournal(folder.parent / f"{folder.name}-journal")
-    workflows = {"shop": shop(), "refund": refund(), "greeting": greeting(), "w": hostile()}
+    workflows = {
+        "shop": shop(),
+        "refund": refund(),
+        "greeting": greeting(),
+        "w": hostile(),
+        "asking": asking(),
+    }
     service = RunService(journal, workflows, poll_seconds=0.05, prompts="whole")
     access = Access.of_token(ADA, Caller(name="ada", sees_all=True, rights=RIGHTS))
     limits = Limits(requests_per_minute=60_000, burst=1000)
@@ -223,6 +229,16 @@ def test_in_a_browser_a_hostile_run_shows_nothing_but_text(site, tmp_path):
     for view in ("Steps", "Costs"):
         page.get_by_role("button", name=view, exact=True).click()
     checked()
+    site.go("")
+    started(page, "asking", {"name": "x"})
+    question = page.get_by_role("region", name="question")
+    question.wait_for()
+    assert question.inner_text().count("<script>") >= 4
+    question.get_by_role("button", name="Change the arguments").click()
+    question.get_by_label("arguments, as JSON").fill('{"a": 1}')
+    checked()
+    question.get_by_role("button", name="Approve these").click()
+    page.locator("aside").get_by_text("{'answer': 'edit', 'arguments': {'a': 1}}").wait_for()
     site.go("compare=one,two")
     page.get_by_label("differences").wait_for()
     checked()

@@ -45,7 +45,10 @@ def test_a_server_that_is_killed_is_taken_over_by_another_on_its_journal(tmp_pat
     environment = {name: v for name, v in os.environ.items() if name != "AXIL_SERVE_TOKEN"}
     start = [sys.executable, "-c", "from axil_cli.main import script; script()", "serve"]
     with subprocess.Popen(
-        [*start, f"{file}:graph", "--port", "0", "--journal", str(tmp_path / "j")],
+        [
+            *(*start, f"{file}:graph", "--port", "0", "--journal", str(tmp_path / "j")),
+            *("--keep-days", "1", "--prompts", "whole", "--push-url", "https://a.example/hooks"),
+        ],
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
@@ -56,6 +59,8 @@ def test_a_server_that_is_killed_is_taken_over_by_another_on_its_journal(tmp_pat
         headers = {"authorization": f"Bearer {token}"}
         with httpx2.Client(base_url=address, headers=headers, trust_env=False) as client:
             assert client.get("/v1/runs", headers={"authorization": ""}).status_code == 401
+            card = client.get("/a2a/asks/.well-known/agent-card.json").json()
+            assert card["capabilities"]["pushNotifications"]
             body = {"workflow": "asks", "input": {"x": 1}}
             run_id = client.post("/v1/runs", json=body).json()["run_id"]
             while not (found := client.get(f"/v1/runs/{run_id}").json())["questions"]:

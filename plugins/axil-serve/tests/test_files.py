@@ -4,6 +4,7 @@ leads out of the folder of a run.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from axil import Context, MemoryJournal, RootGraph, Workflow
-from axil_serve import Limits, RunService, app_of
+from axil_serve import Caller, Limits, RunService, app_of
 from axil_serve.files import RunFiles, _opened
 
 from .conftest import BEN, EVE, access, as_caller, greeting, refund
@@ -187,3 +188,20 @@ def test_old_runs_of_servers_and_old_uploads_are_removed(client, files):
     assert not (files.root / run_id).exists()
     assert client.get("/v1/files").json() == {"files": []}
     assert [info.run_id for info in service.journal.runs()] == ["mine"]
+
+
+def test_a_server_removes_old_runs_while_it_is_at_work(tmp_path):
+    async def left() -> list[str]:
+        journal, ada = MemoryJournal(), Caller(name="ada")
+        first = RunService(journal, {"greeting": greeting()}, files=RunFiles(tmp_path))
+        async with first.running():
+            run_id = await first.start(ada, "greeting", {"name": "x"})
+            await first.engine.result(run_id)
+        (tmp_path / run_id).mkdir()
+        later = RunService(journal, files=RunFiles(tmp_path), keep_seconds=-60.0)
+        async with asyncio.timeout(20), later.running():
+            while journal.runs() or (tmp_path / run_id).exists():  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+        return [path.name for path in tmp_path.iterdir()]
+
+    assert asyncio.run(left()) == []

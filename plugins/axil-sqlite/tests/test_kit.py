@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,11 +19,16 @@ class TestSqlite(JournalKit):
     component = SqliteJournal
     durable = True
     shared = True
-    place = tempfile.TemporaryDirectory()
     number = itertools.count()
+    folder: ClassVar[Path]
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def _folder(cls, tmp_path_factory: pytest.TempPathFactory) -> None:
+        cls.folder = tmp_path_factory.mktemp("journals")
 
     def make(self) -> Any:
-        return SqliteJournal(Path(self.place.name) / str(next(self.number)))
+        return SqliteJournal(self.folder / str(next(self.number)))
 
     def reopen(self, journal: Any) -> Any:
         return SqliteJournal(journal.config.folder)

@@ -300,7 +300,7 @@ class Graph:
             lane=lane,
             effects=effects,
             wrappers=with_usual_wrappers(
-                [*map(ComponentRef.of, wrappers), *_collecting(collect)],
+                [*map(ComponentRef.of, self._listed("wrappers", wrappers)), *_collecting(collect)],
                 self._usual_of(component, use),
             ),
             pull=contract and contract.pull if pull_keys is _UNSET else pull_keys,
@@ -615,8 +615,15 @@ class Graph:
         return (
             dict(cast("Mapping[str, str]", keys))
             if isinstance(keys, Mapping)
-            else dict.fromkeys(keys, "")
+            else dict.fromkeys(self._listed("the fields of an edge", keys), "")
         )
+
+    def _listed(self, what: str, given: Any) -> Any:
+        """Return a list. Raises: SpecError (AX176): it is a text, which has letters only."""
+        if isinstance(given, str):
+            message = f'expected {what} as a list, found "{given}".'
+            raise self.error("AX176", message, f'Write ["{given}"].')
+        return given
 
     def end(self, given: Any, role: str) -> str:
         """Return the name of the node that an edge begins or ends at.
@@ -797,7 +804,12 @@ def _collecting(fields: str | Sequence[str]) -> list[ComponentRef]:
 def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise SpecError(
-            Problem("AX102", "", f'"{name}" cannot be a name.', "Use letters, digits, - and _.")
+            Problem(
+                "AX102",
+                "",
+                f'"{name}" cannot be a name.',
+                "Use letters, digits, - and _." if name else 'Give one: name="…".',
+            )
         )
     return name
 

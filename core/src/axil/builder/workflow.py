@@ -19,7 +19,7 @@ from axil._door import provided
 from axil.compiler.planner import CompileOptions, compile_spec, is_conversation
 from axil.contract.loops import LoopLocal
 from axil.contract.observers import Trusted
-from axil.errors import NotInstalled, Problem, SpecError
+from axil.errors import NotInstalled, Problem, SpecError, did_you_mean
 from axil.kernel.tokens import new_tuple
 from axil.kernel.values import isolate
 from axil.registry.grants import granted
@@ -182,9 +182,10 @@ class Workflow(Generic[S]):
             return self._defaults
         unknown = [name for name in given if name not in Options.__dataclass_fields__]
         if unknown:
+            meant = did_you_mean(unknown[0], Options.__dataclass_fields__)
             raise TypeError(
-                f"unknown option(s) {', '.join(unknown)}; there are "
-                f"{', '.join(Options.__dataclass_fields__)}."
+                f"unknown option(s) {', '.join(unknown)}. "
+                + (meant or f"There are {', '.join(Options.__dataclass_fields__)}.")
             )
         options = replace(self._defaults, **given)
         return (

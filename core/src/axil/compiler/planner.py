@@ -32,6 +32,7 @@ from axil.errors import (
     PluginContract,
     Problem,
     SpecError,
+    did_you_mean,
 )
 from axil.kernel.joins import GATE, JOINS, Join
 from axil.kernel.plan import Body, Edge, Graph, Plan, ResolvedNode, Router
@@ -562,6 +563,8 @@ class _Draft:
         if isinstance(given, (str, ComponentRef, Mapping)):
             use = ComponentRef.of(cast("Any", given))
             where = str(use.place or where)
+            if not use.config and (meant := did_you_mean(use.type, JOINS)):
+                raise SpecError(Problem("AX301", where, f'unknown join "{use.type}".', meant))
             made = self.planner.attempt(where, lambda: self._component("joins", use, where))
             if made is None:
                 return GATE

@@ -114,7 +114,7 @@ class Place:
 
     def __str__(self) -> str:
         file = f"{self.file}:{self.line}" if self.line else self.file
-        return " ".join(part for part in (file, self.path) if part)
+        return f"{file} {self.path}" if file and self.path else file or self.path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

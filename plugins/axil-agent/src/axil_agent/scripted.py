@@ -21,7 +21,7 @@ from typing import Annotated, Any, cast
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
 
 from axil import ConfigError, Problem
-from axil.plugin import decode_config
+from axil.plugin import decode_config, format_value
 from axil_agent.models import models_through, name_of
 from axil_models import (
     Emit,
@@ -145,6 +145,9 @@ class Scripted:
 
         Raises: ConfigError: the script is not one; with all that is wrong.
         """
+        if isinstance(script, str):
+            message = f"expected a list of replies, found {format_value(script)}."
+            raise ConfigError(Problem("AX131", "script", message, "Write it as a list: [reply]."))
         if not isinstance(script, (Script, Mapping)):
             script = {"rules": [{"replies": list(script)}] if script else []}
         if default is not None and isinstance(script, Mapping):

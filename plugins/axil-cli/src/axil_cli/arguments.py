@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NoReturn, cast
 
 from axil import ConfigError
-from axil.plugin import Grants, format_names
+from axil.plugin import Grants, did_you_mean, format_names
 
 JOURNAL_FOLDER: Final = ".axil"
 
@@ -67,7 +69,8 @@ def _allowed(given: str) -> str:
     try:
         [word] = Grants.of([given]).words
     except ConfigError as error:
-        raise argparse.ArgumentTypeError(str(error.problems[0].message)) from None
+        first = error.problems[0]
+        raise argparse.ArgumentTypeError(f"{first.message} {first.hint}") from None
     return word
 
 
@@ -83,3 +86,37 @@ def _journal(parser: argparse.ArgumentParser) -> None:
 _ADDERS: Final = {"--set": _set, "--allow": _allow, "--journal": _journal}
 
 __all__ = ["JOURNAL_FOLDER", "add_shared_arguments"]
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose errors propose what may be meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with a message. Raises: SystemExit."""
+        hint = ""
+        if found := re.match(r"unrecognized arguments: (--[^ =]+)", message):
+            hint = did_you_mean(found[1], sorted(_options_of(self)))
+        elif found := re.match(r"argument ([^:]+): invalid choice: '([^']*)'", message):
+            choices = [
+                each.choices
+                for each in _actions_of(self)
+                if found[1] in ("/".join(each.option_strings), each.metavar, each.dest)
+                and each.choices is not None
+            ]
+            hint = did_you_mean(found[2], list(map(str, choices[0]))) if choices else ""
+        super().error(f"{message.rstrip('.')}. {hint}" if hint else message)
+
+
+def _actions_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Yield the arguments of a parser and of its sub-commands."""
+    for action in parser._actions:  # pyright: ignore[reportPrivateUsage]  # there is no other way
+        yield action
+        choices: Any = action.choices
+        if isinstance(choices, Mapping):
+            for part in cast("Mapping[str, Any]", choices).values():
+                if isinstance(part, argparse.ArgumentParser):
+                    yield from _actions_of(part)
+
+
+def _options_of(parser: argparse.ArgumentParser) -> set[str]:
+    return {name for action in _actions_of(parser) for name in action.option_strings}

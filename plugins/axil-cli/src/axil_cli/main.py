@@ -29,6 +29,7 @@ from axil.plugin import (
     use_registry,
 )
 from axil_cli import launch
+from axil_cli.arguments import CommandParser
 from axil_cli.command import (
     Command,
     Exit,
@@ -98,7 +99,7 @@ def _obeyed(arguments: list[str], program: str) -> int:
     registry = _registry(options)
     command: Any = _command(registry, options.command)
     is_own = bool(program) and options.command == "run"
-    own = argparse.ArgumentParser(
+    own = CommandParser(
         prog=program if is_own else f"{name} {options.command}",
         description=f"Run this workflow; {name} COMMAND is the whole command, {name} --help."
         if is_own

@@ -29,12 +29,14 @@ _UNREADABLE: Final = ("AX513", "AX514", "AX515")
 """Errors of keys: a journal that is encrypted is never left out silently."""
 
 
-def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -> Any:
+def opened(
+    options: argparse.Namespace, session: Session, *, needed: str = "", kept: bool = False
+) -> Any:
     """Return the journal, or None: nothing is kept.
 
     ``needed``: what cannot do without; empty: where the journal cannot be used and was not asked
-    for, the reason is shown, and the run goes on. Raises: ConfigError, UnknownComponent,
-    JournalError.
+    for, the reason is shown, and the run goes on. ``kept``: a folder that is named has to be there.
+    Raises: ConfigError, UnknownComponent, JournalError.
     """
     named = options.journal or os.environ.get("AXIL_JOURNAL", "")
     where = named or JOURNAL_FOLDER
@@ -42,6 +44,8 @@ def opened(options: argparse.Namespace, session: Session, *, needed: str = "") -
         if needed:
             raise misuse(needed, "runs are kept nowhere.", "Name a folder with --journal.")
         return None
+    if kept and named and "://" not in named and not os.path.isdir(named):
+        raise misuse("--journal", f'there is no folder "{named}".', "Name one with runs in it.")
     cipher = _cipher(session)
     try:
         kind, settings = _place(where)

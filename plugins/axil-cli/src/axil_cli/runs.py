@@ -215,7 +215,7 @@ class Runs:
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Do it."""
-        journal = record.opened(options, session, needed="axil runs")
+        journal = record.opened(options, session, needed="axil runs", kept=True)
         try:
             return int(getattr(self, f"_{options.doing}")(journal, options, session))
         finally:

@@ -87,6 +87,8 @@ def _misfit(model: type[BaseModel], found: list[dict[str, Any]], keys: Keys) -> 
     hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
     if "text" in expected and isinstance(value, (int, float)):
         hint = f'Write "{format_value(value)}".'
+        if isinstance(value, bool):
+            hint = "Put it in quotes: in YAML no, off, yes and on are true or false without them."
     message = f"expected {expected}, found {format_value(value)}."
     return Misfit(kind="value", keys=keys, message=message, hint=hint)
 

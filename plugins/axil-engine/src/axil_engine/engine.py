@@ -60,6 +60,7 @@ from axil import MemoryJournal, Result, Workflow
 from axil.driver import (
     Clock,
     Entry,
+    Letter,
     RealClock,
     ReplayIndex,
     RunInfo,
@@ -152,6 +153,7 @@ class LocalEngine:
         self._provisioned: set[str] = set()  # their digests
         self._loaded: dict[str, _Loaded] = {}
         self._refused: dict[str, Exception] = {}  # runs that this engine cannot load
+        self._looks = 0  # how often mail was looked for
         self._asked_for: set[str] = set()  # runs that a caller wants resumed
         self._mail = Gathered(self.journal, self.journal.mail)
         self._infos = Gathered(self.journal, self.journal.infos)
@@ -369,12 +371,12 @@ class LocalEngine:
 
         Returns: when the next one is due; None: not known, or not before something happens.
         """
+        self._cancelled.clear()
         room, journal = self.max_loaded - len(self._loaded), self.journal
         if room <= 0:
             return None
         now, digests = wall_time(self._clock), None if self._find else list(self._workflows)
         without = list(self._refused)
-        self._cancelled.clear()
         taken = await off_loop(journal, journal.take, room, now, digests=digests, without=without)
         await asyncio.gather(*map(self._load, taken))
         return await off_loop(journal, journal.next_due, now) if len(taken) < room else None
@@ -393,6 +395,7 @@ class LocalEngine:
 
     async def _load(self, run_id: str) -> None:
         """Load a run that was taken, or release it."""
+        looks = self._looks
         try:
             async with self._lock(run_id):
                 if self._is_closed or run_id in self._cancelled:
@@ -419,6 +422,9 @@ class LocalEngine:
         except Exception as error:  # noqa: BLE001  # ``find`` may raise anything
             await self._interrupted(run_id, error)
             await off_loop(self.journal, self.journal.release, run_id)
+        if self._looks != looks:  # mail may have come after it was read, and before it was loaded
+            with suppress(JournalError):  # else it is found by the next look
+                await self._deliver_to(run_id, await self._mail.of(run_id))
 
     async def _work(self, workflow: Workflow, run: ManagedRun) -> None:
         """Execute a loaded run, and unload it."""
@@ -491,19 +497,23 @@ class LocalEngine:
     async def _deliver(self) -> float:
         """Look for due runs soon, and give their mail to the loaded runs."""
         began = time.monotonic()
+        self._looks += 1
         self._look()
         if not self._loaded:
             return 0.0
         letters = await off_loop(self.journal, self.journal.mail, list(self._loaded))
         took = time.monotonic() - began
         for run_id in dict.fromkeys(letter.run_id for letter in letters):
-            if (loaded := self._loaded.get(run_id)) is not None:
-                own = [letter for letter in letters if letter.run_id == run_id]
-                await deliver(self.journal, loaded.run, own)
-                is_cancelled = any(letter.entry.kind == "ended" for letter in own)
-                if is_cancelled and not loaded.run.has_begun:  # it may never be provisioned
-                    loaded.abort()
+            await self._deliver_to(run_id, [each for each in letters if each.run_id == run_id])
         return took
+
+    async def _deliver_to(self, run_id: str, letters: Sequence[Letter]) -> None:
+        """Give its mail to a run, if it is loaded."""
+        if (loaded := self._loaded.get(run_id)) is not None:
+            await deliver(self.journal, loaded.run, letters)
+            is_cancelled = any(letter.entry.kind == "ended" for letter in letters)
+            if is_cancelled and not loaded.run.has_begun:  # it may never be provisioned
+                loaded.abort()
 
     async def _resolve_all(self) -> float:
         """Resolve pending ``result`` calls of runs that have ended in other processes."""

@@ -84,8 +84,11 @@ class Worker:
                 )
                 for name, settings, workflow, origin in triggers
             ]
+            gc.collect()
+            gc.freeze()  # what is loaded stays: a full collection would stop the loop to look at it
             asyncio.run(_serve(engine, session, watching, is_draining=options.drain))
         finally:
+            gc.unfreeze()
             journal.close()
         return 0
 
@@ -141,8 +144,6 @@ async def _serve(
             loop.add_signal_handler(number, ending.set)
     given: Any = engine
     async with given:
-        gc.collect()
-        gc.freeze()  # what is there now stays: a full collection would stop the loop to look at it
         session.tell("The worker is ready; Ctrl+C ends it, and its runs stay in the journal.")
         waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(ending.wait())]
         for runs in triggered:  # before it may end because nothing is due

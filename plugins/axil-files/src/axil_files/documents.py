@@ -33,11 +33,11 @@ from axil.plugin import (
 Keys = tuple[str | int, ...]
 """A path in plain data: ``("graph", "nodes", 2, "config")``."""
 
-LARGEST: Final = 1 << 20
+LARGEST: Final = 1 << 23
 """Bytes in a file, and characters of text in its data."""
 DEEPEST: Final = 64
 """Levels of nesting."""
-MOST: Final = 50_000
+MOST: Final = 500_000
 """Values in a file, each use of a variable or an alias counted."""
 LONGEST_NUMBER: Final = 400
 """Digits."""
@@ -312,7 +312,8 @@ def parse_toml(text: str, name: str) -> Document:
         found = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
         message = str(error)[: found.start()] if found else str(error)
         line = int(found[1]) if found and found[1] else text.count("\n") + 1
-        raise refused("AX140", name, line, f"{message}.") from error
+        hint = "Put texts into quotes." if message == "Invalid value" else ""
+        raise refused("AX140", name, line, f"{message}.", hint) from error
     except (ValueError, RecursionError) as error:
         raise refused(
             "AX144", name, None, "a number or a nesting is too long to be read.", "Make it smaller."
@@ -379,6 +380,7 @@ def _toml_lines(
                 table = (*table, counts[table] - 1) if table in counts else table
             table = (*table, parts[-1])
             if isinstance(value, list):
+                lines.setdefault(table, line)
                 counts[table] = counts.get(table, 0) + 1
                 table = (*table, counts[table] - 1)
             lines.setdefault(table, line)

@@ -39,6 +39,13 @@ def notes_field(memory: str) -> str:
 _IDS: Final = {"unknown": "AX141", "missing": "AX142", "value": "AX103"}
 
 
+_WRITTEN: Final = {
+    "nodes": "Write a list of them: - {id: plan, type: agent, config: {…}}.",
+    "edges": "Write a list of them: - {from: plan, to: write}.",
+}
+"""The ways in which parts of a graph are written."""
+
+
 class Shapes:
     """A comparison of a document with models; it reports every difference.
 
@@ -73,6 +80,9 @@ class Shapes:
     def _report(self, misfit: Misfit, keys: Keys) -> None:
         where = str(self._document.place(*keys))
         message, hint, severity = misfit.message, misfit.hint or misfit.description, "error"
+        if not hint and misfit.kind == "value":
+            names = [key for key in keys if isinstance(key, str)]
+            hint = _WRITTEN.get(names[-1], "") if names else ""
         if misfit.kind == "unknown":
             hint = _instead(misfit)
             if self.is_lenient:
@@ -92,10 +102,10 @@ def _instead(misfit: Misfit) -> str:
             return f'"{misfit.key}" belongs to {place}.'
     if misfit.key in ("merge", "filter", "router", "body"):
         return "It is a function, and can be given in Python only."
-    return (
-        did_you_mean(misfit.key, misfit.known)
-        or f"Known here: {format_names(sorted(misfit.known), 20)}."
-    )
+    meant = did_you_mean(misfit.key, misfit.known)
+    if not meant and {"type", "config"} <= set(misfit.known):
+        return f"Settings of its type are under config: config: {{{misfit.key}: …}}."
+    return meant or f"Known here: {format_names(sorted(misfit.known), 20)}."
 
 
 # --------------------------------------------------------------------------------------------------

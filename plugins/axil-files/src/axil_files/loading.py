@@ -41,6 +41,7 @@ from axil.plugin import (
     PluginContract,
     Registry,
     default_registry,
+    format_value,
     granted,
     install_advice,
     make_component,
@@ -137,7 +138,13 @@ def load(
     suffix.
     """
     given = Grants.of((*allow, "code") if allow_code else allow)
-    name = os.fspath(path)
+    try:
+        name = os.fspath(path)
+    except TypeError as error:
+        raise TypeError(
+            f"path: expected that of a file, found {format_value(path)}. "
+            "Write what it says into a file, or make the graph in Python."
+        ) from error
     try:
         real = os.path.realpath(name)
         os.fsencode(real)
@@ -414,11 +421,13 @@ def parse(name: str, real: str, registry: Registry | None = None) -> Document:
 
     Raises: SpecError.
     """
-    return _parsed(name, real, LoadOptions(registry=registry, root=os.path.dirname(real)))
+    found = _parsed(name, real, LoadOptions(registry=registry, root=os.path.dirname(real)))
+    measure(found)
+    return found
 
 
 def _parsed(name: str, real: str, reading: LoadOptions) -> Document:
-    """Return the document in a file, within bounds.
+    """Return the document in a file; its data is not measured yet.
 
     ``name`` is what messages call it, ``real`` its path without links.
     """
@@ -448,7 +457,6 @@ def _parsed(name: str, real: str, reading: LoadOptions) -> Document:
         )
     if document.data is None:
         raise _empty(name)
-    measure(document)
     return document
 
 
@@ -520,7 +528,8 @@ def spec_from(document: Document, reading: LoadOptions | None = None) -> GraphSp
     grants = using.grants and using.grants.at(using.root or using.folder)
     leave = None if using.environment is not None else grants
     resolved = resolve(document, variables, environment, problems.append, leave)
-    measure(resolved.document)
+    if resolved.environment or variables:  # without any, the data is what it was
+        measure(resolved.document)
     expanded = expand(resolved.document, problems.append)
     if any(problem.id == "AX171" for problem in problems):  # some nodes have no type, then
         raise SpecError(problems)

@@ -38,8 +38,16 @@ def failed_to_load(error: BaseException, file: str, shown: str, *, id: str) -> C
     """Return what is said of a file that failed while it was executed."""
     line = error.lineno if isinstance(error, SyntaxError) else _line_of(error, file)
     cause = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
-    where = f"{shown}:{line}" if line else shown
-    return ConfigError(Problem(id, where, f"the file failed to load ({cause}).", "Correct it."))
+    place = shown.rpartition(":")[0] if line and shown.rpartition(":")[0].endswith(".py") else shown
+    where = f"{place}:{line}" if line else place
+    hint = "Correct it."
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        if error.name == shown.partition(":")[0]:
+            message = "no module of that name can be imported here."
+            hint = "Check the name, or name a file: path/to/file.py:graph."
+            return ConfigError(Problem(id, where, message, hint))
+        hint = f"Correct the import, or install what has {error.name.partition('.')[0]}."
+    return ConfigError(Problem(id, where, f"the file failed to load ({cause}).", hint))
 
 
 def _line_of(error: BaseException, file: str) -> int | None:

@@ -244,11 +244,12 @@ class SqliteJournal:
 
     def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
         """See ``axil.driver.SharedJournal``."""
+        writer = self.writer
         for run_id in run_ids:
-            self.writer.finish_now(run_id)
+            writer.finish_now(run_id)
         names = json.dumps(list(run_ids))
         rows = self.query(f"{_INFOS} where run in (select value from json_each(?))", names)
-        return [_info(self.writer, row) for row in rows]
+        return [_info(writer, row) for row in rows]
 
     def take(
         self,

@@ -565,7 +565,9 @@ class JournalKit(Kit):
 
     @claimed("shared")
     def test_a_change_wakes_those_who_wait_for_it(self) -> None:
-        """Within a second; without a change the wait ends after its time."""
+        """Within a second, also those that wait for work; without a change the wait ends after its
+        time.
+        """
 
         async def law() -> None:
             journal = await self.opened()
@@ -574,10 +576,14 @@ class JournalKit(Kit):
             since = await journal.changed(0, 5.0)
             while (now := await journal.changed(since, 0.2)) != since:
                 since = now  # what was told of the beginning arrives
+            work = await journal.changed(0, 5.0, is_work=True)
             waits = asyncio.ensure_future(journal.changed(since, 60.0))
+            works = asyncio.ensure_future(journal.changed(work, 60.0, is_work=True))
             await asyncio.sleep(0)
             journal.wake(run)
-            require(await asyncio.wait_for(waits, 10.0) != since, "a change is not told")
+            require(await asyncio.wait_for(waits, 10.0) != since, "a change is not reported")
+            is_found = await asyncio.wait_for(works, 10.0) != work
+            require(is_found, "a run that became due is not reported to those that wait for work")
             await self._closed(journal)
 
         self.wait(law())
