@@ -142,19 +142,6 @@ def chain_of(
     return targets
 
 
-def beyond(workload: str, size: int, column: str) -> Measured:
-    """Return the milliseconds of an agent's run on the wall beyond those of the same by hand, which
-    waits for the model as long.
-    """
-
-    def measured(figures: Figures) -> float | None:
-        ours = figures.of(workload, size, column, "seconds")
-        hand = figures.of("agent", size, "by_hand", "seconds")
-        return None if ours is None or hand is None else (ours - hand) * MS
-
-    return measured
-
-
 def small_and_agents() -> list[Target]:
     """Return the targets for what a user feels: the fixed cost of a run, and an agent's turn, which
     is a run with two calls of its model and one of its tool.
@@ -173,21 +160,15 @@ def small_and_agents() -> list[Target]:
         ("agent-kept", "axil_relaxed", ", in a journal, relaxed", 1.0),
         ("agent-kept", "axil_full", ", in a journal, full sync", 1.0),
     ):
-        targets += [
+        targets.append(
             Target(
-                what=f"an agent's turn{name}, processor time",
+                what=f"an agent's turn{name}",
                 measured=each(f"{workload}-at-once", 1, column, MS, 1),
                 most=most,
                 unit=" ms",
                 by_hand=each("agent-at-once", 1, "by_hand", MS, 1),
-            ),
-            Target(
-                what=f"an agent's turn{name}, beyond a model of 20 ms",
-                measured=beyond(workload, 1, column),
-                most=most,
-                unit=" ms",
-            ),
-        ]
+            )
+        )
     targets += [
         Target(
             what=f"an agent's turn, {title} against axil",
