@@ -20,10 +20,9 @@ import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
-
-import importlib_metadata
 
 from axil import Workflow, hookimpl, run_sync
 from axil.plugin import (
@@ -106,7 +105,7 @@ def registry() -> Registry:
     made = Registry(
         entry_points=[
             e
-            for e in importlib_metadata.entry_points()
+            for e in metadata.entry_points().select()
             if (e.group, e.name) not in {("axil.tools", n) for n in TOOLS}
         ]
     )

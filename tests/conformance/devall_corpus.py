@@ -123,7 +123,7 @@ def registry(around: Mapping[tuple[str, str], Any]) -> Registry:
     """Return all that is installed, but for what ``around`` holds: that is taken instead."""
     installed = [
         each
-        for each in metadata.entry_points()
+        for each in metadata.entry_points().select()
         if (each.group.removeprefix("axil."), each.name) not in around
     ]
     made = Registry(entry_points=installed)
