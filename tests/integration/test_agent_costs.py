@@ -246,13 +246,11 @@ def test_providers_that_take_the_context_are_asked_one_after_another_behind_the_
 # ---------------------------------------------------------------------------------------- a journal
 
 
-@pytest.mark.parametrize(("effects", "commits"), [("idempotent", 9), ("external", 19)])
-def test_a_call_that_may_be_made_again_is_committed_with_the_reply_that_follows(
+@pytest.mark.parametrize(("effects", "commits"), [("idempotent", 14), ("external", 19)])
+def test_a_call_of_a_tool_takes_one_commit_and_with_effects_outside_two(
     tmp_path: Path, effects: str, commits: int
 ):
-    """A commit for the beginning, five replies of the model and a last one, the end, and the
-    release of the run; of calls with effects outside their beginnings and their ends, too.
-    """
+    """Besides: a commit for the beginning, six replies of the model, the end, and the release."""
 
     def count(n: int) -> int:
         """Count."""

@@ -397,9 +397,7 @@ class Context:
                 only if it is recorded. A recorded result is used only where it is the same; where
                 it is not, the call is made, and nothing recorded by this activation after it is
                 used any more.
-            kind: what is called, for observers and for what a journal keeps of prompts. The result
-                of a ``tool`` that may be called again is safe with what is recorded next, and not
-                before this goes on: what follows from it is the next call of a model.
+            kind: what is called, for observers and for what a journal keeps of prompts.
             effects: ``external``: it must not be done twice unasked. It is journaled that it
                 begins; if the run breaks off before the result is recorded, a person is asked
                 whether to do it again.

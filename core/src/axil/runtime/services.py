@@ -344,9 +344,7 @@ class RunServices:
         value = await self._take(activation, step) if report is None else report["output"]
         # a call of a tool is kept with the model's reply that asked for it
         prompt = request if step.kind == "model" and self.options.prompts != "off" else None
-        self.note(StepDone(activation, step.name, value, asked, prompt))
-        if step.kind != "tool" or step.effects == "external":
-            await self.kept()  # else with what follows from it, which is recorded behind it
+        await self.keep(StepDone(activation, step.name, value, asked, prompt))
         return value
 
     async def _take(self, activation: Activation, step: StepCall) -> Any:
