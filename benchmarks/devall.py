@@ -105,7 +105,8 @@ def registry() -> Registry:
     made = Registry(
         entry_points=[
             e
-            for e in metadata.entry_points().select()
+            for distribution in metadata.distributions()
+            for e in distribution.entry_points
             if (e.group, e.name) not in {("axil.tools", n) for n in TOOLS}
         ]
     )

@@ -123,7 +123,8 @@ def registry(around: Mapping[tuple[str, str], Any]) -> Registry:
     """Return all that is installed, but for what ``around`` holds: that is taken instead."""
     installed = [
         each
-        for each in metadata.entry_points().select()
+        for distribution in metadata.distributions()
+        for each in distribution.entry_points
         if (each.group.removeprefix("axil."), each.name) not in around
     ]
     made = Registry(entry_points=installed)

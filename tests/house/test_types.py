@@ -97,7 +97,7 @@ def found(root, tmp_path_factory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("programs")
     for name, text in (("correct.py", CORRECT), ("slips.py", SLIPS)):
         (folder / name).write_text(text)
-    paths = ("core/src", str(folder / "correct.py"), str(folder / "slips.py"))
+    paths = ("core/src/axil/kernel", str(folder / "correct.py"), str(folder / "slips.py"))
     done = pyright(root, "--outputjson", "--pythonpath", sys.executable, *paths, timeout_seconds=45)
     return json.loads(done.stdout)
 

@@ -157,7 +157,12 @@ def test_a_critic_who_never_accepts_is_not_heard_for_ever(capsys, program):
 
 
 def test_without_the_adapter_the_real_way_says_what_to_install(capsys, program, monkeypatch):
-    others = [each for each in metadata.entry_points().select() if each.dist.name != "axil-openai"]
+    others = [
+        each
+        for distribution in metadata.distributions()
+        if distribution.name != "axil-openai"
+        for each in distribution.entry_points
+    ]
     with use_registry(Registry(entry_points=others)):
         assert (
             main(

@@ -38,7 +38,7 @@ def run(case: Case, choose: random.Random, journal: Any) -> tuple[list[str], Res
     return ran, asyncio.run(go())
 
 
-@law(200)
+@law(120)
 @given(case=cases(cyclic=True), choose=seeds)
 def test_a_run_goes_on_from_every_prefix_of_its_journal_and_nothing_runs_twice(
     case: Case, choose: random.Random
