@@ -223,3 +223,25 @@ def test_a_due_run_wakes_some_of_many_workers(
 
     assert woken(3) == 1000
     assert 0 < woken(1000) < 50
+
+
+def test_a_run_follows_one_that_is_released_by_the_same_transaction(journals: Journals) -> None:
+    journal = journals()
+
+    async def go() -> list[str]:
+        first = journal.open("first")
+        first.append(Entry("run", data={"thread": "t", "after": ""}))
+        if (waiting := first.kept()) is not None:
+            await waiting
+        with journal.writer._lock:  # nothing else commits meanwhile
+            first.append(Entry("ended", data={"status": "done"}))
+            first.close()
+            second = journal.open("second")
+            second.append(Entry("run", data={"thread": "t", "after": "first"}))
+            journal.writer.commit([first, second])
+        if (waiting := second.kept()) is not None:
+            await waiting
+        second.close()
+        return list(journal.thread("t"))
+
+    assert asyncio.run(go()) == ["first", "second"]

@@ -218,7 +218,13 @@ class Writer(GroupCommit["PostgresRunWriter"]):
             self._write(connection, parts, faults)
             return faults
         claimed: dict[PostgresRunWriter, tuple[int, int]] = {}
+        written = parts
         with connection.transaction():
+            if any(part.run.header.get("thread") for part in claiming):
+                # a run begins on a thread after the run before it has been released
+                known = [part for part in parts if part.run.epoch is not None]
+                self._write(connection, known, faults)
+                written = claiming
             claimed.update(self._claimed_at_once(connection, [part.run for part in claiming]))
             for part in claiming:
                 if part.run in claimed:
@@ -229,7 +235,7 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                 else:
                     claimed[part.run] = found
             self._write(
-                connection, [part for part in parts if part.run not in faults], faults, claimed
+                connection, [part for part in written if part.run not in faults], faults, claimed
             )
             for part in parts:
                 if part.superseded and part.run not in faults:
