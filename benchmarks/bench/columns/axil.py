@@ -476,7 +476,7 @@ def discovery(case):
     """Everything that distributions register; how many of the made ones were found, and which of
     them were imported.
     """
-    import importlib_metadata  # noqa: F401  # its import is not what is measured
+    import importlib.metadata  # noqa: F401  # its import is not what is measured
 
     from axil.plugin import Policy, Registry
 
