@@ -14,7 +14,7 @@ import pytest
 
 from axil import Context
 from axil.plugin import default_registry, with_functions
-from axil_cli.folder import RunFolder
+from axil_cli.folder import RunFolder, remove_folder
 
 
 class Maker:
@@ -450,3 +450,20 @@ def test_runs_are_looked_for_in_a_folder_that_is_there(axil, tmp_path, monkeypat
         'error: AX700 --journal: there is no folder "kpet". Name one with runs in it.\n'
     )
     assert not (tmp_path / "kpet").exists()
+
+
+# ---------------------------------------------------------------------------- folders of runs
+
+
+@pytest.mark.parametrize("run_id", ["", ".", "..", "../outside", "linked"])
+def test_only_the_folder_of_a_run_is_removed(tmp_path, run_id):
+    outside, root = tmp_path / "outside", tmp_path / "runs"
+    for folder in (outside, root / "r"):
+        folder.mkdir(parents=True)
+        (folder / "kept").touch()
+    (root / "linked").symlink_to(outside)
+    remove_folder(str(root), run_id)
+    assert (outside / "kept").exists()
+    assert (root / "r" / "kept").exists()
+    remove_folder(str(root), "r")
+    assert not (root / "r").exists()

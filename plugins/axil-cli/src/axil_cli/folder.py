@@ -53,7 +53,7 @@ class Artifact(Kept):
 def remove_folder(root: str, run_id: str) -> None:
     """Remove the folder of a run, if its id is the name of one."""
     folder = Path(root) / run_id
-    if Path(run_id).name == run_id and run_id not in (".", "..") and not folder.is_symlink():
+    if Path(run_id).name == run_id and run_id not in ("", "..") and not folder.is_symlink():
         shutil.rmtree(folder, ignore_errors=True)
 
 
