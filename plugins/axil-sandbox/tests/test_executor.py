@@ -221,8 +221,10 @@ def test_a_cancelled_run_kills_the_body_and_all_that_it_started(tmp_path):
 def test_a_body_that_passes_a_limit_of_its_sandbox_fails_with_that_limit():
     (result,) = ran(make(guarded.swells, Sandbox(memory_megabytes=128)), {})
     cause = result.error.__cause__
-    assert isinstance(cause, WorkerDied)
-    assert "ended: it used more than 134217728 bytes of memory" in str(cause)
+    # it is ended from outside, unless the system refuses it the memory before
+    assert isinstance(cause, (WorkerDied, MemoryError))
+    if isinstance(cause, WorkerDied):
+        assert "ended: it used more than 134217728 bytes of memory" in str(cause)
 
 
 def test_its_settings_are_those_of_process():
