@@ -24,6 +24,7 @@ from axil import MemoryJournal, Out, RootGraph, Workflow, run_sync
 from . import subjects
 from .bench.case import Case
 from .bench.columns import axil as agents
+from .counting import Calls
 
 pytestmark = pytest.mark.usefixtures("undisturbed")
 
@@ -70,20 +71,10 @@ def calls(flow: Workflow, input: Any = None, **options: Any) -> int:
 
     async def go() -> int:
         run = flow.start(input, **options)
-        count = 0
-
-        def tally(frame: Any, event: str, arg: Any) -> None:
-            nonlocal count
-            count += event == "call"
-
-        before = sys.getprofile()
-        sys.setprofile(tally)
-        try:
+        with Calls() as calls:
             result = await run
-        finally:
-            sys.setprofile(before)
         assert result.status == "done", result.error
-        return count
+        return calls.count
 
     return run_sync(go())
 
@@ -325,19 +316,9 @@ def made(n: int) -> RootGraph:
 
 def test_making_a_node_costs_few_calls():
     def calls_to_make(n: int) -> int:
-        count = 0
-
-        def tally(frame: Any, event: str, arg: Any) -> None:
-            nonlocal count
-            count += event == "call"
-
-        before = sys.getprofile()
-        sys.setprofile(tally)
-        try:
+        with Calls() as calls:
             made(n)
-        finally:
-            sys.setprofile(before)
-        return count
+        return calls.count
 
     made(3)
     assert (calls_to_make(300) - calls_to_make(100)) / 200 <= MOST["calls to make a node"]

@@ -4,7 +4,6 @@ and in a large one.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from axil import run_sync
 from axil_agent import Reply, models_through
 
+from .counting import Calls
 from .devall import company, workflow
 
 pytestmark = pytest.mark.usefixtures("undisturbed")
@@ -32,20 +32,10 @@ def counted(phases: int) -> tuple[int, int]:
 
         async def go() -> tuple[int, int]:
             async with flow:
-                count = 0
-
-                def tally(frame: Any, event: str, arg: Any) -> None:
-                    nonlocal count
-                    count += event == "call"
-
-                before = sys.getprofile()
-                sys.setprofile(tally)
-                try:
+                with Calls() as calls:
                     result = await flow.start("TASK").result()
-                finally:
-                    sys.setprofile(before)
                 assert result.status == "done", result.error
-                return count, result.usage.firings
+                return calls.count, result.usage.firings
 
         return run_sync(go())
 

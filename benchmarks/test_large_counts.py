@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from axil.plugin import load_spec
 from axil_sqlite import SqliteJournal
 
+from .counting import Calls
 from .large import asking, chain, document, fill
 
 SMALL, LARGE = 100, 1_000
@@ -114,20 +114,11 @@ def test_an_engine_that_starts_reads_no_run_that_waits(tmp_path):
 
 def test_reading_a_file_takes_as_many_calls_a_node_in_a_large_one(tmp_path):
     def calls(nodes: int) -> int:
-        path, count = tmp_path / f"{nodes}.json", 0
+        path = tmp_path / f"{nodes}.json"
         path.write_text(json.dumps(document(nodes)))
-
-        def tally(frame: Any, event: str, arg: Any) -> None:
-            nonlocal count
-            count += event == "call"
-
-        before = sys.getprofile()
-        sys.setprofile(tally)
-        try:
+        with Calls() as made:
             load_spec(path)
-        finally:
-            sys.setprofile(before)
-        return count
+        return made.count
 
     calls(2)  # what is imported
     base, few, many = calls(10), calls(110), calls(1010)
