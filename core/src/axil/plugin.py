@@ -83,8 +83,9 @@ _SUBJECTS = {
         """,
     },
     "Budgets and prices": {
-        "axil_budget.ledger": "Budget Ledger OverBudget Reservation Usage",
+        "axil_budget.ledger": "Budget Ledger OverBudget Reservation",
         "axil_budget.prices": "Estimate Estimator Price Pricing UnknownPrice",
+        "axil_budget.usage": "Usage",
     },
     "Event loops": {
         "contract.loops": "LoopLocal",
@@ -343,7 +344,6 @@ if TYPE_CHECKING:
         Ledger as Ledger,
         OverBudget as OverBudget,
         Reservation as Reservation,
-        Usage as Usage,
     )
     from axil_budget.prices import (
         Estimate as Estimate,
@@ -352,6 +352,7 @@ if TYPE_CHECKING:
         Pricing as Pricing,
         UnknownPrice as UnknownPrice,
     )
+    from axil_budget.usage import Usage as Usage
     from axil_cli.arguments import add_shared_arguments as add_shared_arguments
     from axil_config.decoding import decode_config as decode_config, refers_to as refers_to
     from axil_config.grants import (

@@ -297,10 +297,11 @@ class Compiler:
             own = getattr(error, "problems", None) or (getattr(error, "problem", None),)
             found = [p if p.where else replace(p, where=where) for p in own if p is not None]
         finally:
-            wants = self.wants[before:]
-            self.wants[before:] = [each.at(where) for each in wants]
-            placed = {each.problem: each.at(where).problem for each in wants}
-            self.problems.extend(placed.get(problem) or problem for problem in found)
+            if len(self.wants) > before or found:
+                wants = self.wants[before:]
+                self.wants[before:] = [each.at(where) for each in wants]
+                placed = {each.problem: each.at(where).problem for each in wants}
+                self.problems.extend(placed.get(problem) or problem for problem in found)
         return None
 
 

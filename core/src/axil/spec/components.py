@@ -12,11 +12,31 @@ def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
         successors: for each vertex ``0 … n-1`` the vertices its edges lead to; repeats are
             harmless.
     Returns: one sorted list of vertices per component.
-    Cost: O(vertices + edges), no recursion.
+    Cost: O(vertices + edges), no recursion. What no cycle leads to is found by counting in-edges,
+        at a third of the cost of the search for the rest.
     Source: R. Tarjan, Depth-first search and linear graph algorithms, SIAM J. Comput. 1(2), 1972.
 
     >>> components([[1], [2], [1, 3], []])
     [[0], [1, 2], [3]]
+    """
+    n = len(successors)
+    unseen = [0] * n  # in-edges from vertices that are not in ``free``
+    for each in successors:
+        for w in each:
+            unseen[w] += 1
+    free = [v for v in range(n) if not unseen[v]]
+    for v in free:  # it grows
+        for w in successors[v]:
+            unseen[w] -= 1
+            if not unseen[w]:
+                free.append(w)
+    alone = [[v] for v in free]
+    return alone if len(free) == n else alone + _tied(successors, free)
+
+
+def _tied(successors: Sequence[Sequence[int]], free: Sequence[int]) -> list[list[int]]:
+    """Return the components of all vertices but ``free``, to which no edge leads from the others;
+    as ``components``.
     """
     n = len(successors)
     order = [0] * n  # visit number, 0 = not visited
@@ -25,6 +45,8 @@ def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
     stack: list[int] = []
     found: list[list[int]] = []
     visit = 0
+    for v in free:
+        order[v] = -1
     for root in range(n):
         if order[root]:
             continue
@@ -79,7 +101,7 @@ def levels(successors: Sequence[Sequence[int]]) -> list[int]:
     """
     result = [0] * len(successors)
     for component in components(successors):
-        level = max(result[v] for v in component)
+        level = max([result[v] for v in component])
         for v in component:
             result[v] = level
         inside = set(component)
