@@ -346,7 +346,7 @@ class GraphSpec:
         return digest_of(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SubgraphSpec:
     """A graph inside a node: what a node class gives from ``scope()``."""
 
