@@ -12,8 +12,7 @@ def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
         successors: for each vertex ``0 … n-1`` the vertices its edges lead to; repeats are
             harmless.
     Returns: one sorted list of vertices per component.
-    Cost: O(vertices + edges), no recursion. What no cycle leads to is found by counting in-edges,
-        at a third of the cost of the search for the rest.
+    Cost: O(vertices + edges), no recursion; the search is for what a cycle leads to.
     Source: R. Tarjan, Depth-first search and linear graph algorithms, SIAM J. Comput. 1(2), 1972.
 
     >>> components([[1], [2], [1, 3], []])
@@ -30,23 +29,14 @@ def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
             unseen[w] -= 1
             if not unseen[w]:
                 free.append(w)
-    alone = [[v] for v in free]
-    return alone if len(free) == n else alone + _tied(successors, free)
-
-
-def _tied(successors: Sequence[Sequence[int]], free: Sequence[int]) -> list[list[int]]:
-    """Return the components of all vertices but ``free``, to which no edge leads from the others;
-    as ``components``.
-    """
-    n = len(successors)
-    order = [0] * n  # visit number, 0 = not visited
+    if len(free) == n:
+        return [[v] for v in free]
+    order = [0 if unseen[v] else -1 for v in range(n)]  # visit number, 0 = not visited
     low = [0] * n
     on_stack = bytearray(n)
     stack: list[int] = []
     found: list[list[int]] = []
     visit = 0
-    for v in free:
-        order[v] = -1
     for root in range(n):
         if order[root]:
             continue
@@ -81,8 +71,7 @@ def _tied(successors: Sequence[Sequence[int]], free: Sequence[int]) -> list[list
                             break
                     component.sort()
                     found.append(component)
-    found.reverse()
-    return found
+    return [[v] for v in free] + found[::-1]
 
 
 def is_cyclic(component: Sequence[int], successors: Sequence[Sequence[int]]) -> bool:
