@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from axil import ConfigError, EdgeSpec, GraphSpec, NodeSpec, Problem, Workflow
-from axil.driver import PlanScope, edge_label, walk_plan
-from axil.plugin import ENTRY, EXIT, Plan, PluginContract, Registry, UnknownComponent, references_of
+from axil.plugin import ENTRY, EXIT, Plan, PluginContract, Registry, UnknownComponent
+
+if TYPE_CHECKING:
+    from axil.driver import PlanScope
 
 _MOST: Final = 5
 """The number of edges that are named."""
@@ -44,7 +46,11 @@ def _asks_a_model(node: NodeSpec, registry: Registry) -> bool:
         return False
     manifest = registry.manifest(component.distribution)
     described = manifest.find("nodes", component.name) if manifest is not None else None
-    return described is not None and any(each.kind == "models" for each in references_of(described))
+    if described is None:
+        return False
+    from axil.plugin import references_of
+
+    return any(each.kind == "models" for each in references_of(described))
 
 
 def not_taken(plan: Plan, activations: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -53,6 +59,8 @@ def not_taken(plan: Plan, activations: Sequence[Mapping[str, Any]]) -> Iterator[
     Args:
         activations: the firings of the run, as data.
     """
+    from axil.driver import walk_plan
+
     done = {each["path"] for each in activations if each["status"] == "done"}
     top = next(step.scope for step in walk_plan(plan))
     spec = plan.graph.spec
@@ -73,6 +81,8 @@ def _is_end(edge: EdgeSpec, done: set[Any], spec: GraphSpec) -> bool:
 
 
 def _described(edge: EdgeSpec, scope: PlanScope) -> str:
+    from axil.driver import edge_label
+
     words = edge_label(scope, edge)
     place = f"  ({edge.place})" if edge.place is not None else ""
     return f"{edge.source} -> {edge.target}" + (f" [{words}]" if words else "") + place

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import secrets
-import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator
@@ -54,6 +51,8 @@ def remove_folder(root: str, run_id: str) -> None:
     """Remove the folder of a run, if its id is the name of one."""
     folder = Path(root) / run_id
     if Path(run_id).name == run_id and run_id not in ("", "..") and not folder.is_symlink():
+        import shutil
+
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -149,7 +148,7 @@ class RunFolder:
 
     def _copied(self, file: str, name: str) -> Kept:
         target = self.path / ATTACHMENTS / name
-        temporary = target.with_name(f".axil-{secrets.token_hex(8)}")
+        temporary = target.with_name(f".axil-{os.urandom(8).hex()}")
         try:
             if not stat.S_ISREG(os.stat(file).st_mode):
                 raise misuse("--attach", f"{file} is no file.", "Attach files one by one.")
@@ -184,7 +183,7 @@ class RunFolder:
             known = {each["name"]: each for each in json.loads(file.read_text("utf-8"))}
         known.update({each.name: asdict(each) for each in self.attachments})
         # others may attach, too
-        temporary = file.with_name(f"attachments.{secrets.token_hex(8)}.new")
+        temporary = file.with_name(f"attachments.{os.urandom(8).hex()}.new")
         try:
             file.parent.mkdir(exist_ok=True)
             temporary.write_text(
@@ -217,6 +216,8 @@ class RunFolder:
 
     def _kept(self, name: str) -> Kept | None:
         """Return the facts about a file; None: it cannot be read."""
+        from hashlib import file_digest
+
         try:
             with open(self.path / name, "rb", opener=_opened) as file:
                 size = os.fstat(file.fileno()).st_size
@@ -224,7 +225,7 @@ class RunFolder:
                     name=name,
                     size=size,
                     media_type=_media_type(name),
-                    sha256=hashlib.file_digest(file, "sha256").hexdigest(),
+                    sha256=file_digest(file, "sha256").hexdigest(),
                 )
         except OSError:
             return None
@@ -236,7 +237,9 @@ def _opened(path: str, flags: int) -> int:
 
 
 def _copy(source: IO[bytes], target: IO[bytes]) -> tuple[int, str]:
-    size, digest = 0, hashlib.sha256()
+    from hashlib import sha256
+
+    size, digest = 0, sha256()
     while chunk := source.read(_CHUNK):
         target.write(chunk)
         digest.update(chunk)
@@ -256,7 +259,7 @@ def placed(running: dict[str, Any], given: str | None) -> RunFolder:
 
     Raises: ConfigError (AX700): it is not a folder.
     """
-    run_id = running["run_id"] = running.get("run_id") or secrets.token_hex(8)
+    run_id = running["run_id"] = running.get("run_id") or os.urandom(8).hex()
     if given is None and running.get("workspace") is not None:
         given = str(running["workspace"])
     folder = RunFolder(given, run_id)

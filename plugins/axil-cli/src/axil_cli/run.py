@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import secrets
-import traceback
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from axil import (
     MISSING,
@@ -24,7 +23,6 @@ from axil import (
     Workflow,
     run_sync,
 )
-from axil.driver import format_time
 from axil.plugin import (
     ENTRY,
     Channel,
@@ -49,14 +47,15 @@ from axil_cli.command import (
 from axil_cli.findings import check_input, not_taken
 from axil_cli.folder import RunFolder, placed
 from axil_cli.launch import Launch, prepared
-from axil_cli.page import Page, Paragraph
-from axil_cli.picture import question_lines
 from axil_cli.plain import as_json, plain, refused, summary
-from axil_cli.progress import Progress
 from axil_cli.signals import interruptible
 from axil_cli.source import TARGET, as_data, check_breaks, settings, stopping, workflow_of
 from axil_cli.wants import opened
 from axil_cli.watch import Lines, Record
+
+if TYPE_CHECKING:
+    from axil_cli.page import Page
+    from axil_cli.progress import Progress
 
 CODES: Final[Mapping[str, Exit]] = {
     "done": Exit.DONE,
@@ -137,7 +136,7 @@ class Run:
         )
         with launch.within:
             prepared(launch, session.options)
-            launch.running.setdefault("run_id", options.run_id or secrets.token_hex(4))
+            launch.running.setdefault("run_id", options.run_id or os.urandom(4).hex())
             folder = placed(launch.running, options.workspace)
             folder.attach(options.attach)
             asked_for = next(
@@ -236,7 +235,7 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
         if options.progress is None
         else options.progress
     )
-    progress = Progress(session.stderr, job.input) if shown else None
+    progress = _progress(job, session) if shown else None
     asked = set[str]()
     job.ways.setdefault("channel", _channel(options, session, progress, asked))
     seen = Record()
@@ -268,8 +267,17 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
     if options.format != "json":
         job.folder.tell(session)
     if is_debugging() and result.error is not None:
+        import traceback
+
         session.tell("".join(traceback.format_exception(result.error)).rstrip())
     return CODES[result.status]
+
+
+def _progress(job: Job, session: Session) -> Progress:
+    """Return an observer for a person who watches."""
+    from axil_cli.progress import Progress
+
+    return Progress(session.stderr, job.input)
 
 
 class Job:
@@ -462,6 +470,8 @@ def _print(
             f"{page.styled(page.sign('─') * 2, 'dim')} "
             f"{page.styled(result.status, 'good' if result.status == 'done' else 'bad')}"
         )
+        from axil_cli.page import Paragraph
+
         used = Paragraph(page, 3, column=3 + len(result.status), style="dim")
         used.feed(f": {_used(result)}")
         used.end()
@@ -477,6 +487,9 @@ def _print(
 
 
 def _ask(questions: Iterable[Question], session: Session) -> None:
+    from axil.driver import format_time
+    from axil_cli.picture import question_lines
+
     for question in questions:
         due = [f"due at {format_time(question.due)}"] if question.due is not None else []
         lines = "".join(f"\n    {line}" for line in (*question_lines(question), *due))

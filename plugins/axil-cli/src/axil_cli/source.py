@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from axil import Workflow, load
-from axil.driver import PlanScope, walk_plan
 from axil.plugin import (
     FromEnvironment,
     Plan,
@@ -22,6 +21,9 @@ from axil.plugin import (
     python_target,
 )
 from axil_cli.command import Session, misuse
+
+if TYPE_CHECKING:
+    from axil.driver import PlanScope
 
 TARGET = "a workflow file; or a graph in Python, as module:graph or file.py:graph"
 """The help of an argument that names a workflow."""
@@ -86,6 +88,8 @@ def check_breaks(paths: Iterable[str], workflow: Workflow) -> None:
 
 def _paths(plan: Plan) -> Iterator[str]:
     """Yield the paths of all nodes that are no graphs, through the graphs around them."""
+    from axil.driver import walk_plan
+
     for step in walk_plan(plan):
         if step.node is None or step.node.vertex.body.mode == "scope":
             continue

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from axil import AxilError, ConfigError, Workflow
-from axil.driver import want_lines
 from axil.plugin import Want, noting_wants, refusals_of
 from axil_cli.command import Session, problems_of, write
 
@@ -59,6 +58,8 @@ def _made(
 
 def _consents(wants: list[Want], file: str, session: Session) -> bool:
     """Return whether the user allows all that is missing; no, unless it is said."""
+    from axil.driver import want_lines
+
     words = words_of(wants)
     session.tell(f"{file} needs leave:")
     for line in want_lines(each for each in wants if each.status == "missing"):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from axil_control.channels import Replies
-from axil_control.switches import LogicSwitch
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from axil_control.channels import Replies
     from axil_control.fans import Map, Tree
+    from axil_control.switches import LogicSwitch
     from axil_control.templates import (
         Factory,
         NodeTemplate,
@@ -34,12 +34,12 @@ __all__ = [
     "template_overrides",
     "template_overrides_for",
 ]
+_HOMES: Final = {"LogicSwitch": "switches", "Map": "fans", "Replies": "channels", "Tree": "fans"}
+"""Names by the module that defines them; the others are of ``templates``."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import what a workflow file does not need when it is asked for."""
+    """Import a name when it is asked for: a workflow file needs the modules of its nodes alone."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from axil_control import fans, templates
-
-    return getattr(fans if name in ("Map", "Tree") else templates, name)
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'templates')}"), name)
