@@ -90,6 +90,8 @@ def _within(
     value: Any, grants: Grants, where: str | Place, keys: Keys, problems: list[Problem]
 ) -> Any:
     """Return a part of settings as it is granted; what is not is added to ``problems``."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
     if fields := model_fields_of(cast("Any", type(value))):
         return _within_fields(value, fields, grants, where, keys, problems)
     if isinstance(value, Secret):
@@ -188,6 +190,8 @@ def refers_to(
 
 
 def _said(model: type[BaseModel], raw: Mapping[str, Any]) -> dict[str, Any]:
+    if all(value is not None for value in raw.values()):
+        return dict(raw)
     silent = {
         key
         for name, info in model.model_fields.items()
