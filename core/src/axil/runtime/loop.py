@@ -137,7 +137,7 @@ class RunLoop:
             if pool.waiting or pool.returning:
                 pool.admit()
             while pool.refused:
-                self._conclude(*pool.refused.popleft())
+                self._conclude(*pool.refused.pop(0))
             if self._work():
                 return
             if pool.gate is not None:

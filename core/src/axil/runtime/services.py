@@ -9,7 +9,6 @@ import asyncio
 import json
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -145,7 +144,7 @@ class RunServices:
     """The thread of the loop: what a body in another thread says is brought there, so observers are
     called in one thread.
     """
-    from_afar: deque[Callable[[], None]] = field(default_factory=deque[Callable[[], None]])
+    from_afar: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     """Calls that other threads left for the loop, oldest first. Since Python 3.14 a future may have
     its result before the loop runs what was handed to it earlier, so the loop's own queue does not
     keep a body's chunks before its outcome.
@@ -220,7 +219,7 @@ class RunServices:
     def catch_up(self) -> None:
         """Make the calls that other threads left for the loop."""
         while self.from_afar:
-            self.from_afar.popleft()()
+            self.from_afar.pop(0)()
 
     def now(self, activation: Activation, call: Call) -> float:
         recorder = self.recorder
