@@ -136,13 +136,14 @@ def installed_name(name: str, registry: Registry) -> str:
     if wanted in installed:
         return wanted
     components = [(row["kind"], row["name"]) for row in rows(registry)]
-    names = dict.fromkeys(each for _, each in components)
-    hint = "" if name in names else did_you_mean(wanted, installed)
-    meant = get_close_matches(name, names, n=1)  # the name itself, if there is one
-    if not hint and meant:
-        same = dict.fromkeys(f"{kind}:{each}" for kind, each in components if each == meant[0])
-        hint = f"Show the component: axil plugins show {' or '.join(same)}."
-    hint = hint or f"Installed: {format_names(list(installed))}."
+    known = {*installed, *(each for _, each in components)}
+    meant = next(iter(get_close_matches(name, sorted(known), n=1)), "")
+    same = dict.fromkeys(f"{kind}:{each}" for kind, each in components if each == meant)
+    hint = (
+        f"Show the component: axil plugins show {' or '.join(same)}."
+        if same
+        else did_you_mean(wanted, installed) or f"Installed: {format_names(list(installed))}."
+    )
     raise UnknownComponent(f'no plugin is called "{name}".', hint=hint)
 
 
