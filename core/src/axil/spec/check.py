@@ -31,12 +31,10 @@ def check(spec: GraphSpec) -> list[Problem]:
 
 
 def check_exit(spec: GraphSpec) -> list[Problem]:
-    """Return a warning if runs of this graph have no result: no edge leads to its exit, its output
-    is no message of a node, and it has no state.
-    """
-    has_state = spec.attributes or any(node.push for node in spec.nodes)
-    is_open = spec.payload == "fields" and spec.nodes and not has_state
-    if not is_open or any(edge.target == EXIT for edge in spec.edges):
+    """Return a warning if a run of this graph has neither an output nor a state."""
+    if spec.payload != "fields" or spec.attributes or any(node.push for node in spec.nodes):
+        return []
+    if not spec.nodes or any(edge.target == EXIT for edge in spec.edges):
         return []
     message = "no edge leads to its exit, so each run ends with an empty output."
     hint = f'Add one: graph.edge_to_exit("{spec.nodes[-1].id}", [fields]).'
