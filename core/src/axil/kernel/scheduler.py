@@ -345,8 +345,8 @@ class Scheduler:
 
     @property
     def is_due(self) -> bool:
-        """True if ``next`` has something to do."""
-        return bool(self._queue or self._commands)
+        """True if ``next`` has something to do, or the run is stopped."""
+        return bool(self._queue or self._commands or self._stop)
 
     @property
     def is_stopped(self) -> bool:

@@ -158,8 +158,8 @@ class QuickMachine(Machine):
         self.taken.discard(task)
         self._opens[node.unit] = -1
         self._alive += len(carried) - 1
-        for arc, answer in zip(node.out, carried, strict=True):
-            port, token = arc.port, new_tuple(Token, (arc.id, answer, state, ordinal))
+        for at, arc in enumerate(node.out):
+            port, token = arc.port, new_tuple(Token, (arc.id, carried[at], state, ordinal))
             if port in slots:
                 slots[port].append(token)
             else:
