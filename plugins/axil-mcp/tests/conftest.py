@@ -40,7 +40,7 @@ def web(note: Note) -> Iterator[Http]:
 
 
 def open_files() -> int:
-    """Return how many files are open, but for libraries: libffi keeps its own open once it is used."""
+    """Return how many files are open, but for libraries: libffi keeps its own open."""
     opened = (os.path.realpath(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd"))
     return sum(".so" not in name for name in opened)
 
