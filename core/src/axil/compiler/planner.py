@@ -50,7 +50,7 @@ from axil.registry.grants import (
     one_line,
     refusals_of,
 )
-from axil.spec.check import check
+from axil.spec.check import check, check_exit
 from axil.spec.graph import (
     READ,
     SURROUNDINGS,
@@ -327,7 +327,8 @@ class _Draft:
                 spec,
                 migrations=planner.attempt(spec.where, lambda: self._migrations(spec)) or {},
             )
-        found = [*check(spec), *(spec.extras.get("warnings", ()) if as_nested else ())]
+        found = [*check(spec)]
+        found += spec.extras.get("warnings", ()) if as_nested else check_exit(spec)
         if planner.setting.hooks is not None:
             found = [
                 *found,
