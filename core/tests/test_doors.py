@@ -64,16 +64,14 @@ def renamed(door):
 
 
 def for_type_checkers(door):
-    """Return name → (module, name there), as the block below ``TYPE_CHECKING`` says it.
+    """Return name → (module, name there), as the stub beside the door says it.
 
     A name is imported ``as`` itself, which makes it public, or assigned: a name that its module
     calls otherwise, or an old one.
     """
-    tree = ast.parse(Path(importlib.import_module(door).__file__).read_text("utf-8"))
-    blocks = [each for each in tree.body if isinstance(each, ast.If)]
-    (block,) = [each for each in blocks if ast.unparse(each.test) == "TYPE_CHECKING"]
+    stub = Path(importlib.import_module(door).__file__).with_suffix(".pyi")
     found, private = {}, {}
-    for each in block.body:
+    for each in ast.parse(stub.read_text("utf-8")).body[1:]:
         if isinstance(each, ast.ImportFrom):
             for alias in each.names:
                 assert alias.asname in (None, alias.name)

@@ -1,9 +1,8 @@
 """Lazy public modules: each name is imported from the module that defines it, at its first use.
 
 ``axil``, ``axil.plugin`` and ``axil.driver`` are such modules, called doors. A door has a table of
-its names by subject, which is its ``__all__``. For type checkers and editors it imports the same
-names below ``TYPE_CHECKING``, as ``name as name``, which says that they are public; a name that its
-module calls otherwise is assigned there. A test holds the two in step.
+its names by subject, which is its ``__all__``. Type checkers and editors read the stub beside it,
+which ``make manifests`` writes of the table; a test holds the two in step.
 
 A name may be defined in a package of another distribution, listed in ``PROVIDED_BY``. Where that
 distribution is not installed, using the name raises ``NotInstalled``. Modules of core use what
