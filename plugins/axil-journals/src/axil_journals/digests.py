@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, cast
 
-from axil.errors import Problem, SpecError
-from axil.spec.graph import SURROUNDINGS, FromEnvironment, GraphSpec, Limits, Place
+from axil import GraphSpec, Limits, Problem, SpecError
+from axil.plugin import SURROUNDINGS, FromEnvironment, Place
 
 
 def digest_of(spec: GraphSpec) -> str:
