@@ -22,13 +22,14 @@ PROVIDED_BY: Final = {
     "axil_dependencies": "axil-dependencies",
     "axil_engine": "axil-engine",
     "axil_files": "axil-files",
+    "axil_formatters": "axil-formatters",
     "axil_inspection": "axil-inspection",
     "axil_journals": "axil-journals",
     "axil_patterns": "axil-patterns",
     "axil_process": "axil-process",
     "axil_typed": "axil-typed",
 }
-"""Package outside core whose names a door may give → the distribution to install for it."""
+"""Package outside core that core or a door may use → the distribution to install for it."""
 
 Subjects = Mapping[str, Mapping[str, str]]
 """Subject → module → names; ``name=other`` where the module says ``other``.

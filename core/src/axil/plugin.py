@@ -25,9 +25,7 @@ _SUBJECTS = {
         "kernel.plan": "Body Mode",
         "compiler.nodes": "FunctionNode",
         "builder.graph": "EdgeHandle",
-        "builder.options": """
-            EdgeOptions FileOptions GraphOptions NodeOptions ReadingOptions RunOptions
-        """,
+        "builder.options": "EdgeOptions GraphOptions NodeOptions RunOptions",
         "compiler.planner": "NodeInfo",
         "kernel.tokens": "Changes ENTRY EXIT Effects Task",
         "spec.graph": "kept_field local_field",
@@ -125,6 +123,7 @@ _SUBJECTS = {
         """,
         "axil_files.durations": "format_duration=format_seconds parse_duration=seconds",
         "axil_files.functions": "with_functions",
+        "axil_files.options": "FileOptions ReadingOptions",
         "axil_files.python": "PythonTarget python_target",
         "axil_files.loading": """
             LoadOptions dump_spec=dump include_spec=include inline_spec=inline

@@ -4,10 +4,8 @@ from axil._installing import install_advice as install_advice
 from axil.builder.graph import EdgeHandle as EdgeHandle
 from axil.builder.options import (
     EdgeOptions as EdgeOptions,
-    FileOptions as FileOptions,
     GraphOptions as GraphOptions,
     NodeOptions as NodeOptions,
-    ReadingOptions as ReadingOptions,
     RunOptions as RunOptions,
 )
 from axil.compiler.bodies import (
@@ -251,6 +249,7 @@ from axil_files.loading import (
     parse,
     spec_from,
 )
+from axil_files.options import FileOptions as FileOptions, ReadingOptions as ReadingOptions
 from axil_files.python import PythonTarget as PythonTarget, python_target as python_target
 from axil_files.templates import match_path as match_path
 from axil_patterns.errors import PatternFault as PatternFault, PatternLimit as PatternLimit

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar, Unpack
 
-    from axil.builder.options import FileOptions, ResumeOptions, RunOptions
+    from axil.builder.options import ResumeOptions, RunOptions
     from axil.kernel.plan import Plan
     from axil.runtime.result import Journal
     from axil.runtime.run import Run
     from axil.spec.graph import GraphSpec
     from axil_config.grants import Grants
+    from axil_files.options import FileOptions
 
     S = TypeVar("S", default=Any)
 else:

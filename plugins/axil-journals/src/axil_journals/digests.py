@@ -43,6 +43,7 @@ _MODULES = {
     "axil.kernel.state": "axil.fields",
     "axil_config.secrets": "axil.registry.config",
     "axil_control.loop_graph": "axil.nodes",
+    "axil_formatters.edges": "axil.builder.graph",
     "axil_models.functions": "axil_agent.tools",
     "axil_typed.checks": "axil.typed",
     "axil_typed.reducers": "axil.reducers",
