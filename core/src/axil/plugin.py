@@ -60,10 +60,8 @@ _SUBJECTS = {
         "axil_config.redaction": "REDACTED redact_data redact_text secret_spans",
         "axil_config.secrets": "Secret is_private resolve_secret",
         "registry.components": "make_component",
-        "registry.grants": """
-            Want current_grants granted is_granted note_own note_want noting_wants one_line
-            refusals_of
-        """,
+        "axil_config.wants": "Want is_granted note_own note_want noting_wants refusals_of",
+        "registry.grants": "current_grants granted",
         "spec.graph": "FromEnvironment Place",
     },
     "Questions to people": {
@@ -132,7 +130,7 @@ _SUBJECTS = {
         "axil_files.templates": "match_path",
         "axil_files.format": "is_version_0 notes_field workflow_schema=json_schema",
         "spec.graph": "RouterSpec SURROUNDINGS with_usual_wrappers",
-        "registry.excerpts": "format_value",
+        "registry.excerpts": "format_value one_line",
     },
     "Commands": {
         "axil_cli.arguments": "add_shared_arguments",

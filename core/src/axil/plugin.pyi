@@ -135,18 +135,8 @@ from axil.kernel.tokens import (
 )
 from axil.kernel.values import ATOMS as ATOMS, Log as Log, isolate as isolate, same, thaw as thaw
 from axil.registry.components import make_component as make_component
-from axil.registry.excerpts import format_value as format_value
-from axil.registry.grants import (
-    Want as Want,
-    current_grants as current_grants,
-    granted as granted,
-    is_granted as is_granted,
-    note_own as note_own,
-    note_want as note_want,
-    noting_wants as noting_wants,
-    one_line as one_line,
-    refusals_of as refusals_of,
-)
+from axil.registry.excerpts import format_value as format_value, one_line as one_line
+from axil.registry.grants import current_grants as current_grants, granted as granted
 from axil.registry.kinds import (
     COMPONENT_KINDS as COMPONENT_KINDS,
     CONTRACT_VERSIONS as CONTRACT_VERSIONS,
@@ -212,6 +202,14 @@ from axil_config.secrets import (
     Secret as Secret,
     is_private as is_private,
     resolve_secret as resolve_secret,
+)
+from axil_config.wants import (
+    Want as Want,
+    is_granted as is_granted,
+    note_own as note_own,
+    note_want as note_want,
+    noting_wants as noting_wants,
+    refusals_of as refusals_of,
 )
 from axil_dependencies.needs import (
     Dependencies as Dependencies,
