@@ -8,7 +8,7 @@ are compiled from an explicit stack, innermost first, so that depth costs no rec
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -102,7 +102,9 @@ class CompileOptions:
             introduce(self.hooks, found)
         return found
 
-    def resolve(self, kind: str, name: str, where: str, *, requires: Iterable[str] = ()) -> Any:
+    def resolve(
+        self, kind: str, name: str, where: str, *, requires: Mapping[str, str] | None = None
+    ) -> Any:
         """Return the component; see ``Registry.resolve``.
 
         An import path, ``module:Name``, only where code is allowed.
@@ -234,7 +236,7 @@ class Compiler:
         self.problems: list[Problem] = []
         self.components: list[Any] = []
         self._wants: Gathering | None = None
-        """What files want, of all that has been made so far; None: there is no file."""
+        """The wants of files, of all that has been made so far; None: there is no file."""
 
     def compile(self, spec: GraphSpec) -> Plan:
         """Return the plan of a graph and of all graphs inside it. Raises: SpecError."""

@@ -16,7 +16,9 @@ import pkgutil
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -31,6 +33,7 @@ from axil.errors import (
     UnknownComponent,
     did_you_mean,
     format_names,
+    nearest,
 )
 from axil.registry.installed import EntryPoint, identity_of, installed
 from axil.registry.kinds import (
@@ -227,24 +230,18 @@ class Registry:
         """Return the same components under the same policy; what is registered with the child is
         not registered here.
         """
-        made = Registry(self.policy, self._given)
+        made = copy(self)
         made._found = {
             kind: {name: list(known) for name, known in names.items()}
             for kind, names in self._scan().items()
         }
-        made._dists, made._objects, made.unreadable = (
-            self._dists,
-            dict(self._objects),
-            self.unreadable,
-        )
-        made._packages, made._manifests = self._packages, self._manifests
-        made._reported, made.tell = self._reported, self.tell
+        made._objects = dict(self._objects)
         return made
 
     # -- from a name to an object
 
     def resolve(
-        self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()
+        self, kind: str, name: str, where: str = "", *, requires: Mapping[str, str] | None = None
     ) -> Any:
         """Return the component called ``name``, imported now if it was not before.
 
@@ -254,7 +251,8 @@ class Registry:
 
         Args:
             where: what messages begin with.
-            requires: distributions that the workflow says it needs, for the advice in messages.
+            requires: distributions that the workflow says it needs, with version specifiers, for
+                the advice in messages.
         Raises: UnknownComponent, ComponentBlocked, ComponentConflict, PluginLoadError;
         PluginContract (AX310): it is written for another
             version of its kind's contract.
@@ -266,7 +264,7 @@ class Registry:
         return self._objects[key]
 
     def find(
-        self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()
+        self, kind: str, name: str, where: str = "", *, requires: Mapping[str, str] | None = None
     ) -> Component:
         """Return the component that ``name`` means; nothing is imported.
 
@@ -295,7 +293,7 @@ class Registry:
         if not candidates:
             raise UnknownComponent(
                 f'unknown {word} "{name}".',
-                hint=self._advice(kind, bare, wanted, found, requires),
+                hint=self._advice(kind, bare, wanted, found, requires or {}),
                 where=where,
             )
         if not usable and (
@@ -394,7 +392,12 @@ class Registry:
         )
 
     def _advice(
-        self, kind: str, name: str, wanted: str, found: Sequence[Component], requires: Iterable[str]
+        self,
+        kind: str,
+        name: str,
+        wanted: str,
+        found: Sequence[Component],
+        requires: Mapping[str, str],
     ) -> str:
         from axil._installing import install_advice
 
@@ -405,16 +408,8 @@ class Registry:
         provider, fault = self.provider(kind, name)
         if provider and not (wanted and provider != wanted) and not self._is_installed(provider):
             return f"It is provided by {provider} (not installed): {install_advice(provider)}"
-        versions: Mapping[str, str] = (
-            cast("Mapping[str, str]", requires)
-            if isinstance(requires, Mapping)
-            else dict.fromkeys(requires, "")
-        )
-        missing = {
-            canonical_name(each): version
-            for each, version in versions.items()
-            if not self._is_installed(canonical_name(each))
-        }
+        stated = {canonical_name(each): version for each, version in requires.items()}
+        missing = {each: v for each, v in stated.items() if not self._is_installed(each)}
         if missing:
             wishes = install_advice(*(f"{each}{version}" for each, version in missing.items()))
             return (
@@ -456,24 +451,19 @@ class Registry:
         return True
 
     def _similar(self, kind: str, name: str) -> str:
-        hint = did_you_mean(name, self.names(kind))
-        if not hint:
-            # what they lack, no installation would bring
-            installed = {each.distribution for each in self.candidates()}
-            known = [
-                word for word, provider in component_index().items() if provider not in installed
-            ]
-            elsewhere = [word.split(":")[1] for word in known if word.startswith(f"{kind}:")]
-            hint = did_you_mean(name, elsewhere)
-            near = re.search(r'"(.+)"', hint)
-            return (
-                f"{hint[:-1]} ({component_index()[f'{kind}:{near[1]}']}, not installed)?"
-                if near
-                else ""
-            )
-        near = re.search(r'"(.+)"', hint)
-        providers = self._scan()[kind][near[1]] if near else []
-        return f"{hint[:-1]} ({format_names([str(each) for each in providers])}, installed)?"
+        """Return the question whether a component of a like name is meant; empty: there is none."""
+        if near := nearest(name, self.names(kind)):
+            providers = format_names([str(each) for each in self._scan()[kind][near]])
+            return f'Did you mean "{near}" ({providers}, installed)?'
+        # what those that are installed lack, no installation would bring
+        there = {each.distribution for each in self.candidates()}
+        elsewhere = {
+            word.removeprefix(f"{kind}:"): provider
+            for word, provider in component_index().items()
+            if word.startswith(f"{kind}:") and provider not in there
+        }
+        near = nearest(name, elsewhere)
+        return f'Did you mean "{near}" ({elsewhere[near]}, not installed)?' if near else ""
 
     def _load(self, component: Component, where: str) -> Any:
         target = _TARGET.match(component.value)
@@ -604,17 +594,12 @@ def _log(problem: Problem) -> None:
     logging.getLogger("axil.registry").warning("%s", problem)
 
 
-_index: dict[str, str] | None = None
-
-
+@cache
 def component_index() -> Mapping[str, str]:
     """Return the distributions of components that are not installed: ``kind:name`` → distribution,
     shipped with the kernel.
     """
-    global _index
-    if _index is None:
-        _index = json.loads(pkgutil.get_data("axil", "index.json") or b"{}")
-    return _index or {}
+    return json.loads(pkgutil.get_data("axil", "index.json") or b"{}")
 
 
 _current: Registry | None = None
