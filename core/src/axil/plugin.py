@@ -35,7 +35,6 @@ _SUBJECTS = {
         "kernel.scopes": "SubgraphBody combine_deltas",
         "spec.graph": "SubgraphSpec",
     },
-    "Data classes": {},
     "Edges": {
         "compiler.edges": "Condition EdgeInput Processor",
         "compiler.functions": "edge_function",

@@ -72,8 +72,6 @@ class CompileOptions:
     hooks: pluggy.PluginManager | None = None
     folder: str = ""
     """The folder that relative paths in a file are resolved in."""
-    including: tuple[str, ...] = ()
-    """Files being included, outermost first: none may include itself."""
     environment: Mapping[str, str] | None = None
     """Values for names in included files that are no variables; None: the process's environment."""
     allow_code: bool = False
@@ -218,9 +216,7 @@ def is_conversation(schema: Schema) -> bool:
     return messages is not None and messages.reducer.name == "append_messages"
 
 
-def compile_spec(
-    spec: GraphSpec, setting: CompileOptions | None = None
-) -> Plan:  # the field's word
+def compile_spec(spec: GraphSpec, setting: CompileOptions | None = None) -> Plan:
     """Return the plan of a graph.
 
     Raises: SpecError: everything that is wrong with it and with the graphs inside it.
