@@ -244,6 +244,34 @@ print(tuple(g.build().invoke({"name": "world"})))
     assert without(PROVIDED_BY, code) == "({'text': 'hello world'}, {'seen': 1})\n"
 
 
+def test_without_other_distributions_what_a_graph_needs_says_what_to_install():
+    code = """
+import axil
+g = axil.RootGraph("g")
+async def body(ctx):
+    return {"n": ctx.allows("code")}
+g.edge_from_entry(g.create_node(body, name="a"), keys={})
+g.edge_to_exit("a", ["n"])
+def run():
+    try:
+        g.build().invoke({}, allow=frozenset({"code"}))
+    except axil.NodeFailed as failed:
+        raise failed.__cause__
+for act in (lambda: g.create_edge("a", "a", formatter="json"), lambda: g.to_spec().digest(), run):
+    try:
+        act()
+    except ImportError as error:
+        print(str(error).partition(", which")[0])
+print(g.invoke({}).output)
+"""
+    assert without(PROVIDED_BY, code).splitlines() == [
+        "AX306 an edge's formatter needs axil-formatters",
+        "AX306 GraphSpec.digest needs axil-journals",
+        "AX306 a run with allow needs axil-config",
+        "{'n': False}",
+    ]
+
+
 CONFIGURED = """
 import os
 from axil.plugin import NotInstalled, Registry, make_component

@@ -193,18 +193,24 @@ class Registry:
         """
         if distribution in self._manifests:
             return self._manifests[distribution]
-        from axil.registry.manifest import read_manifest
-
         self._scan()
         name = canonical_name(distribution)
+        if name not in self._packages:
+            return None
         if name not in self._manifests:
+            from axil.registry.manifest import read_manifest
+
             self._manifests[name] = None
-            package = self._packages.get(name, "")
             try:
-                self._manifests[name] = read_manifest(package)
+                self._manifests[name] = read_manifest(self._packages[name])
             except ValueError as error:
                 self.unreadable.append(f"{name}: its manifest cannot be read: {error}")
         return self._manifests[name]
+
+    def _described(self, component: Component) -> Mapping[str, Any]:
+        """Return what its manifest says of a component; empty: nothing."""
+        stated = self.manifest(component.distribution)
+        return (stated and stated.find(component.kind, component.name)) or {}
 
     def register(
         self, kind: str, name: str, obj: object, distribution: str = "", *, instead: bool = False
@@ -215,9 +221,8 @@ class Registry:
         """
         known = self._scan().setdefault(_known_kind(kind), {})
         if (taken := known.get(name)) and not instead:
-            who = format_names([str(each) for each in taken])
             raise ComponentConflict(
-                f'the {COMPONENT_KINDS[kind]} "{name}" is provided by {who} already.',
+                f'the {COMPONENT_KINDS[kind]} "{name}" is provided by {_listed(taken)} already.',
                 hint="Choose another name.",
             )
         component = Component(
@@ -299,12 +304,9 @@ class Registry:
         if not usable and (
             refused := next((each for each in candidates if each.status == "blocked"), None)
         ):
-            message = (
-                f'the {word} "{name}" of {format_names([str(each) for each in candidates])} may '
-                "not be "
-                f"used: {refused.reason}."
-            )
-            raise ComponentBlocked(message, hint="Change the policy, or the workflow.", where=where)
+            message = f'the {word} "{name}" of {_listed(candidates)} may not be used: '
+            hint = "Change the policy, or the workflow."
+            raise ComponentBlocked(f"{message}{refused.reason}.", hint=hint, where=where)
         if not usable:
             raise _unfitting(candidates[0], candidates[0].reason, where)
         ways = " or ".join(f'"{each.distribution}/{each.name}"' for each in usable)
@@ -330,9 +332,7 @@ class Registry:
         whole = f"{canonical_name(distribution)}/{bare}"
         found: list[Component] = []
         for each in self.candidates(kind):
-            stated = self.manifest(each.distribution)
-            described = stated.find(kind, each.name) if stated is not None else None
-            aliases = described.get("aliases", ()) if described is not None else ()
+            aliases = self._described(each).get("aliases", ())
             if (bare in aliases and wanted in ("", each.distribution)) or (
                 distribution and whole in aliases
             ):
@@ -347,11 +347,8 @@ class Registry:
         return found
 
     def _warn(self, component: Component, name: str, where: str) -> None:
-        message = (
-            f'"{name}" is an old name of the {COMPONENT_KINDS[component.kind]} '
-            f'"{component.name}" of '
-            f"{component}."
-        )
+        word = COMPONENT_KINDS[component.kind]
+        message = f'"{name}" is an old name of the {word} "{component.name}" of {component}.'
         now = f"{component.distribution}/{component.name}" if "/" in name else component.name
         hint = f'Write "{now}"; the old name will be removed.'
         self._tell_once(Problem("AX326", where, message, hint, "warning"))
@@ -365,11 +362,8 @@ class Registry:
         """Return what to use instead of a component that its manifest calls deprecated; empty: it
         is not deprecated.
         """
-        stated = None
-        if component.distribution in self._packages:
-            stated = self.manifest(component.distribution)
-        described = stated.find(component.kind, component.name) if stated is not None else None
-        if described is None or described.get("stability") != "deprecated":
+        described = self._described(component)
+        if described.get("stability") != "deprecated":
             return ""
         instead = described.get("replacement", "")
         return f"Use {instead} instead." if instead else "It will be removed; nothing replaces it."
@@ -378,18 +372,11 @@ class Registry:
         """Return why a component cannot be used with this kernel, by its manifest; empty: it
         can.
         """
-        if (
-            component.status == "registered"
-            or component.distribution == KERNEL
-            or component.distribution not in self._packages
-        ):
+        if component.status == "registered" or component.distribution == KERNEL:
             return ""
         stated = self.manifest(component.distribution)
-        return (
-            incompatibility(component.kind, stated.spec[component.kind])
-            if stated is not None and component.kind in stated.spec
-            else ""
-        )
+        written = None if stated is None else stated.spec.get(component.kind)
+        return "" if written is None else incompatibility(component.kind, written)
 
     def _advice(
         self,
@@ -402,9 +389,7 @@ class Registry:
         from axil._installing import install_advice
 
         if found:
-            return (
-                f"{wanted} does not provide it; {format_names([str(each) for each in found])} does."
-            )
+            return f"{wanted} does not provide it; {_listed(found)} does."
         provider, fault = self.provider(kind, name)
         if provider and not (wanted and provider != wanted) and not self._is_installed(provider):
             return f"It is provided by {provider} (not installed): {install_advice(provider)}"
@@ -453,8 +438,7 @@ class Registry:
     def _similar(self, kind: str, name: str) -> str:
         """Return the question whether a component of a like name is meant; empty: there is none."""
         if near := nearest(name, self.names(kind)):
-            providers = format_names([str(each) for each in self._scan()[kind][near]])
-            return f'Did you mean "{near}" ({providers}, installed)?'
+            return f'Did you mean "{near}" ({_listed(self._scan()[kind][near])}, installed)?'
         # what those that are installed lack, no installation would bring
         there = {each.distribution for each in self.candidates()}
         elsewhere = {
@@ -478,16 +462,13 @@ class Registry:
         except BaseException as error:
             # whatever a plugin does while it is imported, SystemExit included, costs only itself
             cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            named = f'the {COMPONENT_KINDS[component.kind]} "{component.name}"'
+            message = f"{named} is provided by {component}, which failed to import "
+            doctor = f"axil plugins doctor {component.distribution} --import"
+            hint = f"Other plugins are not affected. More: {doctor}"
             raise PluginLoadError(
-                f'the {COMPONENT_KINDS[component.kind]} "{component.name}" is provided by '
-                f"{component}, "
-                "which failed to import "
-                f"{component.value} ({cause}).",
-                hint=self._extra(component, error)
-                or (
-                    "Other plugins are not affected. More: axil plugins doctor "
-                    f"{component.distribution} --import"
-                ),
+                f"{message}{component.value} ({cause}).",
+                hint=self._extra(component, error) or hint,
                 where=where,
             ) from error
         return found
@@ -550,6 +531,11 @@ class Registry:
             status="blocked" if refused else "unfit" if misfit else "available",
             reason=refused or misfit,
         )
+
+
+def _listed(components: Iterable[Component]) -> str:
+    """Return the distributions of components, for messages."""
+    return format_names([str(each) for each in components])
 
 
 def _add(same: list[Component], component: Component) -> None:
