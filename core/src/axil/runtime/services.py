@@ -33,7 +33,6 @@ from axil.kernel.events import CycleTally, SubRun
 from axil.kernel.plan import Body
 from axil.kernel.tokens import Activation, Out, Task
 from axil.kernel.values import MISSING, isolate
-from axil.registry.grants import is_granted
 from axil.runtime.recorder import (
     Answered,
     Asked,
@@ -196,6 +195,9 @@ class RunServices:
         await self.kept()
 
     def allows(self, what: str) -> bool:
+        if not self.options.allow:
+            return False
+        is_granted = provided("axil_config.wants", "is_granted", wanted="a run with allow")
         return is_granted(self.options.allow, what)
 
     def emit(self, activation: Activation, chunk: Any) -> None:
