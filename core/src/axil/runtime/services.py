@@ -95,7 +95,7 @@ class RealClock:
 REAL_CLOCK = RealClock()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Progress:
     """The progress of a run: a recorder keeps it with each fact, so that a resumed run counts on
     from there.
@@ -124,7 +124,7 @@ class Subs(Protocol):
     async def enter(self, task: Task, sub: SubRun) -> SubRunResult: ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RunServices:
     """One run's answers to its bodies; the ``Host`` of their contexts."""
 
