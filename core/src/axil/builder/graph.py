@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, Unpack, cast, overload
@@ -19,11 +19,9 @@ from axil.builder.workflow import S, Workflow
 from axil.compiler.bodies import is_async
 from axil.compiler.nodes import FunctionNode
 from axil.compiler.planner import CompileOptions, is_conversation
-from axil.contract.messages import text_of
 from axil.contract.node import Edge, NodeContract
 from axil.errors import (
     GraphWarning,
-    MissingKeys,
     NotBuilt,
     Problem,
     SpecError,
@@ -53,8 +51,19 @@ if TYPE_CHECKING:
 N = TypeVar("N")
 M = TypeVar("M")
 M_co = TypeVar("M_co", covariant=True)
-Keys = Mapping[str, str] | Sequence[str] | None
+
+
+class Names(Protocol):
+    """A sequence of names: what ``Sequence[str]`` is, and a ``str`` is not."""
+
+    def __contains__(self, value: object, /) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
+
+
+Keys = Mapping[str, str] | Names | None
 """The fields that an edge carries, with descriptions or without."""
+EdgeFunction = Callable[..., Any] | ComponentRef | str | Mapping[str, Any] | None
+"""A condition or a processor of an edge: a callable, or the name of an installed one."""
 
 _MESSAGE: Mapping[str, str] = {"message": ""}
 """The keys of an edge that names none; in a typed graph it carries nothing."""
@@ -107,7 +116,7 @@ class Graph:
         nodes: Sequence[Any] | None = None,
         edges: Sequence[Any] | None = None,
         build_func: Callable[[Any], Any] | None = None,
-        cycles: str = "forbid",
+        cycles: Literal["allow", "forbid"] = "forbid",
         limits: Limits | None = None,
         cycle_limits: Mapping[str, CycleLimit] | None = None,
         keep: bool = False,
@@ -130,7 +139,7 @@ class Graph:
         self.keep = keep
         self._schema = _schema(state)
         self._attributes = dict(attributes or {})
-        self._cycles = cycles
+        self._cycles: Literal["allow", "forbid"] = cycles
         by_type: Mapping[Any, Sequence[Any]] = (
             node_wrappers if isinstance(node_wrappers, Mapping) else {"*": node_wrappers or ()}
         )
@@ -372,9 +381,9 @@ class Graph:
         receiver: Any,
         keys: Keys = None,
         *,
-        when: Any = None,
+        when: EdgeFunction = None,
         trigger: bool = True,
-        process: Any = None,
+        process: EdgeFunction = None,
         formatter: Any = None,
         parser: Any = None,
         carry: Edge | None = None,
@@ -387,8 +396,8 @@ class Graph:
             keys: fields to carry, with descriptions; None: ``message`` (nothing in a typed graph);
                 ``{}``: trigger without data.
             when: whether it is taken: a callable (asked for ``payload``, ``state``, ``text`` by
-                name), or a ``ComponentRef``.
-            process: what is carried instead: a callable on the payload.
+                name), or an installed condition: its name or a ``ComponentRef``.
+            process: what is carried instead: a callable on the payload, or an installed processor.
             formatter: what writes the fields that are carried as one ``message``: a formatter, its
                 class, or the name of an installed one.
             parser: the other direction: a formatter that reads the ``message`` that comes as the
@@ -413,11 +422,12 @@ class Graph:
             hint = "Leave the others out: carry decides all that an edge carries."
             raise self.error("AX169", message, hint)
         carried = None if carry is not None else self._keys(keys)
-        if formatter is not None:
-            process = _formatted(self._formatter(formatter))
-        elif parser is not None:
-            process = _parsed(self._formatter(parser), list(carried or ()))
-            carried = {"message": ""}
+        if formatter is not None or parser is not None:
+            on_edge = provided("axil_formatters.edges", "on_edge", wanted="an edge's formatter")
+            setting = getattr(self, "setting", None) or CompileOptions()
+            read = None if parser is None else list(carried or ())
+            process = on_edge(formatter or parser, read, setting, self.place)
+            carried = carried if parser is None else {"message": ""}
         return self.add_edge(
             EdgeSpec(
                 source=source,
@@ -432,16 +442,6 @@ class Graph:
             sender,
             receiver,
         )
-
-    def _formatter(self, given: Any) -> Any:
-        """Return a formatter, of itself, its class, or the name of an installed one."""
-        if isinstance(given, str):
-            from axil.registry.components import make_component
-
-            setting = cast("CompileOptions", getattr(self, "setting", None) or CompileOptions())
-            found = setting.resolve("formatters", given, self.place)
-            return make_component(found, {}, self.place)
-        return given() if isinstance(given, type) else given
 
     def create_edges(self, edges: Iterable[Sequence[Any]]) -> list[EdgeHandle]:
         """Several edges: ``(sender, receiver)`` or ``(sender, receiver, keys)`` each."""
@@ -540,7 +540,7 @@ class Graph:
             schema=schema,
             attributes=self._attributes,
             payload="state" if is_typed else "fields",
-            cycles=cast("Any", self._cycles),
+            cycles=self._cycles,
             cycle_limits=self._cycle_limits,
             state_version=self._version[0],
             migrations=self._version[1],
@@ -822,31 +822,3 @@ def _schema(state: Any) -> Schema | None:
         return made((), "messages")
     wanted = f"state={getattr(state, '__name__', state)}"
     return provided("axil_typed.schema", "schema_of", wanted=wanted)(state)
-
-
-def _formatted(formatter: Any) -> Any:
-    if not hasattr(formatter, "dump"):
-        return formatter
-
-    def dump(payload: Any) -> dict[str, Any]:
-        return {"message": formatter.dump(payload)}
-
-    return dump
-
-
-def _parsed(formatter: Any, keys: Sequence[str]) -> Any:
-    parse = getattr(formatter, "parse", None)
-
-    def read(payload: Any) -> dict[str, Any]:
-        text = text_of(payload)
-        found = dict(parse(text, keys) if parse is not None else formatter.format(text))
-        missing = [key for key in keys if key not in found]
-        if missing:
-            raise MissingKeys(
-                f"the parser found no {format_names(missing)} in {text!r:.80}; "
-                f"it found {format_names(sorted(found)) or 'no fields'}.",
-                hint="Ask for the fields where the text is written.",
-            )
-        return {key: found[key] for key in keys} if keys else found
-
-    return read

@@ -4,15 +4,15 @@ see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
-    import os
     from pathlib import Path
 
     import pluggy
 
+    from axil.builder.graph import EdgeFunction
     from axil.contract.context import Channel, Clock
     from axil.contract.meters import MeterMaker
     from axil.contract.node import Edge
@@ -33,7 +33,7 @@ class GraphOptions(TypedDict, total=False):
     nodes: Sequence[Any] | None
     edges: Sequence[Any] | None
     build_func: Callable[[Any], Any] | None
-    cycles: str
+    cycles: Literal["allow", "forbid"]
     limits: Limits | None
     cycle_limits: Mapping[str, CycleLimit] | None
     keep: bool
@@ -69,9 +69,9 @@ class NodeOptions(TypedDict, total=False):
 class EdgeOptions(TypedDict, total=False):
     """The options of an edge but its ends and its keys; see ``Graph.create_edge``."""
 
-    when: Any
+    when: EdgeFunction
     trigger: bool
-    process: Any
+    process: EdgeFunction
     formatter: Any
     parser: Any
     carry: Edge | None
@@ -107,21 +107,3 @@ class RunOptions(ResumeOptions, total=False):
     resuming: bool
     journal: Journal | None
     answers: Mapping[str, Any]
-
-
-class ReadingOptions(TypedDict, total=False):
-    """The options that a workflow file is read with; see ``axil.plugin.load_spec``."""
-
-    vars: Mapping[str, Any] | None
-    allow_code: bool
-    allow: Iterable[str]
-    environment: Mapping[str, str] | None
-    texts: dict[str, str] | None
-
-
-class FileOptions(ReadingOptions, total=False):
-    """The options that the workflow of a file is made with; see ``Workflow.from_file``."""
-
-    registry: Registry | None
-    hooks: pluggy.PluginManager | None
-    functions: str | os.PathLike[str] | None

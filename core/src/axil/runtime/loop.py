@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import math
+import sys
 import time
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, cast
@@ -71,7 +71,7 @@ class RunLoop:
         self._recorder, self._plan = recorder, root.plan
         self.limits: Limits = options.limits or root.plan.graph.spec.limits
         most = self.limits.firings
-        self._most: float = math.inf if most is None else most
+        self._most = sys.maxsize if most is None else most
         self.meter = options.begin_meter(self.limits, self.halt)
         hooks = options.hooks
         self.observers = observers = (
@@ -140,7 +140,7 @@ class RunLoop:
             if pool.waiting or pool.returning:
                 pool.admit()
             while pool.refused:
-                self._conclude(*pool.refused.popleft())
+                self._conclude(*pool.refused.pop(0))
             if self._work():
                 return
             if pool.gate is not None:
@@ -159,7 +159,7 @@ class RunLoop:
 
     def _work(self, command: Command | None = None) -> bool:
         """Do ``command``, what follows from it, and all else that is due, for a slice of time at
-        most; return whether the run has ended, or was stopped.
+        most; return whether the run has ended, or was stopped. What is left is for ``drive``.
         """
         scheduler, pool, usage = self.scheduler, self.pool, self.meter.usage
         started, received = self._started, self._received
@@ -180,7 +180,7 @@ class RunLoop:
             task, command = command, None
             if done & 3 == 3 and time.monotonic() > turn_ends:
                 scheduler.put_back(task)
-                has_ended = scheduler.is_stopped
+                self.wake()
                 break
             done += 1
             if usage.firings >= self._most and not self._is_extended():
@@ -210,6 +210,7 @@ class RunLoop:
             command = scheduler.finish(task, out)
         if has_ended:
             pool.is_closed_to_new = True
+            self.wake()
         return has_ended
 
     def _is_extended(self) -> bool:
@@ -322,10 +323,8 @@ class RunLoop:
             if self.pool.gate is not None:
                 self.pool.gate.done(work)
             command = scheduler.finish(task, out)
-        if command is not None or scheduler.is_due or scheduler.is_stopped or scheduler.reports:
+        if command is not None or scheduler.is_due or scheduler.reports:
             self._work(command)
-            if scheduler.is_due or scheduler.is_stopped:
-                self.wake()
 
     def _hear_error(self, work: Work, error: BaseException) -> None:
         scheduler, task = self.scheduler, work.task

@@ -30,6 +30,17 @@ def check(spec: GraphSpec) -> list[Problem]:
     return found
 
 
+def check_exit(spec: GraphSpec) -> list[Problem]:
+    """Return a warning if a run of this graph has neither an output nor a state."""
+    if spec.payload != "fields" or spec.attributes or any(node.push for node in spec.nodes):
+        return []
+    if not spec.nodes or any(edge.target == EXIT for edge in spec.edges):
+        return []
+    message = "no edge leads to its exit, so each run ends with an empty output."
+    hint = f'Add one: graph.edge_to_exit("{spec.nodes[-1].id}", [fields]).'
+    return [Problem("AX177", spec.where, message, hint, severity="warning")]
+
+
 def _at(place: Place | None, otherwise: str, key: str = "") -> str:
     if place is None:
         return otherwise

@@ -321,6 +321,7 @@ class LocalEngine:
             for task in (*tasks, *self._background):
                 task.cancel()
             await asyncio.gather(*tasks, *self._background, return_exceptions=True)
+            await asyncio.gather(self._mail.settle(), self._infos.settle())
             for waiters in self._waiters.values():
                 _resolve(waiters, _closed())
             self._waiters.clear()

@@ -91,6 +91,11 @@ class Gathered(Generic[OfRun]):
             self._reading = asyncio.create_task(self._work())
         return await waiter
 
+    async def settle(self) -> None:
+        """Wait until no call is under way: one goes on when its callers are cancelled."""
+        if self._reading is not None:
+            await asyncio.wait({self._reading})
+
     async def _work(self) -> None:
         while self._asked:
             asked, self._asked = self._asked, []
@@ -271,7 +276,10 @@ async def finish(
         return None
     if run.is_answered(result.questions):
         await off_loop(journal, journal.wake, run.id)
-    dues = (question_due(question.plain()) for question in result.questions)
+    dues = [
+        question_due({"data": each.data}) if each.due is None else each.due
+        for each in result.questions
+    ]
     return min((due for due in dues if due is not None), default=None)
 
 
