@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from axil.errors import with_article
-from axil.spec.graph import FromEnvironment
 
 
 def format_value(value: Any) -> str:
@@ -18,6 +17,8 @@ def format_value(value: Any) -> str:
     >>> format_value("2m"), format_value(True), format_value([1]), format_value({})
     ('"2m"', 'true', 'a list', 'a mapping')
     """
+    from axil.spec.graph import FromEnvironment  # all of specs, which few commands need
+
     if isinstance(value, FromEnvironment):
         return value.template
     if value is None:

@@ -40,7 +40,8 @@ class Manifest:
     def find(self, kind: str, name: str) -> Mapping[str, Any] | None:
         """Return the description of one component; None: there is none."""
         return next(
-            (each for each in self.components if each["name"] == name and each["kind"] == kind), None
+            (each for each in self.components if each["name"] == name and each["kind"] == kind),
+            None,
         )
 
 
