@@ -12,7 +12,7 @@ BUDGETS = {
     "kernel": (3830, 13),  # reports of what edges carry
     "spec": (705, 4),  # limits that hold those of what is around
     "compiler": (2600, 9),  # folding; declared fields; one way to call functions of users
-    "contract": (1930, 10),  # what observers receive; what a body does to its view of a state
+    "contract": (1945, 10),  # what observers receive; what a body does to its view of a state
     "runtime": (2300, 9),
     "builder": (1395, 4),  # signatures; templates; state shared inside; live pictures
     "registry": (1155, 8),  # deprecations; misfits of settings; metadata of distributions
