@@ -28,14 +28,11 @@ def build(cost: float) -> RootGraph:
     """
     graph = RootGraph("facts", node_wrappers={Agent: [Retry(tries=3, wait_seconds=0)]})
     fact = graph.create_node(
-        Agent, name="fact", model=model, formatters="twins", prompt_template="A fact on {topic}."
+        Agent(model, formatters="twins", prompt_template="A fact on {topic}."), name="fact"
     )
     comment = graph.create_node(
-        Agent,
+        Agent(model, formatters="twins", prompt_template="Comment on: {message}"),
         name="comment",
-        model=model,
-        formatters="twins",
-        prompt_template="Comment on: {message}",
         wrappers=[
             Fallback(value={"message": "(no comment)"}),
             Budget(cost=cost, on_limit="fail_node"),

@@ -27,11 +27,8 @@ model = Scripted(
 
 graph = RootGraph("notes")
 agent = graph.create_node(
-    Agent,
+    Agent(model=model, tools=[MCPTools(server, deny=["forget"])], retrievers=MCPContext(server)),
     name="writer",
-    model=model,
-    tools=[MCPTools(server, deny=["forget"])],
-    retrievers=MCPContext(server),
 )
 graph.edge_from_entry(agent, {"question": "what to answer"})
 graph.edge_to_exit(agent, {"answer": "the answer"})

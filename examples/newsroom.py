@@ -78,7 +78,7 @@ def newsroom(model: Any, rounds: int = 3) -> RootGraph:
     """
     graph = RootGraph("newsroom")
     graph.create_node(research(model), name="research")
-    loop = graph.create_node(Loop, name="drafts", max_iterations=rounds)
+    loop = graph.create_node(Loop(max_iterations=rounds), name="drafts")
     graph.create_node(agent(model, EDITOR), name="editor")
 
     writer = loop.create_node(agent(model, WRITER, memories=HistoryMemory()), name="writer")

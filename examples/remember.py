@@ -47,12 +47,10 @@ def inspect() -> str:
     graph = RootGraph("inspection", state=Team)
     for name, reply in (("roof", "the roof leaks"), ("pump", "the pump hums")):
         looks = graph.create_node(
-            Agent,
+            Agent(
+                model=Scripted([reply]), formatters="twins", memories=[Blackboard()], role_name=name
+            ),
             name=name,
-            model=Scripted([reply]),
-            formatters="twins",
-            memories=[Blackboard()],
-            role_name=name,
         )
         graph.edge_from_entry(looks, ["question"])
     rules = [
@@ -62,11 +60,12 @@ def inspect() -> str:
         }
     ]
     chief = graph.create_node(
-        Agent,
+        Agent(
+            model=Scripted({"rules": rules, "default": "nothing"}),
+            formatters="twins",
+            memories=[Blackboard()],
+        ),
         name="chief",
-        model=Scripted({"rules": rules, "default": "nothing"}),
-        formatters="twins",
-        memories=[Blackboard()],
     )
     for name in ("roof", "pump"):
         graph.create_edge(name, chief, ["answer"])

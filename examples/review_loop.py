@@ -73,7 +73,7 @@ def review() -> RootGraph:
     """
     graph = RootGraph("review", attributes={"limit": 60})
     draft = graph.create_node(first_sentences, name="draft")
-    loop = graph.create_node(Loop, name="loop", max_iterations=10)
+    loop = graph.create_node(Loop(max_iterations=10), name="loop")
     graph.edge_from_entry(draft, ["text"])
     graph.create_edge(draft, loop, ["draft"])
     graph.edge_to_exit(loop, ["draft", "objections"])

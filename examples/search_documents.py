@@ -38,13 +38,14 @@ def questions(paths: list[str]) -> RootGraph:
     )
     graph = RootGraph("questions")
     agent = graph.create_node(
-        Agent,
+        Agent(
+            model=Scripted(SCRIPT),
+            instructions="Answer from the context, and say so if it holds no answer.",
+            prompt_template="{question}",
+            retrievers=[both],
+            context=ContextPolicy(per_provider=3, total=3),
+        ),
         name="agent",
-        model=Scripted(SCRIPT),
-        instructions="Answer from the context, and say so if it holds no answer.",
-        prompt_template="{question}",
-        retrievers=[both],
-        context=ContextPolicy(per_provider=3, total=3),
     )
     graph.edge_from_entry(agent, ["question"])
     graph.edge_to_exit(agent, {"answer": "one sentence"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .figures import Figures, exponent
 from .table import number
-from .workloads import NODES_OF_A_RUN
+from .workloads import NODES_OF_A_RUN, ROUNDS_INSIDE
 
 MS, US, KB, MB = 1e3, 1e6, 1e-3, 1e-6
 Measured = Callable[[Figures], float | None]
@@ -242,7 +242,31 @@ def all_targets() -> list[Target]:
             unit=" MB",
         ),
     ]
+    targets += [
+        Target(
+            what="nested loop, an inner round",
+            measured=each("nested", 100, axil, US, 100 * ROUNDS_INSIDE),
+            most=8,
+            unit=" µs",
+            by_hand=each("nested", 100, hand, US, 100 * ROUNDS_INSIDE),
+        ),
+        Target(
+            what="map, an item",
+            measured=each("map", 1000, axil),
+            most=15,
+            unit=" µs",
+            by_hand=each("map", 1000, hand),
+        ),
+    ]
     for name, title in (("chain", "chain"), ("fan", "fan"), ("dag", "random acyclic graph")):
+        targets.append(
+            Target(
+                what=f"making a {title} of 1,000, a node",
+                measured=each(name, 1000, axil, what="made"),
+                most=30,
+                unit=" µs",
+            )
+        )
         targets.append(
             Target(
                 what=f"{title}, exponent of the run",
@@ -329,15 +353,21 @@ def all_targets() -> list[Target]:
         Target(
             what="first result of two nodes, from Python",
             measured=each("first", 1, axil, MS),
-            most=110,
+            most=75,
             unit=" ms",
             by_hand=each("first", 1, hand, MS),
         ),
         Target(
             what="a small file run by the command",
             measured=each("command", 1, axil, MS),
-            most=350,
+            most=180,
             unit=" ms",
+        ),
+        Target(
+            what="check of a file of 5,000 nodes, a node",
+            measured=each("check", 5000, axil),
+            most=60,
+            unit=" µs",
         ),
         Target(
             what="discovery, 400 distributions, none imported",

@@ -171,6 +171,7 @@ def test_a_firing_says_what_its_node_is_made_of():
     graph = RootGraph("types")
     for name, body in (("a", Shout()), ("b", whisper), ("c", FunctionNode(whisper))):
         graph.edge_from_entry(graph.create_node(body, name=name), {})
+        graph.edge_to_exit(name, {})
     asked: dict[str, str] = {}
 
     def decide(firing: Firing) -> Any:

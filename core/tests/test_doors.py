@@ -103,7 +103,10 @@ def test_type_checkers_see_what_a_door_gives(door):
 @pytest.mark.parametrize("door", DOORS)
 def test_an_old_name_works_with_a_warning_and_is_not_listed(door):
     module = importlib.import_module(door)
+    names = table(door)
     for old, new in renamed(door).items():
+        if not is_installed(names[new][0]):
+            continue
         with pytest.warns(DeprecationWarning, match=rf"{door}\.{old} is now called {door}\.{new}"):
             assert getattr(module, old) is getattr(module, new)
         assert old not in module.__all__

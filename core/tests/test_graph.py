@@ -36,6 +36,7 @@ def chain(*functions: Any, attributes: Any = None, **rules: Any) -> RootGraph:
     g.edge_from_entry(nodes[0], {})
     for a, b in itertools.pairwise(nodes):
         g.create_edge(a, b, {})
+    g.edge_to_exit(nodes[-1], {})
     return g
 
 
@@ -214,6 +215,7 @@ def test_a_missing_field_fails_its_sender_and_names_edge_field_and_what_there_is
     g, a, b = two()
     g.edge_from_entry(a, ["x"])
     g.create_edge(a, b, ["z"])
+    g.edge_to_exit(b, {})
     with pytest.raises(NodeFailed, match=r'node "a".*a->b.*z.*has x') as error:
         g.build().invoke({"x": 1})
     assert isinstance(error.value.__cause__, MissingKeys)
@@ -305,6 +307,7 @@ def test_a_graph_is_used_after_build_and_changed_before_it():
         g.invoke({})
     g.edge_from_entry(a, {})
     g.create_edge("a", "b", {})
+    g.edge_to_exit("b", {})
     g.build()
     with pytest.raises(NotBuilt, match="AX124"):
         g.create_node(passing, name="late")
@@ -514,6 +517,7 @@ def test_an_attribute_of_a_nodes_own_lasts_between_its_firings_and_not_between_r
     a = g.create_node(CustomNode, count, name="a", attributes={"n": 1}, inline=True)
     g.edge_from_entry(a, {})
     g.create_edge(a, a, ["n"], when=lambda payload: payload["n"] < 4)
+    g.edge_to_exit(a, {}, trigger=False)
     g.build()
     for _ in range(2):
         assert g.invoke({})[1] == {}

@@ -334,6 +334,7 @@ def test_a_failure_beside_a_busy_branch_is_seen_soon():
     spin = graph.create_node(lambda inputs: {"message": ""}, name="spin", inline=True)
     graph.edge_from_entry(bad)
     graph.edge_from_entry(spin)
+    graph.edge_to_exit(bad)
     graph.create_edge(spin, spin)
     graph.set_cycle_limit(spin, None)
     with pytest.raises(NodeFailed, match="soon") as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from axil import ComponentRef, CustomNode, GraphWarning, RootGraph
@@ -30,6 +32,19 @@ def test_a_warning_made_an_error_leaves_the_graph_open():
         g.build()
     g.edge_from_entry("b", ["x"])
     assert g.build().invoke({"x": 1})[0] == {"x": [1, 1]}
+
+
+def test_a_graph_without_a_result_is_warned_of():
+    def graph(**options: Any) -> RootGraph:
+        g = RootGraph("g", **options)
+        g.edge_from_entry(g.create_node(CustomNode, name="a"), ["x"])
+        return g
+
+    with pytest.warns(GraphWarning, match=r'AX177 graph "g": no edge.*edge_to_exit\("a"'):
+        graph().build()
+    # the result of one with attributes or with typed state is its state
+    assert graph(attributes={"x": 0}).build().invoke({"x": 1}).attributes == {"x": 1}
+    graph(state="messages").build()
 
 
 class Sorts:

@@ -102,6 +102,7 @@ def test_a_data_edge_upward_is_waited_for_and_another_brings_its_payload_in_the_
     g.create_edge(target, last, {})
     g.create_edge(low, last, ["low"], trigger=False, group="data")
     g.create_edge(last, a, ["n"], when=lambda payload: payload["n"] < 3)
+    g.edge_to_exit(last, {}, trigger=False)
     g.build().invoke({"n": 0})
     assert [row.get("beside") for row in seen] == [None, "beside 1", "beside 2"]
 
@@ -218,6 +219,7 @@ def test_of_failures_that_happened_the_first_in_plan_order_is_reported():
     for name, body in (("first", late), ("second", early)):
         g.create_node(CustomNode, name=name, forward=body)
         g.edge_from_entry(name, {})
+        g.edge_to_exit(name, {})
     with pytest.raises(NodeFailed) as caught:
         g.build().invoke({})
     named = [caught.value.path, *(other.path for other in caught.value.others)]
@@ -430,6 +432,7 @@ def test_a_lane_admits_as_many_as_it_says_and_the_run_as_many_as_it_says():
         for name in "abcdef":
             g.create_node(CustomNode, name=name, forward=work, lane="human")
             g.edge_from_entry(name, {})
+            g.edge_to_exit(name, {})
         run_sync(g.build().run({}, limits=limits))
         return at_work[1]
 

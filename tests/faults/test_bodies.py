@@ -184,6 +184,7 @@ NONSENSE = [
 def test_a_result_that_is_no_mapping_fails_its_node_and_says_what_it_was(value):
     g = RootGraph("g")
     g.edge_from_entry(g.create_node(lambda inputs: value, name="a", inline=True), {})
+    g.edge_to_exit("a", {})
     with pytest.raises(NodeFailed) as error:
         g.build().invoke({})
     assert isinstance(error.value.__cause__, BodyError)
@@ -202,6 +203,7 @@ def test_a_function_that_returns_an_awaitable_is_reported():
 
     g = RootGraph("g")
     g.edge_from_entry(g.create_node(call, name="a", inline=True), {})
+    g.edge_to_exit("a", {})
     with pytest.raises(NodeFailed, match="await it"):
         g.build().invoke({})
     made[0].close()

@@ -51,6 +51,10 @@ def name_of(requirement: str) -> str:
     return canonicalize_name(Requirement(requirement).name)
 
 
+FOLLOWERS = {"pydantic-core": "pydantic"}
+"""Distributions of which another one, the value, requires one version exactly."""
+
+
 def lowest(requirements: list[str]) -> list[str]:
     """Constraints that hold each of ``requirements`` at its lower bound; of several bounds at the
     highest, as any resolver must.
@@ -63,7 +67,11 @@ def lowest(requirements: list[str]) -> list[str]:
                 [Version(part.version) for part in each.specifier if part.operator == ">="],
             )
             bounds[name] = max([*floors, *([bounds[name]] if name in bounds else [])])
-    return [f"{name}=={version}" for name, version in sorted(bounds.items())]
+    return [
+        f"{name}=={version}"
+        for name, version in sorted(bounds.items())
+        if FOLLOWERS.get(name) not in bounds
+    ]
 
 
 def pip(python: Path | str, *arguments: object) -> None:

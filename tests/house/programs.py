@@ -46,6 +46,8 @@ def _run(code: str, folder: Path, output: Path) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     warnings.resetwarnings()
     warnings.simplefilter("error")
+    known = "'asyncio.iscoroutinefunction' is deprecated"  # of chromadb's telemetry, on 3.14
+    warnings.filterwarnings("ignore", known, DeprecationWarning, "chromadb")
     sys.path[0:0] = [""]
     sys.modules["__main__"] = main = ModuleType("__main__")
     try:

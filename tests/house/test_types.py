@@ -65,26 +65,41 @@ output, attributes = result
 text = load("flow.yaml", functions="functions", allow=["code"]).invoke("hello").output
 plain = RootGraph("p", attributes={"a": 1}).invoke({"a": 1}).output["a"]
 """
+# Two are not seen: settings of a class that `create_node` makes, since every class has its own, and
+# names of limits, since meters may have any.
 SLIPS = """# pyright: standard
 from typing import TypedDict
-from axil import MemoryJournal, RootGraph, load
+from axil import Limits, Loop, MemoryJournal, RootGraph, load
 from axil_agent import Agent
 
 class Told(TypedDict):
     category: str
 
+def upper(inputs: dict[str, str]) -> dict[str, str]:
+    return {"text": inputs["text"].upper()}
+
 graph = RootGraph("g", state=Told)
-agent = graph.create_node(Agent, name="a")
+agent = graph.create_node(Agent(), name="a")
 RootGraph("h", atributes={"a": 1})  # slip
 agent.add_memroy(None)  # slip
 graph.create_edge(agent, "b", wehn=None)  # slip
 graph.edge_from_entry(agent, trigger="no")  # slip
-graph.create_node(Agent, name="c", instrctions="Be brief.")  # slip, and the one that is not found
+graph.create_node(Agent(instrctions="Be brief."), name="c")  # slip
 graph.invoke({"category": "x"}, limits={"firings": 3})  # slip
 graph.resume("r", journal=MemoryJournal(), answers=["allow"])  # slip
 graph.invoke({"category": "x"}).ouput  # slip
 graph.invoke({"category": "x"}).state["categroy"]  # slip
 load("flow.yaml", functons="f")  # slip
+RootGraph("i", cycles="alow")  # slip
+graph.create_node(Agent(tools=upper), name="d")  # slip
+graph.create_node(upper, name="e", wrapers=["retry"])  # slip
+graph.create_node(Loop(max_iteration=3), name="f")  # slip
+graph.edge_to_exit(agent, "text")  # slip
+graph.create_edge(agent, "b", when=True)  # slip
+graph.set_cycle_limit(agent, 3, "stop")  # slip
+graph.run({"category": "x"}).output  # slip
+graph.create_node(Agent, name="g", instrctions="Be brief.")  # slip, not seen
+Limits(fireings=3)  # slip, not seen
 """
 
 
@@ -124,9 +139,8 @@ def test_correct_use_is_clean_for_a_type_checker(found):
 def test_a_type_checker_finds_nine_of_ten_slips(found):
     planted = {n for n, line in enumerate(SLIPS.splitlines(), 1) if "# slip" in line}
     seen = {int(each.split(":")[1].split()[0]) for each in problems(found, "slips.py")}
-    assert seen <= planted
-    assert len(planted) == 10
-    assert len(planted & seen) >= 9
+    assert seen == {n for n in planted if "not seen" not in SLIPS.splitlines()[n - 1]}
+    assert len(seen) >= 0.9 * len(planted)
 
 
 @pytest.mark.skipif(
@@ -143,8 +157,7 @@ def test_mypy_finds_as_many_slips_and_no_others(tmp_path):
     errors = [line for line in done.stdout.splitlines() if " error: " in line]
     planted = {n for n, line in enumerate(SLIPS.splitlines(), 1) if "# slip" in line}
     seen = {int(line.split(":")[1]) for line in errors if line.startswith("slips.py")}
-    assert seen <= planted
-    assert len(seen) == 9
+    assert seen == {n for n in planted if "not seen" not in SLIPS.splitlines()[n - 1]}
     assert [line for line in errors if not line.startswith("slips.py")] == []
 
 

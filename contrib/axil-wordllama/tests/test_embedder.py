@@ -14,7 +14,7 @@ from axil_retrieval import StoreRetriever
 from axil_testing.kit import Kit
 from axil_wordllama import WordLlamaEmbedder
 
-pytest.importorskip("wordllama", reason="wordllama cannot be installed here")
+pytest.importorskip("wordllama", reason="it has no wheel for Python 3.14")
 
 
 class TestEmbedder(Kit):

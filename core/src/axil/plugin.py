@@ -76,8 +76,9 @@ _SUBJECTS = {
         """,
     },
     "Budgets and prices": {
-        "axil_budget.ledger": "Budget Ledger OverBudget Reservation Usage",
+        "axil_budget.ledger": "Budget Ledger OverBudget Reservation",
         "axil_budget.prices": "Estimate Estimator Price Pricing UnknownPrice",
+        "axil_budget.usage": "Usage",
     },
     "Event loops": {
         "contract.loops": "LoopLocal",

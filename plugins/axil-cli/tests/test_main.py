@@ -124,13 +124,19 @@ def test_a_broken_command_costs_only_itself(capsys, flow):
 
 
 @pytest.mark.parametrize(
-    "options", [["--no-plugins"], ["--only-plugins", "acme"], ["--only-plugins", "acme,axil-cli"]]
+    "options", [["--no-plugins"], ["--only-plugins", "axil-cli"], ["--only-plugins", "axil_config"]]
 )
 def test_policy_leaves_the_kernel_and_the_command(axil, flow, options):
     done = axil(*options, "check", flow(["a echo"]))
     assert done.code == Exit.MISUSE
     assert "AX301" in done.out
     assert axil(*options, "schema").code == 0
+
+
+def test_a_plugin_that_is_not_there_is_refused_where_only_it_is_wanted(axil):
+    done = axil("--only-plugins", "axil-agnt", "schema")
+    assert done.code == Exit.MISUSE
+    assert 'no plugin is called "axil-agnt". Did you mean "axil-agent"?' in done.err
 
 
 def test_policy_of_the_environment_admits_the_command(capsys, monkeypatch):

@@ -109,7 +109,15 @@ def test_a_distribution_is_shown(world, axil):
 
 def test_a_component_without_its_kind_is_found(world, axil):
     world.distribution("acme-a", nodes={"acme.tick": "acme_a:T"})
-    assert "axil plugins show nodes:acme.tick." in axil("plugins", "show", "acme.tick").err
+    for name in ("acme.tick", "acme.tik"):
+        assert "axil plugins show nodes:acme.tick." in axil("plugins", "show", name).err
+
+
+@pytest.mark.parametrize("action", ["show", "manifest", "docs", "test", "doctor"])
+def test_a_distribution_that_is_meant_is_named(axil, action):
+    done = axil("plugins", action, "axil-agnt")
+    assert done.code == 2
+    assert done.err.startswith('error: AX301 no plugin is called "axil-agnt". Did you mean "axil-a')
 
 
 def test_a_component_is_shown_from_its_manifest(axil):

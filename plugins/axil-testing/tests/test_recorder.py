@@ -68,6 +68,7 @@ def test_a_failure_and_the_chunks_before_it_are_kept():
 
     g = RootGraph("g")
     g.edge_from_entry(g.create_node(body, name="a"), {})
+    g.edge_to_exit("a", {})
     recorder = Recorder()
     with pytest.raises(Exception, match="no"):
         g.build().invoke({}, observers=[recorder])

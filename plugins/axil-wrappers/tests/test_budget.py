@@ -139,6 +139,7 @@ def test_a_budget_is_for_all_firings_of_a_run(stage):
     graph.create_node(caller(40), name="work", wrappers=[Budget(tokens=100)])
     graph.edge_from_entry("work", {})
     graph.create_edge("work", "work", {})
+    graph.edge_to_exit("work", {}, trigger=False)
     graph.set_cycle_limit("work", 9)
     result = asyncio.run(graph.build().start({}, clock=stage.clock).result())
     assert (result.status, result.error.id, result.usage.tokens) == (

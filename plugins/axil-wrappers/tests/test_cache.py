@@ -191,6 +191,7 @@ def loop_of(body, **cache):
     graph.create_node(body, name="work", wrappers=[Cache(**cache)])
     graph.edge_from_entry("work", {})
     graph.create_edge("work", "work", {}, when=lambda payload: True, process=None)
+    graph.edge_to_exit("work", {}, trigger=False)
     graph.set_cycle_limit("work", 3, at_limit="exit")
     return graph.build()
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil_models import call_async, decoded_settings
+from axil_models import ContextError, call_async, decoded_settings
 
 
 class WordLlamaConfig(BaseModel):
@@ -51,7 +51,10 @@ class WordLlamaEmbedder:
         return self.config.dimensions
 
     async def embed(self, texts: Sequence[str], /) -> list[list[float]]:
-        """Return a vector of length 1 for each text; all zeros where there is no word."""
+        """Return a vector of length 1 for each text; all zeros where there is no word.
+
+        Raises: ContextError (AX912): the library is not installed.
+        """
         return await call_async(self._embedded, list(texts))
 
     def _embedded(self, texts: list[str]) -> list[list[float]]:
@@ -65,7 +68,11 @@ class WordLlamaEmbedder:
     def _loaded(self) -> Any:
         root = logging.getLogger()
         level, handlers = root.level, list(root.handlers)
-        library: Any = importlib.import_module("wordllama")
+        try:
+            library: Any = importlib.import_module("wordllama")
+        except ImportError as error:
+            hint = "It has no wheel for Python 3.14: use an older Python, or another embedder."
+            raise ContextError("AX912", "wordllama is not installed.", hint) from error
         # importing it configures the logging of the whole program
         root.setLevel(level)
         for handler in [each for each in root.handlers if each not in handlers]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, Unpack, cast, overload
@@ -51,8 +51,19 @@ if TYPE_CHECKING:
 N = TypeVar("N")
 M = TypeVar("M")
 M_co = TypeVar("M_co", covariant=True)
-Keys = Mapping[str, str] | Sequence[str] | None
+
+
+class Names(Protocol):
+    """A sequence of names: what ``Sequence[str]`` is, and a ``str`` is not."""
+
+    def __contains__(self, value: object, /) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
+
+
+Keys = Mapping[str, str] | Names | None
 """The fields that an edge carries, with descriptions or without."""
+EdgeFunction = Callable[..., Any] | ComponentRef | str | Mapping[str, Any] | None
+"""A condition or a processor of an edge: a callable, or the name of an installed one."""
 
 _MESSAGE: Mapping[str, str] = {"message": ""}
 """The keys of an edge that names none; in a typed graph it carries nothing."""
@@ -105,7 +116,7 @@ class Graph:
         nodes: Sequence[Any] | None = None,
         edges: Sequence[Any] | None = None,
         build_func: Callable[[Any], Any] | None = None,
-        cycles: str = "forbid",
+        cycles: Literal["allow", "forbid"] = "forbid",
         limits: Limits | None = None,
         cycle_limits: Mapping[str, CycleLimit] | None = None,
         keep: bool = False,
@@ -128,7 +139,7 @@ class Graph:
         self.keep = keep
         self._schema = _schema(state)
         self._attributes = dict(attributes or {})
-        self._cycles = cycles
+        self._cycles: Literal["allow", "forbid"] = cycles
         by_type: Mapping[Any, Sequence[Any]] = (
             node_wrappers if isinstance(node_wrappers, Mapping) else {"*": node_wrappers or ()}
         )
@@ -370,9 +381,9 @@ class Graph:
         receiver: Any,
         keys: Keys = None,
         *,
-        when: Any = None,
+        when: EdgeFunction = None,
         trigger: bool = True,
-        process: Any = None,
+        process: EdgeFunction = None,
         formatter: Any = None,
         parser: Any = None,
         carry: Edge | None = None,
@@ -385,8 +396,8 @@ class Graph:
             keys: fields to carry, with descriptions; None: ``message`` (nothing in a typed graph);
                 ``{}``: trigger without data.
             when: whether it is taken: a callable (asked for ``payload``, ``state``, ``text`` by
-                name), or a ``ComponentRef``.
-            process: what is carried instead: a callable on the payload.
+                name), or an installed condition: its name or a ``ComponentRef``.
+            process: what is carried instead: a callable on the payload, or an installed processor.
             formatter: what writes the fields that are carried as one ``message``: a formatter, its
                 class, or the name of an installed one.
             parser: the other direction: a formatter that reads the ``message`` that comes as the
@@ -529,7 +540,7 @@ class Graph:
             schema=schema,
             attributes=self._attributes,
             payload="state" if is_typed else "fields",
-            cycles=cast("Any", self._cycles),
+            cycles=self._cycles,
             cycle_limits=self._cycle_limits,
             state_version=self._version[0],
             migrations=self._version[1],

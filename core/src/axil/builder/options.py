@@ -5,13 +5,14 @@ see.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pluggy
 
+    from axil.builder.graph import EdgeFunction
     from axil.contract.context import Channel, Clock
     from axil.contract.meters import MeterMaker
     from axil.contract.node import Edge
@@ -32,7 +33,7 @@ class GraphOptions(TypedDict, total=False):
     nodes: Sequence[Any] | None
     edges: Sequence[Any] | None
     build_func: Callable[[Any], Any] | None
-    cycles: str
+    cycles: Literal["allow", "forbid"]
     limits: Limits | None
     cycle_limits: Mapping[str, CycleLimit] | None
     keep: bool
@@ -68,9 +69,9 @@ class NodeOptions(TypedDict, total=False):
 class EdgeOptions(TypedDict, total=False):
     """The options of an edge but its ends and its keys; see ``Graph.create_edge``."""
 
-    when: Any
+    when: EdgeFunction
     trigger: bool
-    process: Any
+    process: EdgeFunction
     formatter: Any
     parser: Any
     carry: Edge | None

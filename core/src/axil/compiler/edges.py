@@ -8,7 +8,6 @@ fail stay behind, none left: the edge is dead), of the whole payload otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 from axil.contract.messages import (
@@ -88,8 +87,7 @@ class OfState:
         return OfState(lambda state: function(ask(state)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeParts:
+class EdgeParts(NamedTuple):
     """The resolved parts of one edge."""
 
     spec: EdgeSpec

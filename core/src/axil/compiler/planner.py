@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from axil._door import provided
 from axil.compiler.bodies import (
@@ -42,7 +42,7 @@ from axil.kernel.tokens import ENTRY, EXIT
 from axil.registry.components import make_component
 from axil.registry.excerpts import one_line
 from axil.registry.grants import current_grants, granted
-from axil.spec.check import check
+from axil.spec.check import check, check_exit
 from axil.spec.graph import (
     READ,
     SURROUNDINGS,
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from axil_config.wants import Gathering
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CompileOptions:
     """The components and settings with which plans are made."""
 
@@ -147,8 +147,7 @@ def _import(path: str) -> str:
     return f"import:{one_line(path.partition(':')[0])}"
 
 
-@dataclass(frozen=True, slots=True)
-class OutEdge:
+class OutEdge(NamedTuple):
     """One out-edge, as a node that binds to its edges sees it."""
 
     sender: str
@@ -156,7 +155,7 @@ class OutEdge:
     keys: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class NodeInfo:
     """The facts about a wrapped node that a wrapper may use."""
 
@@ -315,7 +314,8 @@ class _Draft:
                 spec,
                 migrations=planner.attempt(spec.where, lambda: self._migrations(spec)) or {},
             )
-        found = [*check(spec), *(spec.extras.get("warnings", ()) if as_nested else ())]
+        found = [*check(spec)]
+        found += spec.extras.get("warnings", ()) if as_nested else check_exit(spec)
         if planner.setting.hooks is not None:
             found = [
                 *found,
@@ -476,6 +476,8 @@ class _Draft:
         return body_of(kind, rules)
 
     def _wrapped(self, node: NodeSpec, vertex: ResolvedNode) -> ResolvedNode:
+        if not node.wrappers and self.planner.setting.hooks is None:
+            return vertex
         where = node.where
         rules = self.rules.get(node.id) or BodyRules(node=node.id, payload=self.spec.payload)
         is_known = self.schema.closed or self.as_nested is None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from axil.errors import LimitReached
 from axil.kernel.tokens import Activation
@@ -26,10 +26,9 @@ class RunUsage:
     firings: int = 0
     seconds: float = 0.0
 
-    def __getattr__(self, name: str) -> Any:
-        # here for type checkers, too: which fields there are depends on the meter
-        message = f"this run's usage has no {name!r}: its meter does not count it."
-        raise AttributeError(message, name=name, obj=self)
+    if TYPE_CHECKING:  # the meter decides which fields there are
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 class MeterReservation(Protocol):

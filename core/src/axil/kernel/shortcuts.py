@@ -73,7 +73,7 @@ class QuickMachine(Machine):
         self._waits, self._opens = [*plan.waits], [*plan.opens]
         if self._arrivals:
             self._arrivals.clear()
-            self.unneeded.clear()
+            self.unneeded = frozenset()
         if self._barrier is not None:
             self._barrier.restart()
         unit = plan.nodes[entry].unit
@@ -158,8 +158,8 @@ class QuickMachine(Machine):
         self.taken.discard(task)
         self._opens[node.unit] = -1
         self._alive += len(carried) - 1
-        for arc, answer in zip(node.out, carried, strict=True):
-            port, token = arc.port, new_tuple(Token, (arc.id, answer, state, ordinal))
+        for at, arc in enumerate(node.out):
+            port, token = arc.port, new_tuple(Token, (arc.id, carried[at], state, ordinal))
             if port in slots:
                 slots[port].append(token)
             else:

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import math
+import sys
 import time
 from collections.abc import Awaitable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from axil.contract.context import Clock, Context, Executor, SubRunResult
-from axil.contract.decisions import Deciders, Fail, Outcome, Replace
 from axil.contract.observers import NO_OBSERVERS, Observers, edge_payloads
 from axil.errors import AxilError, HookFailed, LimitReached, RunCancelled
 from axil.kernel.events import (
@@ -39,12 +38,14 @@ from axil.kernel.scheduler import RunningFrame, Scheduler
 from axil.kernel.state import State
 from axil.kernel.tokens import Changes, Out, Task
 from axil.kernel.values import isolate
-from axil.runtime.gate import Gate
 from axil.runtime.pool import SLICE, LocalExecutor, Work, WorkerPool, as_failure
 from axil.runtime.recorder import Recorder
 from axil.runtime.result import Options, Result, made
 from axil.runtime.services import REAL_CLOCK, Pause, Progress, RunServices, paused_by
 from axil.spec.graph import Limits
+
+if TYPE_CHECKING:
+    from axil.contract.decisions import Deciders, Outcome
 
 
 class RunLoop:
@@ -70,7 +71,7 @@ class RunLoop:
         self._recorder, self._plan = recorder, root.plan
         self.limits: Limits = options.limits or root.plan.graph.spec.limits
         most = self.limits.firings
-        self._most: float = math.inf if most is None else most
+        self._most = sys.maxsize if most is None else most
         self.meter = options.begin_meter(self.limits, self.halt)
         hooks = options.hooks
         self.observers = observers = (
@@ -85,7 +86,7 @@ class RunLoop:
         if observers.firing_received is not None and "started" not in reports:
             reports.append("started")
         known = None if recorder is None else recorder.known
-        self._deciders = deciders = None if hooks is None else Deciders(hooks)
+        self._deciders = deciders = None if hooks is None else _deciders(hooks)
         self.scheduler = Scheduler(
             root,
             known=known,
@@ -119,6 +120,8 @@ class RunLoop:
             recorder,
         )
         if deciders is not None and deciders.has_firings:
+            from axil.runtime.gate import Gate
+
             self.pool.gate = Gate(run_id, deciders, clock, self.wake)
         self._is_local = type(executor) is LocalExecutor
         self._is_bare = self._is_local and recorder is None
@@ -137,7 +140,7 @@ class RunLoop:
             if pool.waiting or pool.returning:
                 pool.admit()
             while pool.refused:
-                self._conclude(*pool.refused.popleft())
+                self._conclude(*pool.refused.pop(0))
             if self._work():
                 return
             if pool.gate is not None:
@@ -156,7 +159,7 @@ class RunLoop:
 
     def _work(self, command: Command | None = None) -> bool:
         """Do ``command``, what follows from it, and all else that is due, for a slice of time at
-        most; return whether the run has ended, or was stopped.
+        most; return whether the run has ended, or was stopped. What is left is for ``drive``.
         """
         scheduler, pool, usage = self.scheduler, self.pool, self.meter.usage
         started, received = self._started, self._received
@@ -177,7 +180,7 @@ class RunLoop:
             task, command = command, None
             if done & 3 == 3 and time.monotonic() > turn_ends:
                 scheduler.put_back(task)
-                has_ended = scheduler.is_stopped
+                self.wake()
                 break
             done += 1
             if usage.firings >= self._most and not self._is_extended():
@@ -207,6 +210,7 @@ class RunLoop:
             command = scheduler.finish(task, out)
         if has_ended:
             pool.is_closed_to_new = True
+            self.wake()
         return has_ended
 
     def _is_extended(self) -> bool:
@@ -319,10 +323,8 @@ class RunLoop:
             if self.pool.gate is not None:
                 self.pool.gate.done(work)
             command = scheduler.finish(task, out)
-        if command is not None or scheduler.is_due or scheduler.is_stopped or scheduler.reports:
+        if command is not None or scheduler.is_due or scheduler.reports:
             self._work(command)
-            if scheduler.is_due or scheduler.is_stopped:
-                self.wake()
 
     def _hear_error(self, work: Work, error: BaseException) -> None:
         scheduler, task = self.scheduler, work.task
@@ -348,6 +350,8 @@ class RunLoop:
 
     def _conclude(self, work: Work, outcome: Outcome) -> None:
         """Take in the outcome that a plugin decided on for a firing."""
+        from axil.contract.decisions import Fail, Replace
+
         scheduler, task = self.scheduler, work.task
         self._announce(work)
         if isinstance(outcome, Fail):
@@ -438,6 +442,13 @@ class RunLoop:
             self.services.subs = _Over()
             self.scheduler.close()
             self.meter.close()
+
+
+def _deciders(hooks: Any) -> Deciders:
+    """Return what hooks decide. Without hooks none of it is imported."""
+    from axil.contract.decisions import Deciders
+
+    return Deciders(hooks)
 
 
 def _unheard(*_: Any) -> None:

@@ -42,6 +42,10 @@ class TalliedUsage(RunUsage):
 
     amounts: dict[str, float] = field(default_factory=dict[str, float])
 
+    def __getattr__(self, name: str) -> Any:
+        message = f"this run's usage has no {name!r}: its meter does not count it."
+        raise AttributeError(message, name=name, obj=self)
+
 
 class Tally:
     """A meter without limits: it adds up what is spent."""

@@ -167,7 +167,7 @@ class WorkerPool:
         self._scheduler, self._recorder = scheduler, recorder
         self.gate: Gate | None = None
         """The gate that decides which bodies start, and when; None: only limits do."""
-        self.refused: deque[tuple[Work, Outcome]] = deque()
+        self.refused: list[tuple[Work, Outcome]] = []
         """Bodies that the gate lets not start, with the outcomes of their firings."""
         self._due: deque[Work] = deque()
         # due as soon as what was recorded before is safe
@@ -300,7 +300,7 @@ class WorkerPool:
         behind.
         """
         me = cast("asyncio.Task[None]", asyncio.current_task())
-        due, working = self._due, self.working
+        due, working, begin, hear = self._due, self.working, self._begin, self._hear
         self._idle -= 1
         self._many = min(2 * self._many, 64) if due else 1
         began, at_length = time.monotonic(), 0
@@ -321,7 +321,7 @@ class WorkerPool:
                 out: Any = None
                 error: BaseException | None = None
                 try:
-                    out = await self._begin(work)
+                    out = await begin(work)
                 except KeyboardInterrupt:
                     raise
                 except BaseException as raised:  # a body may raise anything
@@ -333,7 +333,7 @@ class WorkerPool:
                         self._leave(work)
                 if work.is_left:
                     return
-                self._hear(work, out, error)
+                hear(work, out, error)
                 if self.waiting or self.returning:
                     self.admit()
                 if not working:

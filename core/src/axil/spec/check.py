@@ -30,6 +30,17 @@ def check(spec: GraphSpec) -> list[Problem]:
     return found
 
 
+def check_exit(spec: GraphSpec) -> list[Problem]:
+    """Return a warning if a run of this graph has neither an output nor a state."""
+    if spec.payload != "fields" or spec.attributes or any(node.push for node in spec.nodes):
+        return []
+    if not spec.nodes or any(edge.target == EXIT for edge in spec.edges):
+        return []
+    message = "no edge leads to its exit, so each run ends with an empty output."
+    hint = f'Add one: graph.edge_to_exit("{spec.nodes[-1].id}", [fields]).'
+    return [Problem("AX177", spec.where, message, hint, severity="warning")]
+
+
 def _at(place: Place | None, otherwise: str, key: str = "") -> str:
     if place is None:
         return otherwise
@@ -178,15 +189,13 @@ def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
                 reached.add(target)
                 stack.append(target)
     for node in spec.nodes:
-        where = node.where
         if node.id not in touched:
-            yield Problem(
-                "AX112", where, "no edge leads to it or from it.", "Connect it, or remove it."
-            )
+            message = "no edge leads to it or from it."
+            yield Problem("AX112", node.where, message, "Connect it, or remove it.")
         elif node.id not in reached:
             yield Problem(
                 "AX113",
-                where,
+                node.where,
                 "no start node leads to it, so it never fires.",
                 "",
                 severity="warning",

@@ -345,7 +345,7 @@ class GraphSpec:
         return provided("axil_journals.digests", "digest_of", wanted="GraphSpec.digest")(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SubgraphSpec:
     """A graph inside a node: what a node class gives from ``scope()``."""
 

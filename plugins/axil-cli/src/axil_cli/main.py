@@ -26,7 +26,9 @@ from axil.plugin import (
     Policy,
     Registry,
     UnknownComponent,
+    canonical_name,
     default_registry,
+    did_you_mean,
     use_registry,
 )
 from axil_cli import launch
@@ -225,7 +227,7 @@ def _registry(options: argparse.Namespace) -> Registry:
         if chosen is not None
         else {}
     )
-    return Registry(
+    made = Registry(
         replace(
             policy,
             allow=policy.allow | OWN,
@@ -233,6 +235,11 @@ def _registry(options: argparse.Namespace) -> Registry:
             origins={**policy.origins, **given},
         ),
     )
+    for name in sorted(chosen or ()):
+        if canonical_name(name) not in (installed := made.plugins()):
+            hint = did_you_mean(name, installed) or "Those that are there: axil plugins list."
+            raise UnknownComponent(f'--only-plugins: no plugin is called "{name}".', hint=hint)
+    return made
 
 
 def _command(registry: Registry, name: str) -> Command:

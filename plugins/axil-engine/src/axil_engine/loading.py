@@ -91,6 +91,11 @@ class Gathered(Generic[OfRun]):
             self._reading = asyncio.create_task(self._work())
         return await waiter
 
+    async def settle(self) -> None:
+        """Wait until no call is under way: one goes on when its callers are cancelled."""
+        if self._reading is not None:
+            await asyncio.wait({self._reading})
+
     async def _work(self) -> None:
         while self._asked:
             asked, self._asked = self._asked, []

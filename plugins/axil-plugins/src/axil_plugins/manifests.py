@@ -22,9 +22,9 @@ from axil.plugin import (
     MANIFEST_VERSION,
     Component,
     Registry,
-    canonical_name,
     make_component,
 )
+from axil_plugins.survey import installed_name
 
 UNCONFIGURED = frozenset({"reducers", "loaders", "commands", "options", "hooks"})
 """Kinds whose components are used as they are: nothing is written for them in files."""
@@ -33,9 +33,9 @@ UNCONFIGURED = frozenset({"reducers", "loaders", "commands", "options", "hooks"}
 def manifest_of(distribution: str, registry: Registry, summary: str = "") -> dict[str, Any]:
     """Return the manifest of an installed distribution, as data. Its components are imported.
 
-    Raises: PluginLoadError: one of them cannot be.
+    Raises: UnknownComponent: it is not installed; PluginLoadError: a component cannot be imported.
     """
-    name = canonical_name(distribution)
+    name = installed_name(distribution, registry)
     own = [each for each in registry.candidates() if each.distribution == name]
     components = [
         _component(each, registry.resolve(each.kind, f"{name}/{each.name}")) for each in own
@@ -179,10 +179,11 @@ def place_of(distribution: str, registry: Registry) -> Path:
     """Return where the manifest of an installed distribution belongs: beside its package's
     ``__init__``.
 
-    Raises: ConfigError (AX732): it does not say in which package, or the package is nowhere in a
+    Raises: UnknownComponent: it is not installed; ConfigError (AX732): it does not say in which
+    package, or the package is nowhere in a
     folder.
     """
-    name = canonical_name(distribution)
+    name = installed_name(distribution, registry)
     package = registry.package(name)
     hint = (
         f'In its pyproject.toml: [project.entry-points."axil.plugin"] {name} = '

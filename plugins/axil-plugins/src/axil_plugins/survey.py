@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
 from axil import PluginError
@@ -127,21 +128,31 @@ def requirements(registry: Registry) -> list[str]:
     return [f"{name}=={version}" for name, version in registry.plugins().items() if version]
 
 
+def installed_name(name: str, registry: Registry) -> str:
+    """Return the canonical name of an installed plugin. Raises: UnknownComponent: it is not
+    installed; the hint names the plugin, or the components, that are meant.
+    """
+    wanted, installed = canonical_name(name), registry.plugins()
+    if wanted in installed:
+        return wanted
+    components = [(row["kind"], row["name"]) for row in rows(registry)]
+    known = {*installed, *(each for _, each in components)}
+    meant = next(iter(get_close_matches(name, sorted(known), n=1)), "")
+    same = dict.fromkeys(f"{kind}:{each}" for kind, each in components if each == meant)
+    hint = (
+        f"Show the component: axil plugins show {' or '.join(same)}."
+        if same
+        else did_you_mean(wanted, installed) or f"Installed: {format_names(list(installed))}."
+    )
+    raise UnknownComponent(f'no plugin is called "{name}".', hint=hint)
+
+
 def distribution(name: str, registry: Registry) -> dict[str, Any]:
     """Return all that is known of an installed plugin. Raises: UnknownComponent: it is not
     installed.
     """
-    wanted = canonical_name(name)
+    wanted = installed_name(name, registry)
     installed = registry.plugins()
-    if wanted not in installed:
-        components = [f"{row['kind']}:{row['name']}" for row in rows(registry)]
-        same = [each for each in components if each.partition(":")[2] == name]
-        hint = (
-            f"Show the component: axil plugins show {' or '.join(dict.fromkeys(same))}."
-            if same
-            else did_you_mean(wanted, installed) or f"Installed: {format_names(list(installed))}."
-        )
-        raise UnknownComponent(f'no plugin is called "{name}".', hint=hint)
     manifest = registry.manifest(wanted)
     metadata = getattr(registry.distribution(wanted), "metadata", None)
     requires: list[Any] = getattr(registry.distribution(wanted), "requires", None) or []

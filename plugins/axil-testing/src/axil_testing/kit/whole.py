@@ -29,6 +29,7 @@ from axil.plugin import (
     UnknownComponent,
     canonical_name,
     default_registry,
+    did_you_mean,
     format_names,
     make_component,
 )
@@ -299,7 +300,8 @@ def kits_for(
     if name not in seen.plugins():
         raise UnknownComponent(
             f'no plugin is called "{distribution}".',
-            hint=f"Installed: {format_names(list(seen.plugins()), 20)}.",
+            hint=did_you_mean(name, seen.plugins())
+            or f"Installed: {format_names(list(seen.plugins()), 20)}.",
         )
     yield (
         name,
