@@ -173,7 +173,6 @@ from axil_budget.ledger import (
     Ledger as Ledger,
     OverBudget as OverBudget,
     Reservation as Reservation,
-    Usage as Usage,
 )
 from axil_budget.prices import (
     Estimate as Estimate,
@@ -182,6 +181,7 @@ from axil_budget.prices import (
     Pricing as Pricing,
     UnknownPrice as UnknownPrice,
 )
+from axil_budget.usage import Usage as Usage
 from axil_cli.arguments import add_shared_arguments as add_shared_arguments
 from axil_config.decoding import decode_config as decode_config, refers_to as refers_to
 from axil_config.grants import (
