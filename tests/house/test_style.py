@@ -13,7 +13,7 @@ BUDGETS = {
     "spec": (730, 4),  # limits that hold those of what is around
     "compiler": (2620, 9),  # folding; declared fields; one way to call functions of users
     "contract": (1945, 10),  # what observers receive; what a body does to its view of a state
-    "runtime": (2310, 9),
+    "runtime": (2310, 9),  # what hooks decide is imported where there are hooks
     "builder": (1415, 4),  # signatures; templates; state shared inside; live pictures
     "registry": (1160, 8),  # deprecations; misfits of settings; metadata of distributions
 }
