@@ -14,7 +14,7 @@ BUDGETS = {
     "compiler": (2620, 9),  # folding; declared fields; one way to call functions of users
     "contract": (1975, 10),  # what observers receive; what a body does to its view of a state
     "runtime": (2300, 9),
-    "builder": (1480, 4),  # signatures; templates; state shared inside; live pictures
+    "builder": (1525, 4),  # signatures; templates; state shared inside; arguments that do not fit
     "registry": (1310, 8),  # deprecations; misfits of settings; metadata of distributions
 }
 """Lines and modules that a package of core may have.

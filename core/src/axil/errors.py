@@ -326,12 +326,16 @@ class KernelBug(_ClassError, RuntimeError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``'Did you mean "reviewer"?'`` when one of ``known`` is close to ``name``, else the empty
-    string.
+    """``'Did you mean "reviewer"?'`` when one of ``known`` is close to ``name`` or begins with it,
+    else the empty string.
     """
     import difflib
 
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    known, begin = list(known), name.casefold()
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    if not close and begin:
+        longer = [each for each in known if each.casefold().startswith(begin)]
+        close = [each for each in longer if len(begin) > 3 or len(each) == len(begin)]
     return f'Did you mean "{close[0]}"?' if close else ""
 
 

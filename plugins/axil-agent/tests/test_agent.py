@@ -331,6 +331,11 @@ def test_an_output_type_has_the_fields_that_edges_carry():
         g.build()
 
 
+def test_an_output_type_that_is_no_model_is_refused():
+    with pytest.raises(ConfigError, match=r"AX131 output_type: expected a pydantic model, found"):
+        Agent(Scripted(), output_type={"steps": 1})
+
+
 def test_chunks_and_usage_reach_the_run(script):
     g = RootGraph("g")
     w = g.create_node(

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from axil import MISSING, Out, run_sync
+from axil import MISSING, ConfigError, Out, Problem, run_sync
 from axil.plugin import Attributes, Body, BodyRules, Task, as_body, pushed_fields, with_article
 from axil_agent.alone import Alone
 from axil_agent.commands import commanded
@@ -144,12 +144,16 @@ class Agent:
             titles=titled(titles, name),
         )
         self.model_settings = checked_settings(model_settings)
+        if output_type is not None and not hasattr(output_type, "model_fields"):
+            message = f"expected a pydantic model, found {output_type!r:.80}."
+            hint = "Derive a class from pydantic.BaseModel, with a field for each value."
+            raise ConfigError(Problem("AX131", "output_type", message, hint))
         self.output_type, self.policy = output_type, context or ContextPolicy()
         self.max_turns, self.max_repairs, self.on_reply = max_turns, max_repairs, on_reply
         self.approve, self.approval = tuple(approve), approval
         self.thinking: list[Any] = listed_or_one(thinking)
         self._model = Chosen(model)
-        self._tools: list[Any] = list(tools or ())
+        self._tools: list[Any] = listed_or_one(tools)
         self._memories: list[Any] = listed_or_one(memories)
         self._retrievers: list[Any] = listed_or_one(retrievers)
         tools_by_name(
