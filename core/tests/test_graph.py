@@ -973,6 +973,12 @@ def test_a_graph_that_cannot_run_says_which_one_can():
         Graph("inner").invoke({})
 
 
+@pytest.mark.parametrize("option", ["journal", "channel", "clock", "hooks", "executor"])
+def test_an_option_of_a_run_that_is_no_object_of_its_kind_is_refused(option):
+    with pytest.raises(TypeError, match=rf"{option}: expected an object with \w+, found 3\."):
+        chain(passing).build().invoke({}, **{option: 3})
+
+
 def test_an_observer_that_observes_nothing_is_refused():
     with pytest.raises(TypeError, match=r"observers: expected an object with methods.*print"):
         chain(passing).build().invoke({}, observers=[print])
