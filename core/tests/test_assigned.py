@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, TypedDict
 
 import pytest
@@ -157,33 +157,3 @@ def test_an_input_that_lacks_a_field_is_at_fault_itself():
     with pytest.raises(NodeFailed, match="the input lacks") as failed:
         g.build().invoke({})
     assert 'Give "x" with the input.' in str(failed.value.__cause__ or failed.value)
-
-
-class Lines:
-    """Fields as lines ``name: value``."""
-
-    def dump(self, fields: Mapping[str, Any]) -> str:
-        return "\n".join(f"{name}: {value}" for name, value in fields.items())
-
-    def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
-        return dict(line.split(": ", 1) for line in text.splitlines())
-
-
-@pytest.mark.parametrize("formatter", [Lines, Lines()], ids=["class", "instance"])
-def test_an_edge_writes_fields_as_a_message_and_reads_them_again(formatter: Any):
-    g = RootGraph("g")
-    for name in ("a", "b"):
-        g.create_node(lambda inputs: inputs, name=name)
-    g.edge_from_entry("a", ["x", "y"])
-    g.create_edge("a", "b", ["x", "y"], formatter=formatter)
-    g.create_edge("b", "exit", ["y"], parser=formatter)
-    assert g.build().invoke({"x": "1", "y": "2"})[0] == {"y": "2"}
-
-
-def test_a_parser_that_finds_too_little_fails_with_its_edge():
-    g = RootGraph("g")
-    g.create_node(lambda inputs: inputs, name="a")
-    g.edge_from_entry("a")
-    g.create_edge("a", "exit", ["z"], parser=Lines)
-    with pytest.raises(NodeFailed, match="the parser found no"):
-        g.build().invoke("x: 1")

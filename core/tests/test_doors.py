@@ -64,16 +64,14 @@ def renamed(door):
 
 
 def for_type_checkers(door):
-    """Return name → (module, name there), as the block below ``TYPE_CHECKING`` says it.
+    """Return name → (module, name there), as the stub beside the door says it.
 
     A name is imported ``as`` itself, which makes it public, or assigned: a name that its module
     calls otherwise, or an old one.
     """
-    tree = ast.parse(Path(importlib.import_module(door).__file__).read_text("utf-8"))
-    blocks = [each for each in tree.body if isinstance(each, ast.If)]
-    (block,) = [each for each in blocks if ast.unparse(each.test) == "TYPE_CHECKING"]
+    stub = Path(importlib.import_module(door).__file__).with_suffix(".pyi")
     found, private = {}, {}
-    for each in block.body:
+    for each in ast.parse(stub.read_text("utf-8")).body[1:]:
         if isinstance(each, ast.ImportFrom):
             for alias in each.names:
                 assert alias.asname in (None, alias.name)
@@ -247,6 +245,34 @@ g.edge_to_exit(node, ["text"])
 print(tuple(g.build().invoke({"name": "world"})))
 """
     assert without(PROVIDED_BY, code) == "({'text': 'hello world'}, {'seen': 1})\n"
+
+
+def test_without_other_distributions_what_a_graph_needs_says_what_to_install():
+    code = """
+import axil
+g = axil.RootGraph("g")
+async def body(ctx):
+    return {"n": ctx.allows("code")}
+g.edge_from_entry(g.create_node(body, name="a"), keys={})
+g.edge_to_exit("a", ["n"])
+def run():
+    try:
+        g.build().invoke({}, allow=frozenset({"code"}))
+    except axil.NodeFailed as failed:
+        raise failed.__cause__
+for act in (lambda: g.create_edge("a", "a", formatter="json"), lambda: g.to_spec().digest(), run):
+    try:
+        act()
+    except ImportError as error:
+        print(str(error).partition(", which")[0])
+print(g.invoke({}).output)
+"""
+    assert without(PROVIDED_BY, code).splitlines() == [
+        "AX306 an edge's formatter needs axil-formatters",
+        "AX306 GraphSpec.digest needs axil-journals",
+        "AX306 a run with allow needs axil-config",
+        "{'n': False}",
+    ]
 
 
 CONFIGURED = """

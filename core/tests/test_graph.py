@@ -254,18 +254,6 @@ def test_an_edge_may_ask_the_state_and_rewrite_what_it_carries():
     assert g.invoke("hi", {"loud": False})[0] == {}
 
 
-def test_a_formatter_on_an_edge_turns_fields_into_a_message():
-    class Shouting:
-        def dump(self, fields):
-            return str(fields["message"]).upper()
-
-    g, a, b = two()
-    g.edge_from_entry(a)
-    g.create_edge(a, b, formatter=Shouting())
-    g.edge_to_exit(b)
-    assert g.build().invoke("hi")[0] == {"message": "HI"}
-
-
 @pytest.mark.parametrize(
     ("first", "second", "folded"),
     [

@@ -96,7 +96,7 @@ class Views(RuleBasedStateMachine):
         if hasattr(self, "view"):
             assert self.view == self.model
             assert len(self.view) == len(self.model)
-            assert self.view.writes == self.assigned
+            assert values_of(self.view, written=True) == self.assigned
             assert {
                 name: value for name, value in self.state.items() if name != "@node/x"
             } == self.before
@@ -110,7 +110,7 @@ def test_a_view_copies_only_what_is_touched():
     view = StateView(state_of(big=Untouchable(a=1), items=[1]))
     view["items"].append(2)
     assert view == {"big": {"a": 1}, "items": [1, 2]}
-    assert (len(view), list(view), "big" in view, view.writes) == (2, ["big", "items"], True, {})
+    assert (len(view), list(view), "big" in view, view.written) == (2, ["big", "items"], True, {})
     assert repr(view) == "StateView({'big': {'a': 1}, 'items': [1, 2]})"
     with pytest.raises(AssertionError, match="copied"):
         view["big"]

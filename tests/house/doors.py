@@ -87,6 +87,7 @@ def _full_name(source: str) -> str:
 
 
 def _entry(name: str, value: Any, source: str, inner: str) -> str:
+    value = getattr(value, "__wrapped__", value)  # of a function whose answers are kept
     if inspect.isfunction(value) or inspect.isclass(value):
         called = "async " if inspect.iscoroutinefunction(value) else ""
         title, summary = f"{called}{name}{_signature(value)}", _first(value.__doc__ or "")

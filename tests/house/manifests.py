@@ -1,5 +1,5 @@
-"""Writes what is made of the code: the manifest of each member and of each template, and the page
-of groups, hooks and protocols.
+"""Writes what is made of the code: the manifest of each member and of each template, the page of
+groups, hooks and protocols, and the pages and stubs of the doors.
 
 `make manifests` runs it.
 """
@@ -87,8 +87,10 @@ def main() -> int:
     sys.path.insert(0, str(Path(__file__).parent))
     import doors
     import reference
+    import stubs
 
-    for path, text in {reference.PAGE: reference.page(), **doors.pages()}.items():
+    written = {reference.PAGE: reference.page(), **doors.pages(), **stubs.stubs()}
+    for path, text in written.items():
         page = ROOT / path
         if not page.is_file() or page.read_text("utf-8") != text:
             page.write_text(text, "utf-8")

@@ -34,6 +34,13 @@ def test_the_page_of_a_door_is_current(root, door):
 
 
 @pytest.mark.parametrize("door", ["axil", "axil.plugin", "axil.driver"])
+def test_the_stub_of_a_door_is_current(root, door):
+    stubs = loaded(root, "stubs")
+    written = (root / stubs.path_of(door)).read_text("utf-8")
+    assert written == stubs.stub_of(door), "make manifests"
+
+
+@pytest.mark.parametrize("door", ["axil", "axil.plugin", "axil.driver"])
 def test_every_name_of_a_door_has_a_summary_on_its_page(root, door):
     doors = loaded(root, "doors")
     entries = doors.page_of(door, "").split("\n* ")[1:]

@@ -246,11 +246,13 @@ def test_providers_that_take_the_context_are_asked_one_after_another_behind_the_
 # ---------------------------------------------------------------------------------------- a journal
 
 
-@pytest.mark.parametrize(("effects", "commits"), [("idempotent", 14), ("external", 19)])
+@pytest.mark.parametrize(("effects", "commits"), [("idempotent", 13), ("external", 18)])
 def test_a_call_of_a_tool_takes_one_commit_and_with_effects_outside_two(
     tmp_path: Path, effects: str, commits: int
 ):
-    """Besides: a commit for the beginning, six replies of the model, the end, and the release."""
+    """Besides: a commit for the beginning, for six replies of the model, and for the end, which
+    also releases the run.
+    """
 
     def count(n: int) -> int:
         """Count."""

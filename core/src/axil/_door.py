@@ -1,9 +1,8 @@
 """Lazy public modules: each name is imported from the module that defines it, at its first use.
 
 ``axil``, ``axil.plugin`` and ``axil.driver`` are such modules, called doors. A door has a table of
-its names by subject, which is its ``__all__``. For type checkers and editors it imports the same
-names below ``TYPE_CHECKING``, as ``name as name``, which says that they are public; a name that its
-module calls otherwise is assigned there. A test holds the two in step.
+its names by subject, which is its ``__all__``. Type checkers and editors read the stub beside it,
+which ``make manifests`` writes of the table; a test holds the two in step.
 
 A name may be defined in a package of another distribution, listed in ``PROVIDED_BY``. Where that
 distribution is not installed, using the name raises ``NotInstalled``. Modules of core use what
@@ -23,13 +22,14 @@ PROVIDED_BY: Final = {
     "axil_dependencies": "axil-dependencies",
     "axil_engine": "axil-engine",
     "axil_files": "axil-files",
+    "axil_formatters": "axil-formatters",
     "axil_inspection": "axil-inspection",
     "axil_journals": "axil-journals",
     "axil_patterns": "axil-patterns",
     "axil_process": "axil-process",
     "axil_typed": "axil-typed",
 }
-"""Package outside core whose names a door may give → the distribution to install for it."""
+"""Package outside core that core or a door may use → the distribution to install for it."""
 
 Subjects = Mapping[str, Mapping[str, str]]
 """Subject → module → names; ``name=other`` where the module says ``other``.

@@ -108,20 +108,17 @@ def _needs(place: Path | None) -> list[str]:
     if place is None:
         return []
     import tomllib
-    import zipfile
-    from email.parser import HeaderParser
+    from importlib.metadata import distributions
 
     try:
-        if place.suffix != ".whl":
-            data = tomllib.loads((place / "pyproject.toml").read_text("utf-8"))
-            return data.get("project", {}).get("dependencies", [])
-        with zipfile.ZipFile(place) as wheel:
-            [file] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
-            metadata = HeaderParser().parsestr(wheel.read(file).decode("utf-8"))
-    except (OSError, ValueError, zipfile.BadZipFile):
+        if place.suffix == ".whl":
+            [wheel] = distributions(path=[str(place)])
+            return [each for each in wheel.requires or [] if "extra ==" not in each]
+        data = tomllib.loads((place / "pyproject.toml").read_text("utf-8"))
+    except (OSError, ValueError):
         # its installer says what is wrong with it
         return []
-    return [each for each in metadata.get_all("Requires-Dist", []) if "extra ==" not in each]
+    return data.get("project", {}).get("dependencies", [])
 
 
 def _place(requirement: str, origin: Path | None) -> Path | None:

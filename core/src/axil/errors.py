@@ -21,7 +21,6 @@
     ├── MissingKeys          an edge asks for fields that the payload lacks    (KeyError)
     ├── RouteError           a router named something that is not a target     (ValueError)
     ├── RunError             how a run ended
-    │   ├── HookFailed           a hook that decides raised, or gave no answer
     │   ├── NodeFailed           that node, with its path; the original is __cause__
     │   ├── CycleError           a cycle was entered in a way that has no meaning
     │   ├── LimitReached         a limit of the run or of a cycle
@@ -325,18 +324,20 @@ class KernelBug(_ClassError, RuntimeError):
     id = "AX900"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``'Did you mean "reviewer"?'`` when one of ``known`` is close to ``name`` or begins with it,
-    else the empty string.
-    """
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the one of ``known`` that is like a name, or begins with it; empty: none is."""
     import difflib
 
     known, begin = list(known), name.casefold()
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    if not close and begin:
-        longer = [each for each in known if each.casefold().startswith(begin)]
-        close = [each for each in longer if len(begin) > 3 or len(each) == len(begin)]
-    return f'Did you mean "{close[0]}"?' if close else ""
+    longer = [each for each in known if begin and each.casefold().startswith(begin)]
+    longer = [each for each in longer if len(begin) > 3 or len(each) == len(begin)]
+    return next(iter([*difflib.get_close_matches(name, known, n=1), *longer]), "")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``'Did you mean "reviewer"?'`` where one of ``known`` is like a name, else nothing."""
+    close = nearest(name, known)
+    return f'Did you mean "{close}"?' if close else ""
 
 
 def refused_setting(

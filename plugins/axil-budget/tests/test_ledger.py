@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from axil import Activation, Graph, LimitReached, Limits, MemoryJournal, RootGraph, SpecError
-from axil_budget import (
+from axil.plugin import (
     Budget,
     Estimate,
     Estimator,

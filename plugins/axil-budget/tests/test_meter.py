@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 
 from axil import GraphSpec, Limits, MemoryJournal, Result, RootGraph, SpecError
-from axil.plugin import RunUsage
-from axil_budget import BudgetMeter, Estimator, Price, Pricing, Usage
+from axil.plugin import Estimator, Price, Pricing, RunUsage, Usage
+from axil_budget.meter import BudgetMeter
 
 PRICING = Pricing(
     models={"a": Price(input=1, output=2), "b": Price(input=1, output=2, cached=0.5)},

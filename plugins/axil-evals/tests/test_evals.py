@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from axil import MISSING, Limits, MemoryJournal, RootGraph
-from axil.plugin import Registry
+from axil.plugin import Price, Pricing, Registry
 from axil_agent import Agent, Reply, Scripted, tool_of
-from axil_budget import Price, Pricing
 from axil_evals import (
     Case,
     Dataset,

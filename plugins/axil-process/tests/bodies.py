@@ -13,6 +13,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from axil import Question
+
 
 def double(inputs: Any) -> dict[str, Any]:
     return {"n": 2 * inputs["n"], "pid": os.getpid()}
@@ -116,6 +118,10 @@ def greedy(inputs: Any) -> dict[str, Any]:
 def noted(path: str) -> None:
     with Path(path).open("a") as file:
         file.write("fetched\n")
+
+
+async def asks_for_a_minute(inputs: Any, ctx: Any) -> dict[str, Any]:
+    return {"n": await ctx.ask(Question(text="how many?", default=4, within_seconds=60))}
 
 
 async def asks(inputs: Any, ctx: Any) -> dict[str, Any]:

@@ -168,6 +168,19 @@ def test_a_process_that_died_while_it_rested_does_not_hide_another_that_did_not(
 # ------------------------------------------------------------------------------------------------ c
 
 
+def test_a_question_of_a_body_elsewhere_has_its_deadline():
+    graph = make(bodies.asks_for_a_minute, Process(workers=1), exits=("n",))
+    clock = VirtualClock()
+
+    async def go() -> Any:
+        async with graph:
+            return await graph.start({"n": 1}, clock=clock).result()
+
+    (question,) = asyncio.run(go()).questions
+    assert (question.default, question.within_seconds) == (4, 60)
+    assert question.due == clock.wall() + 60
+
+
 def test_questions_steps_sleeps_and_chunks_go_to_the_run_and_are_recorded(tmp_path):
     file = tmp_path / "told"
     graph = make(

@@ -823,6 +823,31 @@ def test_an_interrupted_write_leaves_no_gap(tmp_path, monkeypatch):
     journal.close()
 
 
+@pytest.mark.parametrize("sync", ["full", "normal"])
+def test_a_run_is_released_with_its_end_and_also_where_that_was_not_written(
+    tmp_path, monkeypatch, sync
+):
+    journal, other = SqliteJournal(tmp_path, sync=sync), SqliteJournal(tmp_path, sync=sync)
+    graph, before = chain(1), journal.writer.commits
+    asyncio.run(graph.run({"x": 0}, journal=journal, run_id="r"))
+    assert journal.writer.commits - before == 2  # one for the beginning
+    put = journal.writer._put
+
+    def fail_once(connection: Any, taken: Any) -> None:
+        if any(part.ended for part in taken):
+            monkeypatch.undo()
+            raise OSError("no room")
+        put(connection, taken)
+
+    monkeypatch.setattr(journal.writer, "_put", fail_once)
+    with pytest.raises(JournalError, match=r"AX512.*no room"):
+        asyncio.run(graph.run({"x": 0}, journal=journal, run_id="s"))
+    assert {info.run_id: info.status for info in journal.runs()} == {"r": "done", "s": "open"}
+    assert {info.run_id: info.status for info in other.runs()} == {"r": "done", "s": "open"}
+    other.close()
+    journal.close()
+
+
 def test_what_is_written_while_a_book_is_being_opened_is_noticed(tmp_path, monkeypatch):
     """The record is read in more than one query; who writes between two of them is not missed."""
     journal, other = SqliteJournal(tmp_path, sync="normal"), SqliteJournal(tmp_path, sync="normal")

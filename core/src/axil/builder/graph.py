@@ -19,11 +19,9 @@ from axil.builder.workflow import S, Workflow
 from axil.compiler.bodies import is_async
 from axil.compiler.nodes import FunctionNode
 from axil.compiler.planner import CompileOptions, is_conversation
-from axil.contract.messages import text_of
 from axil.contract.node import Edge, NodeContract
 from axil.errors import (
     GraphWarning,
-    MissingKeys,
     NotBuilt,
     Problem,
     SpecError,
@@ -441,11 +439,12 @@ class Graph:
             hint = "Leave the others out: carry decides all that an edge carries."
             raise self.error("AX169", message, hint)
         carried = None if carry is not None else self._keys(keys)
-        if formatter is not None:
-            process = _formatted(self._formatter(formatter))
-        elif parser is not None:
-            process = _parsed(self._formatter(parser), list(carried or ()))
-            carried = {"message": ""}
+        if formatter is not None or parser is not None:
+            on_edge = provided("axil_formatters.edges", "on_edge", wanted="an edge's formatter")
+            setting = getattr(self, "setting", None) or CompileOptions()
+            read = None if parser is None else list(carried or ())
+            process = on_edge(formatter or parser, read, setting, self.place)
+            carried = carried if parser is None else {"message": ""}
         return self.add_edge(
             EdgeSpec(
                 source=source,
@@ -460,16 +459,6 @@ class Graph:
             sender,
             receiver,
         )
-
-    def _formatter(self, given: Any) -> Any:
-        """Return a formatter, of itself, its class, or the name of an installed one."""
-        if isinstance(given, str):
-            from axil.registry.components import make_component
-
-            setting = cast("CompileOptions", getattr(self, "setting", None) or CompileOptions())
-            found = setting.resolve("formatters", given, self.place)
-            return make_component(found, {}, self.place)
-        return given() if isinstance(given, type) else given
 
     def create_edges(self, edges: Iterable[Sequence[Any]]) -> list[EdgeHandle]:
         """Several edges: ``(sender, receiver)`` or ``(sender, receiver, keys)`` each."""
@@ -873,31 +862,3 @@ def _schema(state: Any) -> Schema | None:
         return made((), "messages")
     wanted = f"state={getattr(state, '__name__', state)}"
     return provided("axil_typed.schema", "schema_of", wanted=wanted)(state)
-
-
-def _formatted(formatter: Any) -> Any:
-    if not hasattr(formatter, "dump"):
-        return formatter
-
-    def dump(payload: Any) -> dict[str, Any]:
-        return {"message": formatter.dump(payload)}
-
-    return dump
-
-
-def _parsed(formatter: Any, keys: Sequence[str]) -> Any:
-    parse = getattr(formatter, "parse", None)
-
-    def read(payload: Any) -> dict[str, Any]:
-        text = text_of(payload)
-        found = dict(parse(text, keys) if parse is not None else formatter.format(text))
-        missing = [key for key in keys if key not in found]
-        if missing:
-            raise MissingKeys(
-                f"the parser found no {format_names(missing)} in {text!r:.80}; "
-                f"it found {format_names(sorted(found)) or 'no fields'}.",
-                hint="Ask for the fields where the text is written.",
-            )
-        return {key: found[key] for key in keys} if keys else found
-
-    return read

@@ -4,11 +4,10 @@ see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
-    import os
     from pathlib import Path
 
     import pluggy
@@ -108,21 +107,3 @@ class RunOptions(ResumeOptions, total=False):
     resuming: bool
     journal: Journal | None
     answers: Mapping[str, Any]
-
-
-class ReadingOptions(TypedDict, total=False):
-    """The options that a workflow file is read with; see ``axil.plugin.load_spec``."""
-
-    vars: Mapping[str, Any] | None
-    allow_code: bool
-    allow: Iterable[str]
-    environment: Mapping[str, str] | None
-    texts: dict[str, str] | None
-
-
-class FileOptions(ReadingOptions, total=False):
-    """The options that the workflow of a file is made with; see ``Workflow.from_file``."""
-
-    registry: Registry | None
-    hooks: pluggy.PluginManager | None
-    functions: str | os.PathLike[str] | None

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar, Unpack
 
-    from axil.builder.options import FileOptions, ResumeOptions, RunOptions
+    from axil.builder.options import ResumeOptions, RunOptions
     from axil.kernel.plan import Plan
     from axil.runtime.result import Journal
     from axil.runtime.run import Run
     from axil.spec.graph import GraphSpec
     from axil_config.grants import Grants
+    from axil_files.options import FileOptions
 
     S = TypeVar("S", default=Any)
 else:
@@ -156,8 +157,7 @@ class Workflow(Generic[S]):
 
             return as_messages({} if input is None else input), attributes or {}
         if input is not None and not isinstance(input, (str, Mapping)):
-            message = f"expected fields or a text, found {type(input).__name__}."
-            raise SpecError(Problem("AX120", "input", message, 'Give {"name": value, …}.'))
+            raise _misfit(input, "fields or a text", 'Give {"name": value, …}.')
         fields = (
             {"message": input}
             if isinstance(input, str)
@@ -166,14 +166,8 @@ class Workflow(Generic[S]):
         try:
             return isolate(fields), attributes or {}
         except RecursionError:
-            raise SpecError(
-                Problem(
-                    "AX120",
-                    "input",
-                    "the input contains itself, or is nested too deeply.",
-                    "Reduce the nesting.",
-                )
-            ) from None
+            message = "the input contains itself, or is nested too deeply."
+            raise SpecError(Problem("AX120", "input", message, "Reduce the nesting.")) from None
 
     def _options(self, given: Mapping[str, Any]) -> Options:
         if self._defaults is None or self._defaults.hooks is not self.setting.hooks:
@@ -411,20 +405,19 @@ async def _close_one(component: Any) -> None:
         )
 
 
+def _misfit(given: Any, expected: str, hint: str) -> SpecError:
+    """Return the error of an input that does not fit its graph."""
+    message = f"expected {expected}, found {type(given).__name__}."
+    return SpecError(Problem("AX120", "input", message, hint))
+
+
 def _fields_of_model(given: Any) -> Mapping[str, Any]:
     if given is None:
         return {}
     kind = cast("type[Any]", type(given))
     names = getattr(kind, "model_fields", None)
     if names is None:
-        raise SpecError(
-            Problem(
-                "AX120",
-                "input",
-                f"expected the fields of the state, found {type(given).__name__}.",
-                "Give a mapping.",
-            )
-        )
+        raise _misfit(given, "the fields of the state", "Give a mapping.")
     return {name: getattr(given, name) for name in names}
 
 
@@ -446,11 +439,7 @@ class _Watch(Trusted):
         self._add("run_started", None, run_id)
 
     def firing_started(self, activation: Any, kind: str) -> None:
-        events = self.events
-        if not events:
-            self.more.set()
-        # as ``_add``, without the call
-        events.append(new_tuple(Event, ("firing_started", activation, kind, 0)))
+        self._add("firing_started", activation, kind)
 
     def chunk(self, activation: Any, chunk: Any) -> None:
         lost = 0
@@ -470,10 +459,7 @@ class _Watch(Trusted):
         self._add("chunk", activation, chunk, lost)
 
     def firing_finished(self, activation: Any, kind: str, output: Any) -> None:
-        events = self.events
-        if not events:
-            self.more.set()
-        events.append(new_tuple(Event, ("firing_finished", activation, output, 0)))
+        self._add("firing_finished", activation, output)
 
     def firing_failed(self, activation: Any, kind: str, error: BaseException) -> None:
         self._add("firing_failed", activation, error)

@@ -45,7 +45,7 @@ _ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _UNCHECKED: type[dict[str, Any]] = dict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class BodyRules:
     """The rules by which a node meets the state: the keys it pulls and pushes, and how its results
     are read.
@@ -216,7 +216,7 @@ def as_body(call: Callable[..., Any], rules: BodyRules, *, inline: bool | None =
     known = supplied(rules)
     for name, required in names.items():
         if name in known:
-            supplies[name] = known[name]
+            supplies[name] = supply_of(name, rules)
         elif required:
             hint = did_you_mean(name, known) or (
                 f"A body may ask for {format_names(sorted(known), 20)}; fields are in "
@@ -251,13 +251,15 @@ def as_forward(
     Raises: SpecError (AX162, AX163).
     """
     known = supplied(rules)
+    if without:
+        known = [name for name in known if name not in without]
     order = ("state", *places[1:]) if rules.payload == "state" else tuple(places)
     where = f'node "{rules.node}"'
-    call, wanted = arranged(call, [name for name in known if name not in without], order, where)
+    call, wanted = arranged(call, known, order, where)
     attributes = next((name for name, value in wanted.items() if value == "attributes"), "")
     return Plain(
         call,
-        {name: known[value] for name, value in wanted.items()},
+        {name: supply_of(value, rules) for name, value in wanted.items()},
         result_reader(rules),
         mode_of(call, inline),
         attributes or "attributes",
@@ -418,13 +420,11 @@ def _plain(call: Callable[..., Any]) -> tuple[FunctionType, int] | None:
     parameters are given already: they are read from its code in a tenth of the time.
     """
     function, bound = (call.__func__, 1) if isinstance(call, MethodType) else (call, 0)
-    is_plain = (
-        type(function) is FunctionType
-        and not hasattr(function, "__wrapped__")
-        and not hasattr(function, "__signature__")
-        and function.__code__.co_argcount >= bound
-    )
-    return (cast("FunctionType", function), bound) if is_plain else None
+    if type(function) is not FunctionType or function.__code__.co_argcount < bound:
+        return None
+    marks = vars(function)
+    is_plain = not marks or ("__wrapped__" not in marks and "__signature__" not in marks)
+    return (function, bound) if is_plain else None
 
 
 def first_of(call: Callable[..., Any]) -> str:
@@ -460,19 +460,25 @@ def is_coroutine_function(body: Body) -> bool:
     return inspect.iscoroutinefunction(getattr(body, "__call__", None))  # noqa: B004
 
 
-def supplied(rules: BodyRules) -> dict[str, Supply]:
-    """Return the objects that a body may ask for, by parameter name."""
-    given: dict[str, Supply] = {
-        **_SUPPLIES,
-        "state": _STATE if rules.view is None else _View(rules.view),
-        "attributes": lambda task, ctx: _attributes(rules, task.state),
-    }
-    if rules.chat:
-        given["messages"] = lambda task, ctx: conversation(task.state, rules.chat)
-        given["payloads"] = lambda task, ctx: [conversation(task.state, rules.chat)]
-    for name, value in rules.given.items():
-        given[name] = lambda task, ctx, value=value: value
-    return given
+def supplied(rules: BodyRules) -> Collection[str]:
+    """Return the parameter names by which a body may ask for something."""
+    return [*_SUPPLIES, "state", "attributes", *rules.given]
+
+
+def supply_of(name: str, rules: BodyRules) -> Supply:
+    """Return the function that gives a body what it asks for by a name of ``supplied``."""
+    if name in rules.given:
+        value = rules.given[name]
+        return lambda task, ctx: value
+    if name == "state":
+        return _STATE if rules.view is None else _View(rules.view)
+    if name == "attributes":
+        return lambda task, ctx: _attributes(rules, task.state)
+    if rules.chat and name == "messages":
+        return lambda task, ctx: conversation(task.state, rules.chat)
+    if rules.chat and name == "payloads":
+        return lambda task, ctx: [conversation(task.state, rules.chat)]
+    return _SUPPLIES[name]
 
 
 def inputs_of(task: Task, ctx: Any = None) -> dict[str, Any]:

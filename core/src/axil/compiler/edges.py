@@ -8,7 +8,6 @@ fail stay behind, none left: the edge is dead), of the whole payload otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 from axil.contract.messages import (
@@ -22,7 +21,7 @@ from axil.contract.messages import (
     text_of,
 )
 from axil.contract.views import values_of, without_views
-from axil.errors import BodyError, MissingKeys, format_names
+from axil.errors import BodyError, MissingKeys, format_names, nearest
 from axil.kernel.plan import Carry, Left, Payloads
 from axil.kernel.state import State
 from axil.kernel.tokens import ENTRY, Carried, Token, new_tuple
@@ -88,8 +87,7 @@ class OfState:
         return OfState(lambda state: function(ask(state)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeParts:
+class EdgeParts(NamedTuple):
     """The resolved parts of one edge."""
 
     spec: EdgeSpec
@@ -170,9 +168,7 @@ def _selected(spec: EdgeSpec, output: Any) -> dict[str, Any]:
     except KeyError:
         missing = [key for key in keys if key not in fields]
         has = sorted(map(str, fields))
-        import difflib
-
-        near = difflib.get_close_matches(missing[0], has, n=1)
+        near = nearest(missing[0], has)
         is_input = spec.source == ENTRY
         giver = "input" if is_input else "payload"
         otherwise = (
@@ -184,9 +180,7 @@ def _selected(spec: EdgeSpec, output: Any) -> dict[str, Any]:
             f"edge {spec.source}->{spec.target} carries {format_names(list(keys))}, and the "
             f"{giver} lacks {format_names(missing)}; "
             f"it has {format_names(has) or 'no fields'}.",
-            hint=f'The {giver} has "{near[0]}"; the edge wants "{missing[0]}".'
-            if near
-            else otherwise,
+            hint=f'The {giver} has "{near}"; the edge wants "{missing[0]}".' if near else otherwise,
         )
         error.missing, error.has = missing, has
         raise error from None

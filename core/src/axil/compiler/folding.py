@@ -375,9 +375,12 @@ class _Ports:
         for node, groups in enumerate(self._met):
             join = self.vertices[node].join
             for place, (group, met) in enumerate(groups.items()):
-                needs = sum(1 for edge, _ in met if edge.trigger)
-                firing = sum(1 for edge, waited in met if waited and edge.trigger)
-                waits = sum(1 for _, waited in met if waited)
+                needs = firing = waits = 0
+                for edge, waited in met:
+                    self.of[edge.id] = len(self.ports)
+                    needs += edge.trigger
+                    waits += waited
+                    firing += edge.trigger and waited
                 if join.per_token or join.early:
                     waits -= firing
                 undecided = firing if join.early else 0
@@ -385,7 +388,6 @@ class _Ports:
                     self.opens[node] += firing
                 if waits or undecided:
                     self.opens[node] += 1
-                self.of.update((edge.id, len(self.ports)) for edge, _ in met)
                 self.waits.append(waits)
                 is_usual, ordinal = join in (GATE, ALL), (place,) if place else ()
                 plain = needs == len(met)

@@ -8,11 +8,11 @@ are compiled from an explicit stack, innermost first, so that depth costs no rec
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from axil._door import provided
 from axil.compiler.bodies import (
@@ -40,16 +40,8 @@ from axil.kernel.scopes import SubgraphBody
 from axil.kernel.state import Schema
 from axil.kernel.tokens import ENTRY, EXIT
 from axil.registry.components import make_component
-from axil.registry.grants import (
-    Want,
-    current_grants,
-    granted,
-    note_want,
-    noted,
-    noting_wants,
-    one_line,
-    refusals_of,
-)
+from axil.registry.excerpts import one_line
+from axil.registry.grants import current_grants, granted
 from axil.spec.check import check, check_exit
 from axil.spec.graph import (
     READ,
@@ -68,9 +60,10 @@ if TYPE_CHECKING:
 
     from axil.registry.registry import Registry
     from axil_config.grants import Grants
+    from axil_config.wants import Gathering
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CompileOptions:
     """The components and settings with which plans are made."""
 
@@ -79,8 +72,6 @@ class CompileOptions:
     hooks: pluggy.PluginManager | None = None
     folder: str = ""
     """The folder that relative paths in a file are resolved in."""
-    including: tuple[str, ...] = ()
-    """Files being included, outermost first: none may include itself."""
     environment: Mapping[str, str] | None = None
     """Values for names in included files that are no variables; None: the process's environment."""
     allow_code: bool = False
@@ -109,7 +100,9 @@ class CompileOptions:
             introduce(self.hooks, found)
         return found
 
-    def resolve(self, kind: str, name: str, where: str, *, requires: Iterable[str] = ()) -> Any:
+    def resolve(
+        self, kind: str, name: str, where: str, *, requires: Mapping[str, str] | None = None
+    ) -> Any:
         """Return the component; see ``Registry.resolve``.
 
         An import path, ``module:Name``, only where code is allowed.
@@ -127,13 +120,14 @@ class CompileOptions:
 
         Raises: SpecError (AX148): code is not allowed, or there is no such thing.
         """
+        problem = None
         if not self.may_import(path):
             hint = f"Use a component's name, or allow it: --allow {_import(path)}"
             problem = Problem("AX148", where, f'"{path}" is an import path.', hint)
-            note_want(Want(word=_import(path), where=where, status="missing", problem=problem))
+        if (grants := current_grants()) is not None:
+            grants.note(_import(path), where, problem)
+        if problem is not None:
             raise SpecError(problem)
-        if current_grants() is not None:
-            note_want(Want(word=_import(path), where=where))
         module, _, name = path.partition(":")
         try:
             return getattr(importlib.import_module(module), name)
@@ -153,8 +147,7 @@ def _import(path: str) -> str:
     return f"import:{one_line(path.partition(':')[0])}"
 
 
-@dataclass(frozen=True, slots=True)
-class OutEdge:
+class OutEdge(NamedTuple):
     """One out-edge, as a node that binds to its edges sees it."""
 
     sender: str
@@ -162,7 +155,7 @@ class OutEdge:
     keys: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class NodeInfo:
     """The facts about a wrapped node that a wrapper may use."""
 
@@ -222,9 +215,7 @@ def is_conversation(schema: Schema) -> bool:
     return messages is not None and messages.reducer.name == "append_messages"
 
 
-def compile_spec(
-    spec: GraphSpec, setting: CompileOptions | None = None
-) -> Plan:  # the field's word
+def compile_spec(spec: GraphSpec, setting: CompileOptions | None = None) -> Plan:
     """Return the plan of a graph.
 
     Raises: SpecError: everything that is wrong with it and with the graphs inside it.
@@ -239,16 +230,13 @@ class Compiler:
         self.setting = setting
         self.problems: list[Problem] = []
         self.components: list[Any] = []
-        self.wants: list[Want] = []
-        """The wants of files, of all that has been made so far."""
-        self._leaves_refusals = False
-        """True if missing grants are refused where wants are gathered."""
+        self._wants: Gathering | None = None
+        """The wants of files, of all that has been made so far; None: there is no file."""
 
     def compile(self, spec: GraphSpec) -> Plan:
         """Return the plan of a graph and of all graphs inside it. Raises: SpecError."""
-        outer = noted()
-        with noting_wants() if outer is None else nullcontext(outer) as self.wants:
-            self._leaves_refusals = outer is not None
+        grants: Grants | None = spec.extras.get("grants")
+        with nullcontext() if grants is None else grants.gathering() as self._wants:
             return self._compile(spec)
 
     def _compile(self, spec: GraphSpec) -> Plan:
@@ -283,24 +271,23 @@ class Compiler:
 
     def _refuse(self) -> None:
         errors = [problem for problem in self.problems if problem.severity == "error"]
-        if not self._leaves_refusals:
-            errors += [each for each in refusals_of(self.wants, late=False) if each not in errors]
+        if self._wants is not None:
+            errors += [each for each in self._wants.refusals() if each not in errors]
         if errors:
             raise SpecError(errors)
 
     def attempt(self, where: str, make_it: Callable[[], Any]) -> Any:
         """Return the result of ``make_it``; record its errors as problems and return None."""
-        before, found = len(self.wants), list[Problem]()
+        before, found = len(self._wants or ()), list[Problem]()
         try:
             return make_it()
         except AxilError as error:
             own = getattr(error, "problems", None) or (getattr(error, "problem", None),)
             found = [p if p.where else replace(p, where=where) for p in own if p is not None]
         finally:
-            wants = self.wants[before:]
-            self.wants[before:] = [each.at(where) for each in wants]
-            placed = {each.problem: each.at(where).problem for each in wants}
-            self.problems.extend(placed.get(problem) or problem for problem in found)
+            if self._wants is not None:
+                found = self._wants.placed(before, where, found)
+            self.problems += found
         return None
 
 
@@ -489,6 +476,8 @@ class _Draft:
         return body_of(kind, rules)
 
     def _wrapped(self, node: NodeSpec, vertex: ResolvedNode) -> ResolvedNode:
+        if not node.wrappers and self.planner.setting.hooks is None:
+            return vertex
         where = node.where
         rules = self.rules.get(node.id) or BodyRules(node=node.id, payload=self.spec.payload)
         is_known = self.schema.closed or self.as_nested is None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from axil.kernel.outcomes import FrameResult
 from axil.kernel.plan import Graph
@@ -12,8 +11,7 @@ from axil.kernel.values import unshared
 from axil.spec.graph import SubgraphSpec, local_field
 
 
-@dataclass(frozen=True, slots=True)
-class Projection:
+class Projection(NamedTuple):
     """The pull and push rules of one node that holds a graph."""
 
     node: str

@@ -4,7 +4,6 @@ nouns.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -51,17 +50,6 @@ class Question:
     """Set by the run: when it is too late, in seconds since 1970; kept with the run, so that a
     resumed one does not begin to wait anew.
     """
-
-    def plain(self) -> dict[str, Any]:
-        """Return all fields but the asking node as plain data; other values as their ``repr``."""
-        data: dict[str, Any] = {"text": self.text, "kind": self.kind, "options": list(self.options)}
-        if self.default is not None:
-            data["default"] = json.loads(json.dumps(self.default, default=repr))
-        if self.due is not None:
-            data["due"] = self.due
-        if self.data:
-            data["data"] = json.loads(json.dumps(dict(self.data), default=repr))
-        return data
 
 
 StepKind = Literal["", "model", "tool"]

@@ -66,7 +66,7 @@ class Edge(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NodeContract:
     """A node component, read once: see the table above."""
 

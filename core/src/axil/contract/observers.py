@@ -175,39 +175,20 @@ def _guarded(
     """Return ``call``, whatever it raises: then it is logged, and its plugin is dropped."""
     listen = _heard(call, taken, parameters)
 
-    def failed() -> None:
-        dropped.add(id(plugin))
-        import logging
-
-        logging.getLogger("axil.hooks").exception(
-            "observer %s failed and is dropped for the rest of the run", who
-        )
-
     def heard(*values: Any) -> None:
         if not dropped or id(plugin) not in dropped:
             try:
                 listen(*values)
-            except Exception:  # noqa: BLE001
+            except Exception:
                 # an observer may raise anything: it is logged, and the run goes on
-                failed()
+                import logging
 
-    # the two most frequent, with nothing packed into a tuple
+                dropped.add(id(plugin))
+                logging.getLogger("axil.hooks").exception(
+                    "observer %s failed and is dropped for the rest of the run", who
+                )
 
-    def heard_of_two(first: Any, second: Any) -> None:
-        if not dropped or id(plugin) not in dropped:
-            try:
-                listen(first, second)
-            except Exception:  # noqa: BLE001  # as above
-                failed()
-
-    def heard_of_three(first: Any, second: Any, third: Any) -> None:
-        if not dropped or id(plugin) not in dropped:
-            try:
-                listen(first, second, third)
-            except Exception:  # noqa: BLE001  # as above
-                failed()
-
-    return {2: heard_of_two, 3: heard_of_three}.get(len(parameters), heard)
+    return heard
 
 
 def _one(calls: list[Callable[..., None]]) -> Callable[..., None] | None:

@@ -52,16 +52,9 @@ class StateView(MutableMapping[str, Any]):
         self._state = state
         self._own = self.written = _NOTHING_YET
 
-    @property
-    def writes(self) -> dict[str, Any]:
-        """The values that were assigned and not deleted again, in order of first assignment;
-        deletions are not among them.
-        """
-        return {name: self._own[name] for name in self.written if self._own[name] is not MISSING}
-
-    def written_as(self, name: str) -> Any:
-        """Return the value of one of ``written``; MISSING: it was deleted."""
-        return self._own[name]
+    def __axil_writes__(self) -> Mapping[str, Any]:
+        """Return what was assigned, by field; MISSING: it was deleted."""
+        return {name: self._own[name] for name in self.written}
 
     def __axil_read_only__(self) -> None:
         """Refuse assignments from now on."""
@@ -381,11 +374,9 @@ def writes_of(view: Any) -> Mapping[str, Any] | None:
 
     Raises: StateError (AX203): it deleted a field.
     """
-    if type(view) is StateView:
-        found: Mapping[str, Any] = {name: view.written_as(name) for name in view.written}
-    else:
-        kind = type_of(view)
-        found = kind.__axil_writes__(view) if issubclass(kind, InstanceView) else _NOTHING_YET
+    kind = type_of(view)
+    is_view = kind is StateView or issubclass(kind, InstanceView)
+    found: Mapping[str, Any] = kind.__axil_writes__(view) if is_view else _NOTHING_YET
     for name, value in found.items():
         if value is MISSING:
             raise undeletable(name)
@@ -399,10 +390,6 @@ def undeletable(name: str) -> StateError:
         id="AX203",
         hint=f'Assign another value instead: ["{name}"] = None.',
     )
-
-
-def _type(value: Any) -> Any:
-    return cast("Any", type(value))
 
 
 def without_views(value: Any) -> Any:
@@ -442,14 +429,15 @@ def values_of(given: Any, *, written: bool = False) -> Mapping[str, Any] | None:
     if given is None:
         return {}
     if type(given) is StateView:
-        return without_views(given.writes if written else given.raw())
+        shown = given.__axil_writes__() if written else given.raw()
+        return without_views({n: value for n, value in shown.items() if value is not MISSING})
     if isinstance(given, Mapping):
         return without_views(
-            given if _type(given) in (dict, Fields) else dict(cast("Mapping[str, Any]", given))
+            given if type_of(given) in (dict, Fields) else dict(cast("Mapping[str, Any]", given))
         )
-    kind = _type(given)
+    kind = type_of(given)
     model = kind.__axil_instance__(given) if issubclass(kind, InstanceView) else given
-    declared: Mapping[str, Any] | None = getattr(_type(model), "__pydantic_fields__", None)
+    declared: Mapping[str, Any] | None = getattr(type_of(model), "__pydantic_fields__", None)
     if declared is None or isinstance(model, type):
         return None
     extra: Mapping[str, Any] = model.__pydantic_extra__ or {}

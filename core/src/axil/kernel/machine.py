@@ -137,7 +137,7 @@ class Machine:
         """The edges that recorded firings of nodes with an early join took; None: none is known."""
         self.broken: dict[int, Exception] = {}
         """The errors of joins, by node."""
-        self.unneeded: set[int] = set()
+        self.unneeded: frozenset[int] = frozenset()
         """Nodes that an early join fired without, whose firings are cancelled."""
         self._todo: list[int] = []  # units found closed, whose out-edges are still to be killed
         self._left = False
@@ -534,7 +534,7 @@ class Machine:
             return
         self._slots.pop(index, None)
         self._fire(port, mine)
-        self.unneeded.update(port.feeders)
+        self.unneeded = self.unneeded.union(port.feeders)
 
     def _end_path(self, token: Token) -> None:
         if token.state is not None:

@@ -170,7 +170,7 @@ class Scheduler:
         self.cycles: dict[str, CycleTally] = {}
         """The ends of cycles so far, by path."""
         self._queue: deque[RunningFrame] = deque()
-        self._commands: deque[Command] = deque()  # to be returned before anything else is done
+        self._commands: list[Command] = []  # to be returned before anything else is done
         self._limited: tuple[LimitReached, RunningFrame] | None = None
         # the firing whose fact is being recorded, and what follows
         self._pending: tuple[Task, Callable[..., Command | None], tuple[Any, ...]] | None = None
@@ -178,7 +178,7 @@ class Scheduler:
         # sub-runs under way, in order, by the task whose body began them
         self._subs: dict[Task, dict[RunningFrame, None]] = {}
         self._has_dropped = False
-        self._dropped: set[Task] = set()  # firings that an early join cancelled
+        self._dropped: frozenset[Task] = frozenset()  # firings that an early join cancelled
         self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
         self._stop: AxilError | None = None
         self._ended: FrameResult | None = None
@@ -311,7 +311,7 @@ class Scheduler:
         queue = self._queue
         while True:
             if self._commands:
-                return self._commands.popleft()
+                return self._commands.pop(0)
             if self._stop is not None:
                 return END
             if not queue:
@@ -500,7 +500,7 @@ class Scheduler:
                 if each is not None:
                     each.dropped = True
         if given_up:
-            self._dropped.update(given_up)
+            self._dropped |= frozenset(given_up)
             self._has_dropped = True
             self._commands.append(DropBodies())
 

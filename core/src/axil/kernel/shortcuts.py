@@ -73,7 +73,7 @@ class QuickMachine(Machine):
         self._waits, self._opens = [*plan.waits], [*plan.opens]
         if self._arrivals:
             self._arrivals.clear()
-            self.unneeded.clear()
+            self.unneeded = frozenset()
         if self._barrier is not None:
             self._barrier.restart()
         unit = plan.nodes[entry].unit

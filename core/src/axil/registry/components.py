@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from axil._door import provided
 from axil.errors import ConfigError, Problem, did_you_mean, format_names, refused_setting
 from axil.registry.excerpts import format_value
-from axil.registry.grants import current_grants, noted
+from axil.registry.grants import current_grants
 from axil.spec.graph import Place
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ def make_component(
 
 def _noted(made: T, where: str | Place) -> T:
     """Return a component; note what it will ask its run for."""
-    if (grants := current_grants()) is not None and noted() is not None:
+    if (grants := current_grants()) is not None:
         grants.note_later(made, str(where))
     return made
 

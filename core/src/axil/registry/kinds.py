@@ -96,13 +96,8 @@ def incompatibility(kind: str, spec: str) -> str:
         and (int(written[1]) < major or int(written[2]) <= minor)
     ):
         return ""
-    window = (
-        f"{major - 1}.x to {CONTRACT_VERSIONS[kind]}"
-        if major > 1
-        else f"1.0 to {CONTRACT_VERSIONS[kind]}"
-        if minor
-        else "1.0"
-    )
+    oldest, newest = f"{max(1, major - 1)}.0", CONTRACT_VERSIONS[kind]
+    window = newest if newest == oldest else f"{oldest} to {newest}"
     message = f"version {spec}" if written else f'"{spec}", which is no version,'
     return (
         f"it is written for {message} of {COMPONENT_KINDS[kind]}s, "

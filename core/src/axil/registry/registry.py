@@ -16,7 +16,9 @@ import pkgutil
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -31,6 +33,7 @@ from axil.errors import (
     UnknownComponent,
     did_you_mean,
     format_names,
+    nearest,
 )
 from axil.registry.installed import EntryPoint, identity_of, installed
 from axil.registry.kinds import (
@@ -190,18 +193,24 @@ class Registry:
         """
         if distribution in self._manifests:
             return self._manifests[distribution]
-        from axil.registry.manifest import read_manifest
-
         self._scan()
         name = canonical_name(distribution)
+        if name not in self._packages:
+            return None
         if name not in self._manifests:
+            from axil.registry.manifest import read_manifest
+
             self._manifests[name] = None
-            package = self._packages.get(name, "")
             try:
-                self._manifests[name] = read_manifest(package)
+                self._manifests[name] = read_manifest(self._packages[name])
             except ValueError as error:
                 self.unreadable.append(f"{name}: its manifest cannot be read: {error}")
         return self._manifests[name]
+
+    def _described(self, component: Component) -> Mapping[str, Any]:
+        """Return what its manifest says of a component; empty: nothing."""
+        stated = self.manifest(component.distribution)
+        return (stated and stated.find(component.kind, component.name)) or {}
 
     def register(
         self, kind: str, name: str, obj: object, distribution: str = "", *, instead: bool = False
@@ -212,9 +221,8 @@ class Registry:
         """
         known = self._scan().setdefault(_known_kind(kind), {})
         if (taken := known.get(name)) and not instead:
-            who = format_names([str(each) for each in taken])
             raise ComponentConflict(
-                f'the {COMPONENT_KINDS[kind]} "{name}" is provided by {who} already.',
+                f'the {COMPONENT_KINDS[kind]} "{name}" is provided by {_listed(taken)} already.',
                 hint="Choose another name.",
             )
         component = Component(
@@ -227,24 +235,18 @@ class Registry:
         """Return the same components under the same policy; what is registered with the child is
         not registered here.
         """
-        made = Registry(self.policy, self._given)
+        made = copy(self)
         made._found = {
             kind: {name: list(known) for name, known in names.items()}
             for kind, names in self._scan().items()
         }
-        made._dists, made._objects, made.unreadable = (
-            self._dists,
-            dict(self._objects),
-            self.unreadable,
-        )
-        made._packages, made._manifests = self._packages, self._manifests
-        made._reported, made.tell = self._reported, self.tell
+        made._objects = dict(self._objects)
         return made
 
     # -- from a name to an object
 
     def resolve(
-        self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()
+        self, kind: str, name: str, where: str = "", *, requires: Mapping[str, str] | None = None
     ) -> Any:
         """Return the component called ``name``, imported now if it was not before.
 
@@ -254,7 +256,8 @@ class Registry:
 
         Args:
             where: what messages begin with.
-            requires: distributions that the workflow says it needs, for the advice in messages.
+            requires: distributions that the workflow says it needs, with version specifiers, for
+                the advice in messages.
         Raises: UnknownComponent, ComponentBlocked, ComponentConflict, PluginLoadError;
         PluginContract (AX310): it is written for another
             version of its kind's contract.
@@ -266,7 +269,7 @@ class Registry:
         return self._objects[key]
 
     def find(
-        self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()
+        self, kind: str, name: str, where: str = "", *, requires: Mapping[str, str] | None = None
     ) -> Component:
         """Return the component that ``name`` means; nothing is imported.
 
@@ -295,18 +298,15 @@ class Registry:
         if not candidates:
             raise UnknownComponent(
                 f'unknown {word} "{name}".',
-                hint=self._advice(kind, bare, wanted, found, requires),
+                hint=self._advice(kind, bare, wanted, found, requires or {}),
                 where=where,
             )
         if not usable and (
             refused := next((each for each in candidates if each.status == "blocked"), None)
         ):
-            message = (
-                f'the {word} "{name}" of {format_names([str(each) for each in candidates])} may '
-                "not be "
-                f"used: {refused.reason}."
-            )
-            raise ComponentBlocked(message, hint="Change the policy, or the workflow.", where=where)
+            message = f'the {word} "{name}" of {_listed(candidates)} may not be used: '
+            hint = "Change the policy, or the workflow."
+            raise ComponentBlocked(f"{message}{refused.reason}.", hint=hint, where=where)
         if not usable:
             raise _unfitting(candidates[0], candidates[0].reason, where)
         ways = " or ".join(f'"{each.distribution}/{each.name}"' for each in usable)
@@ -332,9 +332,7 @@ class Registry:
         whole = f"{canonical_name(distribution)}/{bare}"
         found: list[Component] = []
         for each in self.candidates(kind):
-            stated = self.manifest(each.distribution)
-            described = stated.find(kind, each.name) if stated is not None else None
-            aliases = described.get("aliases", ()) if described is not None else ()
+            aliases = self._described(each).get("aliases", ())
             if (bare in aliases and wanted in ("", each.distribution)) or (
                 distribution and whole in aliases
             ):
@@ -349,11 +347,8 @@ class Registry:
         return found
 
     def _warn(self, component: Component, name: str, where: str) -> None:
-        message = (
-            f'"{name}" is an old name of the {COMPONENT_KINDS[component.kind]} '
-            f'"{component.name}" of '
-            f"{component}."
-        )
+        word = COMPONENT_KINDS[component.kind]
+        message = f'"{name}" is an old name of the {word} "{component.name}" of {component}.'
         now = f"{component.distribution}/{component.name}" if "/" in name else component.name
         hint = f'Write "{now}"; the old name will be removed.'
         self._tell_once(Problem("AX326", where, message, hint, "warning"))
@@ -367,11 +362,8 @@ class Registry:
         """Return what to use instead of a component that its manifest calls deprecated; empty: it
         is not deprecated.
         """
-        stated = None
-        if component.distribution in self._packages:
-            stated = self.manifest(component.distribution)
-        described = stated.find(component.kind, component.name) if stated is not None else None
-        if described is None or described.get("stability") != "deprecated":
+        described = self._described(component)
+        if described.get("stability") != "deprecated":
             return ""
         instead = described.get("replacement", "")
         return f"Use {instead} instead." if instead else "It will be removed; nothing replaces it."
@@ -380,41 +372,29 @@ class Registry:
         """Return why a component cannot be used with this kernel, by its manifest; empty: it
         can.
         """
-        if (
-            component.status == "registered"
-            or component.distribution == KERNEL
-            or component.distribution not in self._packages
-        ):
+        if component.status == "registered" or component.distribution == KERNEL:
             return ""
         stated = self.manifest(component.distribution)
-        return (
-            incompatibility(component.kind, stated.spec[component.kind])
-            if stated is not None and component.kind in stated.spec
-            else ""
-        )
+        written = None if stated is None else stated.spec.get(component.kind)
+        return "" if written is None else incompatibility(component.kind, written)
 
     def _advice(
-        self, kind: str, name: str, wanted: str, found: Sequence[Component], requires: Iterable[str]
+        self,
+        kind: str,
+        name: str,
+        wanted: str,
+        found: Sequence[Component],
+        requires: Mapping[str, str],
     ) -> str:
         from axil._installing import install_advice
 
         if found:
-            return (
-                f"{wanted} does not provide it; {format_names([str(each) for each in found])} does."
-            )
+            return f"{wanted} does not provide it; {_listed(found)} does."
         provider, fault = self.provider(kind, name)
         if provider and not (wanted and provider != wanted) and not self._is_installed(provider):
             return f"It is provided by {provider} (not installed): {install_advice(provider)}"
-        versions: Mapping[str, str] = (
-            cast("Mapping[str, str]", requires)
-            if isinstance(requires, Mapping)
-            else dict.fromkeys(requires, "")
-        )
-        missing = {
-            canonical_name(each): version
-            for each, version in versions.items()
-            if not self._is_installed(canonical_name(each))
-        }
+        stated = {canonical_name(each): version for each, version in requires.items()}
+        missing = {each: v for each, v in stated.items() if not self._is_installed(each)}
         if missing:
             wishes = install_advice(*(f"{each}{version}" for each, version in missing.items()))
             return (
@@ -456,24 +436,18 @@ class Registry:
         return True
 
     def _similar(self, kind: str, name: str) -> str:
-        hint = did_you_mean(name, self.names(kind))
-        if not hint:
-            # what they lack, no installation would bring
-            installed = {each.distribution for each in self.candidates()}
-            known = [
-                word for word, provider in component_index().items() if provider not in installed
-            ]
-            elsewhere = [word.split(":")[1] for word in known if word.startswith(f"{kind}:")]
-            hint = did_you_mean(name, elsewhere)
-            near = re.search(r'"(.+)"', hint)
-            return (
-                f"{hint[:-1]} ({component_index()[f'{kind}:{near[1]}']}, not installed)?"
-                if near
-                else ""
-            )
-        near = re.search(r'"(.+)"', hint)
-        providers = self._scan()[kind][near[1]] if near else []
-        return f"{hint[:-1]} ({format_names([str(each) for each in providers])}, installed)?"
+        """Return the question whether a component of a like name is meant; empty: there is none."""
+        if near := nearest(name, self.names(kind)):
+            return f'Did you mean "{near}" ({_listed(self._scan()[kind][near])}, installed)?'
+        # what those that are installed lack, no installation would bring
+        there = {each.distribution for each in self.candidates()}
+        elsewhere = {
+            word.removeprefix(f"{kind}:"): provider
+            for word, provider in component_index().items()
+            if word.startswith(f"{kind}:") and provider not in there
+        }
+        near = nearest(name, elsewhere)
+        return f'Did you mean "{near}" ({elsewhere[near]}, not installed)?' if near else ""
 
     def _load(self, component: Component, where: str) -> Any:
         target = _TARGET.match(component.value)
@@ -488,16 +462,13 @@ class Registry:
         except BaseException as error:
             # whatever a plugin does while it is imported, SystemExit included, costs only itself
             cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            named = f'the {COMPONENT_KINDS[component.kind]} "{component.name}"'
+            message = f"{named} is provided by {component}, which failed to import "
+            doctor = f"axil plugins doctor {component.distribution} --import"
+            hint = f"Other plugins are not affected. More: {doctor}"
             raise PluginLoadError(
-                f'the {COMPONENT_KINDS[component.kind]} "{component.name}" is provided by '
-                f"{component}, "
-                "which failed to import "
-                f"{component.value} ({cause}).",
-                hint=self._extra(component, error)
-                or (
-                    "Other plugins are not affected. More: axil plugins doctor "
-                    f"{component.distribution} --import"
-                ),
+                f"{message}{component.value} ({cause}).",
+                hint=self._extra(component, error) or hint,
                 where=where,
             ) from error
         return found
@@ -562,6 +533,11 @@ class Registry:
         )
 
 
+def _listed(components: Iterable[Component]) -> str:
+    """Return the distributions of components, for messages."""
+    return format_names([str(each) for each in components])
+
+
 def _add(same: list[Component], component: Component) -> None:
     """Of one distribution the first is kept, unless only the later one is written for this
     kernel.
@@ -604,17 +580,12 @@ def _log(problem: Problem) -> None:
     logging.getLogger("axil.registry").warning("%s", problem)
 
 
-_index: dict[str, str] | None = None
-
-
+@cache
 def component_index() -> Mapping[str, str]:
     """Return the distributions of components that are not installed: ``kind:name`` → distribution,
     shipped with the kernel.
     """
-    global _index
-    if _index is None:
-        _index = json.loads(pkgutil.get_data("axil", "index.json") or b"{}")
-    return _index or {}
+    return json.loads(pkgutil.get_data("axil", "index.json") or b"{}")
 
 
 _current: Registry | None = None

@@ -16,10 +16,9 @@ import inspect
 import sys
 import time
 from collections.abc import Awaitable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from axil.contract.context import Clock, Context, Executor, SubRunResult
-from axil.contract.decisions import Deciders, Fail, Outcome, Replace
 from axil.contract.observers import NO_OBSERVERS, Observers, edge_payloads
 from axil.errors import AxilError, HookFailed, LimitReached, RunCancelled
 from axil.kernel.events import (
@@ -39,12 +38,14 @@ from axil.kernel.scheduler import RunningFrame, Scheduler
 from axil.kernel.state import State
 from axil.kernel.tokens import Changes, Out, Task
 from axil.kernel.values import isolate
-from axil.runtime.gate import Gate
 from axil.runtime.pool import SLICE, LocalExecutor, Work, WorkerPool, as_failure
 from axil.runtime.recorder import Recorder
 from axil.runtime.result import Options, Result, made
 from axil.runtime.services import REAL_CLOCK, Pause, Progress, RunServices, paused_by
 from axil.spec.graph import Limits
+
+if TYPE_CHECKING:
+    from axil.contract.decisions import Deciders, Outcome
 
 
 class RunLoop:
@@ -85,7 +86,7 @@ class RunLoop:
         if observers.firing_received is not None and "started" not in reports:
             reports.append("started")
         known = None if recorder is None else recorder.known
-        self._deciders = deciders = None if hooks is None else Deciders(hooks)
+        self._deciders = deciders = None if hooks is None else _deciders(hooks)
         self.scheduler = Scheduler(
             root,
             known=known,
@@ -119,6 +120,8 @@ class RunLoop:
             recorder,
         )
         if deciders is not None and deciders.has_firings:
+            from axil.runtime.gate import Gate
+
             self.pool.gate = Gate(run_id, deciders, clock, self.wake)
         self._is_local = type(executor) is LocalExecutor
         self._is_bare = self._is_local and recorder is None
@@ -137,7 +140,7 @@ class RunLoop:
             if pool.waiting or pool.returning:
                 pool.admit()
             while pool.refused:
-                self._conclude(*pool.refused.popleft())
+                self._conclude(*pool.refused.pop(0))
             if self._work():
                 return
             if pool.gate is not None:
@@ -347,6 +350,8 @@ class RunLoop:
 
     def _conclude(self, work: Work, outcome: Outcome) -> None:
         """Take in the outcome that a plugin decided on for a firing."""
+        from axil.contract.decisions import Fail, Replace
+
         scheduler, task = self.scheduler, work.task
         self._announce(work)
         if isinstance(outcome, Fail):
@@ -437,6 +442,13 @@ class RunLoop:
             self.services.subs = _Over()
             self.scheduler.close()
             self.meter.close()
+
+
+def _deciders(hooks: Any) -> Deciders:
+    """Return what hooks decide. Without hooks none of it is imported."""
+    from axil.contract.decisions import Deciders
+
+    return Deciders(hooks)
 
 
 def _unheard(*_: Any) -> None:

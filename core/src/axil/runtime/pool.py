@@ -167,7 +167,7 @@ class WorkerPool:
         self._scheduler, self._recorder = scheduler, recorder
         self.gate: Gate | None = None
         """The gate that decides which bodies start, and when; None: only limits do."""
-        self.refused: deque[tuple[Work, Outcome]] = deque()
+        self.refused: list[tuple[Work, Outcome]] = []
         """Bodies that the gate lets not start, with the outcomes of their firings."""
         self._due: deque[Work] = deque()
         # due as soon as what was recorded before is safe

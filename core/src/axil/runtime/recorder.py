@@ -191,5 +191,8 @@ class Recorder(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the run; nothing is recorded after that. May be called again."""
+        """Release the run when what was recorded is safe, in the same transaction where there are
+        any; nothing is recorded after that. May be called again: where that failed, it is tried
+        once more.
+        """
         ...

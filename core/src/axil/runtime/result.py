@@ -44,7 +44,7 @@ _METHODS = {
 """Of options that are objects, an attribute that each has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Options:
     """The options of a run; each may be left out."""
 
@@ -128,7 +128,7 @@ def _nothing_used() -> RunUsage:
     return Options().begin_meter(Limits(), lambda _: None).usage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result(Generic[S]):
     """The result of a run; of ``S`` is the state that it ended with.
 

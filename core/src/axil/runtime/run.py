@@ -124,7 +124,10 @@ class Run:
             self._result, state = loop.conclude()
             if recorder is not None:
                 recorder.end(self._result, state)
-                await services.kept()
+                stored = recorder.kept()
+                recorder.close()  # one transaction stores the end and releases the run
+                if stored is not None:
+                    await stored
         except asyncio.CancelledError:
             loop.halt(RunCancelled("the task that ran it was cancelled"))
             raise

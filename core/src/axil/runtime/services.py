@@ -9,7 +9,6 @@ import asyncio
 import json
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -34,7 +33,6 @@ from axil.kernel.events import CycleTally, SubRun
 from axil.kernel.plan import Body
 from axil.kernel.tokens import Activation, Out, Task
 from axil.kernel.values import MISSING, isolate
-from axil.registry.grants import is_granted
 from axil.runtime.recorder import (
     Answered,
     Asked,
@@ -97,7 +95,7 @@ class RealClock:
 REAL_CLOCK = RealClock()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Progress:
     """The progress of a run: a recorder keeps it with each fact, so that a resumed run counts on
     from there.
@@ -126,7 +124,7 @@ class Subs(Protocol):
     async def enter(self, task: Task, sub: SubRun) -> SubRunResult: ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RunServices:
     """One run's answers to its bodies; the ``Host`` of their contexts."""
 
@@ -145,7 +143,7 @@ class RunServices:
     """The thread of the loop: what a body in another thread says is brought there, so observers are
     called in one thread.
     """
-    from_afar: deque[Callable[[], None]] = field(default_factory=deque[Callable[[], None]])
+    from_afar: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     """Calls that other threads left for the loop, oldest first. Since Python 3.14 a future may have
     its result before the loop runs what was handed to it earlier, so the loop's own queue does not
     keep a body's chunks before its outcome.
@@ -197,6 +195,9 @@ class RunServices:
         await self.kept()
 
     def allows(self, what: str) -> bool:
+        if not self.options.allow:
+            return False
+        is_granted = provided("axil_config.wants", "is_granted", wanted="a run with allow")
         return is_granted(self.options.allow, what)
 
     def emit(self, activation: Activation, chunk: Any) -> None:
@@ -220,7 +221,7 @@ class RunServices:
     def catch_up(self) -> None:
         """Make the calls that other threads left for the loop."""
         while self.from_afar:
-            self.from_afar.popleft()()
+            self.from_afar.pop(0)()
 
     def now(self, activation: Activation, call: Call) -> float:
         recorder = self.recorder

@@ -189,15 +189,13 @@ def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
                 reached.add(target)
                 stack.append(target)
     for node in spec.nodes:
-        where = node.where
         if node.id not in touched:
-            yield Problem(
-                "AX112", where, "no edge leads to it or from it.", "Connect it, or remove it."
-            )
+            message = "no edge leads to it or from it."
+            yield Problem("AX112", node.where, message, "Connect it, or remove it.")
         elif node.id not in reached:
             yield Problem(
                 "AX113",
-                where,
+                node.where,
                 "no start node leads to it, so it never fires.",
                 "",
                 severity="warning",

@@ -12,14 +12,26 @@ def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
         successors: for each vertex ``0 … n-1`` the vertices its edges lead to; repeats are
             harmless.
     Returns: one sorted list of vertices per component.
-    Cost: O(vertices + edges), no recursion.
+    Cost: O(vertices + edges), no recursion; the search is for what a cycle leads to.
     Source: R. Tarjan, Depth-first search and linear graph algorithms, SIAM J. Comput. 1(2), 1972.
 
     >>> components([[1], [2], [1, 3], []])
     [[0], [1, 2], [3]]
     """
     n = len(successors)
-    order = [0] * n  # visit number, 0 = not visited
+    unseen = [0] * n  # in-edges from vertices that are not in ``free``
+    for each in successors:
+        for w in each:
+            unseen[w] += 1
+    free = [v for v in range(n) if not unseen[v]]
+    for v in free:  # it grows
+        for w in successors[v]:
+            unseen[w] -= 1
+            if not unseen[w]:
+                free.append(w)
+    if len(free) == n:
+        return [[v] for v in free]
+    order = [0 if unseen[v] else -1 for v in range(n)]  # visit number, 0 = not visited
     low = [0] * n
     on_stack = bytearray(n)
     stack: list[int] = []
@@ -59,8 +71,7 @@ def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
                             break
                     component.sort()
                     found.append(component)
-    found.reverse()
-    return found
+    return [[v] for v in free] + found[::-1]
 
 
 def is_cyclic(component: Sequence[int], successors: Sequence[Sequence[int]]) -> bool:
@@ -79,7 +90,7 @@ def levels(successors: Sequence[Sequence[int]]) -> list[int]:
     """
     result = [0] * len(successors)
     for component in components(successors):
-        level = max(result[v] for v in component)
+        level = max([result[v] for v in component])
         for v in component:
             result[v] = level
         inside = set(component)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
+from axil._door import provided
 from axil.errors import Problem, SpecError
 from axil.kernel.joins import Join
 from axil.kernel.plan import CycleLimit
@@ -339,14 +340,12 @@ class GraphSpec:
         qualified name.
 
         Where the file lies and what the environment held do not count: a run resumes after a key
-        was renewed.
+        was renewed. Raises: NotInstalled: axil-journals, which needs digests, is not installed.
         """
-        from axil.spec.digest import digest_of
-
-        return digest_of(self)
+        return provided("axil_journals.digests", "digest_of", wanted="GraphSpec.digest")(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SubgraphSpec:
     """A graph inside a node: what a node class gives from ``scope()``."""
 

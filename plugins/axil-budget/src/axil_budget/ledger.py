@@ -18,14 +18,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from axil import Activation, LimitReached
 from axil.driver import inner_frame
-from axil.plugin import RunError, RunUsage
+from axil.plugin import RunError
 from axil_budget.prices import Estimate, Estimator, Pricing
+from axil_budget.usage import Usage
 
 if TYPE_CHECKING:
     import asyncio
@@ -66,21 +67,6 @@ class Budget:
         if self.cost is not None and cost > self.cost * (1 + _ROUNDING):
             return "cost"
         return ""
-
-
-@dataclass(slots=True)
-class Usage(RunUsage):
-    """The usage: firings, seconds, model tokens and money."""
-
-    tokens: dict[str, int] = field(default_factory=dict[str, int])
-    """Model tokens by kind, as bodies reported them."""
-    cost: float = 0.0
-
-    def add(self, tokens: Mapping[str, int], cost: float) -> None:
-        """Count more."""
-        for kind, count in tokens.items():
-            self.tokens[kind] = self.tokens.get(kind, 0) + count
-        self.cost += cost
 
 
 class Account:

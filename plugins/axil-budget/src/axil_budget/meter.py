@@ -6,30 +6,21 @@ report, ``cost`` is money and everything else model tokens, by kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from axil import Activation, LimitReached, Problem, SpecError
-from axil.plugin import did_you_mean, format_names
-from axil_budget.ledger import Budget, Ledger, Reservation, Usage
-from axil_budget.prices import Estimate, Estimator, Pricing
+from axil import Activation, LimitReached
+from axil_budget.usage import Usage
 
 if TYPE_CHECKING:
     from axil.plugin import MeterMaker
-
-_LIMITS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
-    "tokens": ((int, float), "a number ≥ 0"),
-    "cost": ((int, float), "a number ≥ 0"),
-    "pricing": (Pricing, "a Pricing"),
-    "estimate": (Estimator, "an Estimator"),
-}
-"""Limit → its type, and what that is called."""
+    from axil_budget.ledger import Ledger, Reservation
 
 
 class BudgetMeter:
     """The meter of a run (``axil.plugin.Meter``), on a ledger."""
 
-    __slots__ = ("ledger", "usage")
+    __slots__ = ("_ledger", "_stop", "usage")
 
     def __init__(self, uses: Mapping[str, Any], stop: Callable[[LimitReached], None]) -> None:
         """Begin to count.
@@ -39,20 +30,28 @@ class BudgetMeter:
             stop: ends the run when a limit is passed while bodies are at work.
         Raises: SpecError (AX128): a limit is not known, or has another type.
         """
-        problems = [each for name, value in uses.items() if (each := _problem(name, value))]
-        if problems:
-            raise SpecError(*problems)
-        bounds = {name: value for name, value in uses.items() if name != "estimate"}
-        self.usage = Usage()
-        self.ledger = Ledger(
-            self.usage, Budget(**bounds) if bounds else None, uses.get("estimate"), stop
-        )
-        """The spent and reserved amounts, by account."""
+        self.usage, self._stop = Usage(), stop
+        self._ledger = self._begun(uses) if uses else None
+
+    @property
+    def ledger(self) -> Ledger:
+        """The spent and reserved amounts, by account. Without limits it begins when something is
+        spent or reserved: a run that does neither loads none of it.
+        """
+        if self._ledger is None:
+            self._ledger = self._begun({})
+        return self._ledger
+
+    def _begun(self, uses: Mapping[str, Any]) -> Ledger:
+        from axil_budget.limits import ledger_of
+
+        return ledger_of(self.usage, uses, self._stop)
 
     @property
     def has_spent(self) -> bool:
         """See ``Meter``."""
-        return bool(self.usage.tokens or self.usage.cost or self.ledger.has_accounts)
+        has_accounts = self._ledger is not None and self._ledger.has_accounts
+        return bool(self.usage.tokens or self.usage.cost or has_accounts)
 
     def spend(self, who: Activation, amounts: Mapping[str, float]) -> None:
         """See ``Meter``."""
@@ -68,23 +67,28 @@ class BudgetMeter:
                 what ``limits.estimate`` assumes.
         Raises: OverBudget (AX417): a node's budget is used up; UnknownPrice (AX418).
         """
-        return await self.ledger.reserve(who, _estimate(**wanted))
+        from axil_budget.limits import estimate_of
+
+        return await self.ledger.reserve(who, estimate_of(**wanted))
 
     def as_data(self) -> dict[str, Any]:
         """See ``Meter``."""
         used: dict[str, Any] = {"tokens": dict(self.usage.tokens), "cost": self.usage.cost}
-        nodes = self.ledger.as_data()
+        nodes = {} if self._ledger is None else self._ledger.as_data()
         return {**used, "nodes": nodes} if nodes else used
 
     def restore(self, used: Mapping[str, Any]) -> None:
         """See ``Meter``; usage that a ``Tally`` recorded counts, too."""
         self.usage.tokens, self.usage.cost = dict(used.get("tokens", ())), used.get("cost", 0.0)
         self.usage.add(*_parted(used.get("amounts", {})))
-        self.ledger.restore(used.get("nodes", {}))
+        if nodes := used.get("nodes"):
+            self.ledger.restore(nodes)
 
     def close(self) -> None:
         """See ``Meter``."""
-        self.ledger.close()
+        self._stop = _unheard
+        if self._ledger is not None:
+            self._ledger.close()
 
 
 if TYPE_CHECKING:
@@ -97,30 +101,5 @@ def _parted(amounts: Mapping[str, float]) -> tuple[dict[str, Any], float]:
     return tokens, amounts.get("cost", 0.0)
 
 
-def _estimate(
-    *,
-    model: str | Sequence[str] = "",
-    input_tokens: int | None = None,
-    output_tokens: int | None = None,
-    characters: int | Callable[[], int] | None = None,
-) -> Estimate:
-    names = (model,) if isinstance(model, str) else tuple(model)
-    return Estimate(
-        models=tuple(name for name in names if name),
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        characters=characters,
-    )
-
-
-def _problem(name: str, value: Any) -> Problem | None:
-    where = f"limits.{name}"
-    if name not in _LIMITS:
-        known = ("firings", "seconds", "concurrency", "lanes", *_LIMITS)
-        hint = did_you_mean(name, known) or f"Limits are: {format_names(list(known))}."
-        return Problem("AX128", where, "there is no such limit.", hint)
-    kind, called = _LIMITS[name]
-    if not isinstance(value, kind) or (name in ("tokens", "cost") and value < 0):
-        message = f"expected {called}, found {value!r}."
-        return Problem("AX128", where, message, "Leave it out for no limit.")
-    return None
+def _unheard(limit: LimitReached) -> None:
+    """Ignore a limit that is passed after the end of the run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from axil import PluginError
@@ -46,7 +46,7 @@ class Sketching(Registry):
         return self._real.names(kind)
 
     def resolve(
-        self, kind: str, name: str, where: str = "", *, requires: Iterable[str] = ()
+        self, kind: str, name: str, where: str = "", *, requires: Mapping[str, str] | None = None
     ) -> Any:
         """Return the component, or something that stands for it."""
         if kind in _REAL:

@@ -16,11 +16,13 @@ import ipaddress
 import os
 import re
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast
 
 from axil import ConfigError, Problem
-from axil.plugin import Want, did_you_mean, is_granted, note_want, one_line
+from axil.plugin import did_you_mean, one_line
+from axil_config.wants import Gathering, Want, gathering, is_granted, note_want, noted
 
 Act = Literal["read", "write"]
 
@@ -135,8 +137,19 @@ class Grants:
         )
         return Want(word=what, where=where, status="missing", problem=problem, is_late=is_late)
 
+    def note(self, word: str, where: str, problem: Problem | None) -> None:
+        """Note what a file names and the compiler decides about; ``problem``: it is missing."""
+        status = "granted" if problem is None else "missing"
+        note_want(Want(word=word, where=where, status=status, problem=problem))
+
+    def gathering(self) -> AbstractContextManager[Gathering]:
+        """Gather what files want while the plan of this one is made."""
+        return gathering()
+
     def note_later(self, made: object, where: str = "") -> None:
         """Note what a component asks its run for later: its attribute ``wants``."""
+        if noted() is None:
+            return
         words: Any = getattr(made, "wants", ())
         for word in cast("Iterable[Any]", words) if isinstance(words, (tuple, list)) else ():
             note_want(self.wanted(str(word), where=where, is_late=True))

@@ -21,8 +21,7 @@ _OWN = frozenset({"payload", "state", "attributes"})
 
 def surroundings(setting: CompileOptions) -> dict[str, Any]:
     """Say where and with what the graph around a node was read: folder, root, trail, variables."""
-    extras = getattr(setting, "extras", None)
-    return dict(extras) if extras else {"folder": setting.folder or ".", "trail": setting.including}
+    return dict(setting.extras) or {"folder": setting.folder or "."}
 
 
 class Subgraph:

@@ -399,7 +399,8 @@ class LocalEngine:
         looks = self._looks
         try:
             async with self._lock(run_id):
-                if self._is_closed or run_id in self._cancelled:
+                # one that is loaded is about to be unloaded, and is taken again then
+                if self._is_closed or run_id in self._cancelled or run_id in self._loaded:
                     await off_loop(self.journal, self.journal.release, run_id)
                     return
                 options = {**self._options, "clock": self._clock}

@@ -276,7 +276,10 @@ async def finish(
         return None
     if run.is_answered(result.questions):
         await off_loop(journal, journal.wake, run.id)
-    dues = (question_due(question.plain()) for question in result.questions)
+    dues = [
+        question_due({"data": each.data}) if each.due is None else each.due
+        for each in result.questions
+    ]
     return min((due for due in dues if due is not None), default=None)
 
 

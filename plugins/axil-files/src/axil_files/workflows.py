@@ -10,7 +10,7 @@ from axil.plugin import CompileOptions, Grants, Registry, default_registry
 from axil_files.loading import load as load_spec
 
 if TYPE_CHECKING:
-    from axil.plugin import ReadingOptions
+    from axil_files.options import ReadingOptions
 
 
 def load(

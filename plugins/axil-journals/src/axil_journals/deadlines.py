@@ -21,7 +21,7 @@ from axil.driver import Clock
 from axil.plugin import Channel, JournalError, Overdue, format_names
 from axil_journals.journal import Entry
 from axil_journals.replay import ReplayIndex
-from axil_journals.values import encode_value
+from axil_journals.values import encode_question, encode_value
 
 LATE = "deadline"
 """The mark (``by``) of an answer that a deadline gave."""
@@ -81,7 +81,7 @@ async def _asked(channel: Channel, question: Question) -> Any:
 
 def asked(question: Question) -> dict[str, Any]:
     """Return the journal entry of an open question, with its deadline."""
-    return {"id": question.id, **question.plain(), "shown": True}
+    return {**encode_question(question), "shown": True}
 
 
 def late(question: Question) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from axil import Activation, Options, Question, Result, State
+from axil import Activation, Options, Result, State
 from axil.driver import (
     Answered,
     Asked,
@@ -35,7 +35,7 @@ from axil_journals.records import (
     reopened,
 )
 from axil_journals.replay import ReplayIndex
-from axil_journals.values import decode_value, encode_value
+from axil_journals.values import decode_value, encode_question, encode_value
 
 
 class JournalRecorder:
@@ -148,9 +148,8 @@ def _entry(kind: str, activation: Activation, data: Mapping[str, Any]) -> Entry:
 
 
 def _asked(fact: Asked) -> Entry:
-    question: Question = fact.question
     shown = {"shown": True} if fact.is_shown else {}
-    return _entry("asked", fact.activation, {"id": question.id, **question.plain(), **shown})
+    return _entry("asked", fact.activation, {**encode_question(fact.question), **shown})
 
 
 def _answered(fact: Answered) -> Entry:

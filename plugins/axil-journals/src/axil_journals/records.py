@@ -26,7 +26,13 @@ from axil.plugin import Changes, CycleBody, JournalError, Plan, Task
 from axil_journals.journal import Entry, Journal
 from axil_journals.migrations import left, marked, recorded_graph, versions
 from axil_journals.replay import ReplayIndex
-from axil_journals.values import decode_delta, decode_value, encode_delta, encode_value
+from axil_journals.values import (
+    decode_delta,
+    decode_value,
+    encode_delta,
+    encode_question,
+    encode_value,
+)
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -179,8 +185,7 @@ def ending(result: Result, state: State, thread: str, before: Mapping[str, Any])
         data["error"] = str(result.error)
     if result.questions:
         data["questions"] = [
-            {"id": question.id, "node": question.node, **question.plain()}
-            for question in result.questions
+            {**encode_question(question), "node": question.node} for question in result.questions
         ]
     if thread and result.status == "done":
         left = {

@@ -9,12 +9,13 @@ to it: a conversation of n turns takes space and time for n turns.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
-from axil import MISSING, Schema
+from axil import MISSING, Question, Schema
 from axil.driver import NO_RESET
 from axil.plugin import FieldChange, JournalError, Log
 
@@ -220,3 +221,22 @@ def decode_delta(
         else:
             delta[name] = one(name, data)
     return delta
+
+
+def encode_question(question: Question) -> dict[str, Any]:
+    """Return a question, but for the node that asks it, as JSON data; other values as their
+    ``repr``.
+    """
+    data: dict[str, Any] = {
+        "id": question.id,
+        "text": question.text,
+        "kind": question.kind,
+        "options": list(question.options),
+    }
+    if question.default is not None:
+        data["default"] = json.loads(json.dumps(question.default, default=repr))
+    if question.due is not None:
+        data["due"] = question.due
+    if question.data:
+        data["data"] = json.loads(json.dumps(dict(question.data), default=repr))
+    return data

@@ -126,9 +126,9 @@ class RunWriter(ABC):
 
     def close(self) -> None:
         """See ``JournalWriter``."""
-        is_closed, self.closing = self.closing, True
+        self.closing = True
         # it holds the run, or is about to
-        if not is_closed and self._next > self.seen[1]:
+        if not self.is_released and self._next > self.seen[1]:
             self._group.finish(self)
 
     def take_part(self) -> RunPart[Self]:

@@ -153,9 +153,7 @@ class Conversation:
         elif what == "sleep":
             self._later(number, ctx.sleep(*given))
         elif what == "ask":
-            stated: dict[str, Any] = given[0]
-            options = tuple(stated.pop("options"))
-            self._later(number, ctx.ask(Question(**stated, options=options), name=given[1]))
+            self._later(number, ctx.ask(Question(**given[0]), name=given[1]))
         else:
             name, request, effects, kind = given
             step = ctx.step(

@@ -24,6 +24,8 @@ from axil_process.errors import ProcessError
 from axil_process.jobs import decode_task, encode_outcome, plan_of_job
 
 _inside: ContextVar[int] = ContextVar("axil_process_step", default=0)
+# what a body says of a question; the run sets the rest
+_ASKED = ("text", "kind", "options", "default", "within_seconds", "data")
 
 
 class Paused(BaseException):
@@ -249,7 +251,8 @@ class Elsewhere(Context):
 
     async def ask(self, question: Question | str, /, *, name: str = "") -> Any:
         asked = Question(text=question) if isinstance(question, str) else question
-        return await asyncio.wrap_future(self._firing.ask("ask", asked.plain(), name).answer)
+        fields = {field: getattr(asked, field) for field in _ASKED}
+        return await asyncio.wrap_future(self._firing.ask("ask", fields, name).answer)
 
     async def step(
         self,

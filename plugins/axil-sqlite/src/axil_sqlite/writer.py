@@ -185,7 +185,8 @@ class Writer(GroupCommit["SqliteRunWriter"]):
             for run, rows, is_closing, *_ in taken:
                 if run.fault is None and rows:
                     run.safe = rows[-1][0] + 1
-                if is_closing:  # one that was closed meanwhile has rows still to be written
+                # one that was closed meanwhile has rows still to be written
+                if is_closing and run.fault is None:
                     run.is_released = True
                     self._held.discard(run)
                     self._finishing.discard(run)

@@ -41,10 +41,7 @@ def nodes_of(
 
 def _written(members: Mapping[str, Any], setting: CompileOptions) -> Sequence[NodeSpec]:
     """Return the nodes of a file."""
-    extras = setting.extras
-    outer = (
-        dict(extras) if extras else {"folder": setting.folder or ".", "trail": setting.including}
-    )
+    outer = dict(setting.extras) or {"folder": setting.folder or "."}
     reading = LoadOptions(
         environment=setting.environment,
         allow_code=setting.allow_code,

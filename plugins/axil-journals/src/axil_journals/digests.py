@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, cast
 
-from axil.errors import Problem, SpecError
-from axil.spec.graph import SURROUNDINGS, FromEnvironment, GraphSpec, Limits, Place
+from axil import GraphSpec, Limits, Problem, SpecError
+from axil.plugin import SURROUNDINGS, FromEnvironment, Place
 
 
 def digest_of(spec: GraphSpec) -> str:
@@ -43,6 +43,7 @@ _MODULES = {
     "axil.kernel.state": "axil.fields",
     "axil_config.secrets": "axil.registry.config",
     "axil_control.loop_graph": "axil.nodes",
+    "axil_formatters.edges": "axil.builder.graph",
     "axil_models.functions": "axil_agent.tools",
     "axil_typed.checks": "axil.typed",
     "axil_typed.reducers": "axil.reducers",
