@@ -961,7 +961,7 @@ def test_a_graph_that_cannot_run_says_which_one_can():
         Graph("inner").invoke({})
 
 
-@pytest.mark.parametrize("option", ["journal", "channel", "clock", "hooks", "executor"])
+@pytest.mark.parametrize("option", ["channel", "clock", "hooks", "executor"])
 def test_an_option_of_a_run_that_is_no_object_of_its_kind_is_refused(option):
     with pytest.raises(TypeError, match=rf"{option}: expected an object with \w+, found 3\."):
         chain(passing).build().invoke({}, **{option: 3})

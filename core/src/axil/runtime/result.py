@@ -34,13 +34,7 @@ else:
 _NONE: Any = None
 Prompts = Literal["off", "digests", "whole"]
 """The part of prompts that a journal keeps."""
-_METHODS = {
-    "journal": "open",
-    "channel": "ask",
-    "clock": "now",
-    "hooks": "hook",
-    "executor": "execute",
-}
+_METHODS = {"channel": "ask", "clock": "now", "hooks": "hook", "executor": "execute"}
 """Of options that are objects, an attribute that each has."""
 
 
