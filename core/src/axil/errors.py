@@ -373,3 +373,14 @@ def format_names(names: Sequence[str], most: int = 8) -> str:
     if len(names) <= most:
         return ", ".join(names)
     return ", ".join(names[:most]) + f", … ({len(names)} in all)"
+
+
+def one_line(text: str) -> str:
+    """Return a text of a file as messages show it: on one line, of at most 400 characters.
+
+    >>> one_line("a\\nb")
+    'a?b'
+    """
+    import re
+
+    return re.sub(r"[^\x20-\x7e\u00a0-\ud7ff\ue000-\uffff]", "?", text)[:400]

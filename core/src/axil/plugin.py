@@ -71,8 +71,7 @@ _SUBJECTS = {
             BodyError ComponentBlocked ComponentConflict ConcurrentReset CycleError EngineError
             HookFailed InvalidValue JournalError KernelBug MissingKeys NotBuilt NotInstalled Overdue
             PluginContract PluginLoadError ProblemError RouteError RunError SchemaMismatch Uncertain
-            UndeclaredField UnknownComponent did_you_mean format_names
-            with_article
+            UndeclaredField UnknownComponent did_you_mean format_names one_line with_article
         """,
     },
     "Budgets and prices": {
@@ -130,7 +129,7 @@ _SUBJECTS = {
         "axil_files.templates": "match_path",
         "axil_files.format": "is_version_0 notes_field workflow_schema=json_schema",
         "spec.graph": "RouterSpec SURROUNDINGS with_usual_wrappers",
-        "registry.excerpts": "format_value one_line",
+        "registry.excerpts": "format_value",
     },
     "Commands": {
         "axil_cli.arguments": "add_shared_arguments",

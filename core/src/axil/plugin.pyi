@@ -101,6 +101,7 @@ from axil.errors import (
     UnknownComponent as UnknownComponent,
     did_you_mean as did_you_mean,
     format_names as format_names,
+    one_line as one_line,
     with_article as with_article,
 )
 from axil.kernel.joins import Join as Join
@@ -135,7 +136,7 @@ from axil.kernel.tokens import (
 )
 from axil.kernel.values import ATOMS as ATOMS, Log as Log, isolate as isolate, same, thaw as thaw
 from axil.registry.components import make_component as make_component
-from axil.registry.excerpts import format_value as format_value, one_line as one_line
+from axil.registry.excerpts import format_value as format_value
 from axil.registry.grants import current_grants as current_grants, granted as granted
 from axil.registry.kinds import (
     COMPONENT_KINDS as COMPONENT_KINDS,

@@ -33,6 +33,7 @@ from axil.errors import (
     Problem,
     SpecError,
     did_you_mean,
+    one_line,
 )
 from axil.kernel.joins import GATE, JOINS, Join
 from axil.kernel.plan import Body, Edge, Graph, Plan, ResolvedNode, Router
@@ -40,7 +41,6 @@ from axil.kernel.scopes import SubgraphBody
 from axil.kernel.state import Schema
 from axil.kernel.tokens import ENTRY, EXIT
 from axil.registry.components import make_component
-from axil.registry.excerpts import one_line
 from axil.registry.grants import current_grants, granted
 from axil.spec.check import check, check_exit
 from axil.spec.graph import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,12 +27,3 @@ def format_value(value: Any) -> str:
     if isinstance(value, Mapping):
         return "a mapping"
     return "a list" if isinstance(value, (list, tuple)) else f"{with_article(type(value).__name__)}"
-
-
-def one_line(text: str) -> str:
-    """Return a text of a file as messages show it: on one line, of at most 400 characters.
-
-    >>> one_line("a\\nb")
-    'a?b'
-    """
-    return re.sub(r"[^\x20-\x7e\u00a0-\ud7ff\ue000-\uffff]", "?", text)[:400]
