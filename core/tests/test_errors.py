@@ -101,6 +101,11 @@ def test_an_error_of_axil_inside_a_node_keeps_its_own_message():
 
 def test_a_close_name_is_offered_and_a_far_one_is_not():
     assert did_you_mean("reviewr", ["writer", "reviewer"]) == 'Did you mean "reviewer"?'
+    assert did_you_mean("Pro", ["writer", "prompt"]) == ""
+    assert (
+        did_you_mean("prompt", ["writer", "prompt_template"]) == 'Did you mean "prompt_template"?'
+    )
+    assert did_you_mean("A", ["b", "a"]) == 'Did you mean "a"?'
     assert did_you_mean("zzz", ["writer", "reviewer"]) == ""
 
 

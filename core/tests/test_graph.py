@@ -14,6 +14,7 @@ from axil.errors import (
     MissingKeys,
     NodeFailed,
     NotBuilt,
+    PluginContract,
     RouteError,
     SpecError,
 )
@@ -927,3 +928,45 @@ def test_a_graph_puts_usual_wrappers_around_its_nodes():
 def test_a_wrapper_that_names_no_component_is_refused(wrong):
     with pytest.raises(SpecError, match="AX168"):
         RootGraph("t").create_node(lambda: {}, name="f", wrappers=[wrong])
+
+
+@pytest.mark.parametrize(
+    ("id", "wrong"),
+    [
+        ("AX131.*attributes", lambda: RootGraph("g", attributes=["a"])),
+        ("AX131.*limits: expected Limits", lambda: RootGraph("g", limits={"firings": 3})),
+        ('AX131.*cycles: .* found "?.?alow', lambda: RootGraph("g", cycles="alow")),
+        ("AX131.*nodes: .*'a'", lambda: RootGraph("g", nodes=["a"])),
+        ("AX131.*nodes: expected id and type", lambda: RootGraph("g", nodes=[{"id": "a"}])),
+        ("AX131.*edges: .*'a->b'", lambda: RootGraph("g", edges=["a->b"])),
+        ("AX131.*edges: expected from and to", lambda: RootGraph("g", edges=[{"from": "a"}])),
+        ('AX102.*"3"', lambda: RootGraph(3)),
+        ('AX102.*Give one: name="…"', lambda: RootGraph("g").create_node(lambda: {})),
+        ("AX131.*kind", lambda: RootGraph("g").create_node(None, name="a")),
+        ("AX131.*resources", lambda: chain(passing, resources=["gpu"])),
+        (r'AX176.*Write \["lang"\]', lambda: chain(passing, pull_keys="lang")),
+        ('AX125.*"passing"', lambda: chain(lambda: {}).edge_to_exit(passing)),
+        ("AX104.*Nodes: n0", lambda: chain(passing).edge_to_exit("other")),
+        ("AX131.*rounds", lambda: chain(passing).set_cycle_limit("n0", "3")),
+        ("AX305.*not a wrapper", lambda: chain(passing, wrappers=[3]).build()),
+    ],
+)
+def test_an_argument_that_does_not_fit_is_refused_where_it_is_given(id, wrong):
+    with pytest.raises((SpecError, PluginContract), match=id):
+        wrong()
+
+
+def test_a_graph_that_cannot_run_says_which_one_can():
+    with pytest.raises(AttributeError, match=r'Graph "inner" has no "invoke"\..* a RootGraph'):
+        Graph("inner").invoke({})
+
+
+@pytest.mark.parametrize("option", ["channel", "clock", "hooks", "executor"])
+def test_an_option_of_a_run_that_is_no_object_of_its_kind_is_refused(option):
+    with pytest.raises(TypeError, match=rf"{option}: expected an object with \w+, found 3\."):
+        chain(passing).build().invoke({}, **{option: 3})
+
+
+def test_an_observer_that_observes_nothing_is_refused():
+    with pytest.raises(TypeError, match=r"observers: expected an object with methods.*print"):
+        chain(passing).build().invoke({}, observers=[print])

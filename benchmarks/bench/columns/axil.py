@@ -170,6 +170,7 @@ def dag(case):
     graph.edge_from_entry("n0", {})
     for a, b in case.edges:
         graph.create_edge(f"n{a}", f"n{b}", ["in"])
+    graph.edge_to_exit(f"n{case.size - 1}", {})
     graph.build()
 
     async def go():

@@ -325,10 +325,13 @@ class KernelBug(_ClassError, RuntimeError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the one of ``known`` that is like a name; empty: none is."""
+    """Return the one of ``known`` that is like a name, or begins with it; empty: none is."""
     import difflib
 
-    return next(iter(difflib.get_close_matches(name, list(known), n=1)), "")
+    known, begin = list(known), name.casefold()
+    longer = [each for each in known if begin and each.casefold().startswith(begin)]
+    longer = [each for each in longer if len(begin) > 3 or len(each) == len(begin)]
+    return next(iter([*difflib.get_close_matches(name, known, n=1), *longer]), "")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

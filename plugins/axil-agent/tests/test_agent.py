@@ -331,6 +331,19 @@ def test_an_output_type_has_the_fields_that_edges_carry():
         g.build()
 
 
+def test_arguments_that_do_not_fit_are_refused_where_they_are_given():
+    with pytest.raises(ConfigError, match="AX131 output_type: expected a pydantic model, found"):
+        Agent(Scripted(), output_type={"steps": 1})
+    with pytest.raises(
+        ConfigError, match=r"AX131 instructions: expected text.*The model comes first"
+    ):
+        Agent("Be brief.", Scripted())
+    with pytest.raises(ConfigError, match="AX655 model_settings: expected a mapping"):
+        Agent(Scripted(), model_settings=["temperature"])
+    with pytest.raises(ModelContract, match=r"AX654 .*Scripted is a class"):
+        Agent(Scripted).build()
+
+
 def test_chunks_and_usage_reach_the_run(script):
     g = RootGraph("g")
     w = g.create_node(

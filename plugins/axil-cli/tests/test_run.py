@@ -136,6 +136,13 @@ def test_answers_come_from_a_file(axil, flow, tmp_path, text, answer):
     assert done.out == ("" if answer is None else f"the answer is {answer}\n")
 
 
+def test_an_answer_without_a_question_is_warned_of(axil, flow, tmp_path):
+    (tmp_path / "answers").write_text("much\nmore\n")
+    done = axil("run", flow(["a askt"]), "--answers", tmp_path / "answers")
+    assert done.code == Exit.DONE
+    assert "warning: 1 of the answers in " in done.err
+
+
 def test_a_limit_is_exit_code_4(axil, flow):
     done = axil(
         "run",

@@ -658,6 +658,33 @@ def test_reads_that_are_asked_for_while_one_is_under_way_are_one_read():
     assert reads == [["a"], [*(str(number) for number in range(20)), "none"]]
 
 
+def test_a_read_whose_callers_are_cancelled_is_waited_for():
+    reads: list[list[str]] = []
+    goes_on = threading.Event()
+
+    class Far(MemoryJournal):
+        blocking = True
+
+    def read(run_ids: Collection[str]) -> list[RunInfo]:
+        reads.append(list(run_ids))
+        assert goes_on.wait(60)
+        return []
+
+    async def go() -> None:
+        gathered = Gathered(Far(), read)
+        caller = asyncio.create_task(gathered.of("a"))
+        await until(lambda: reads)
+        caller.cancel()
+        settling = asyncio.create_task(gathered.settle())
+        await asyncio.wait({caller})
+        assert not settling.done()
+        goes_on.set()
+        await settling
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    within(60, go)
+
+
 def test_mail_that_comes_while_a_run_is_loaded_is_delivered_at_once():
     looked = threading.Event()
 

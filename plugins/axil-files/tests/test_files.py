@@ -294,6 +294,8 @@ def test_a_wrong_node_is_a_named_problem(change, problem):
     [
         ({"from": "@exit"}, "AX104 flow.json edges[0].from: no edge starts at @exit."),
         ({"to": "@entry"}, "AX104 flow.json edges[0].to: no edge leads to @entry."),
+        ({"to": "end"}, 'AX104 flow.json edges[0].to: no node "end". Write "@exit".'),
+        ({"when": "ok"}, 'AX141 flow.json edges[0].when: unknown key "when". Write "condition".'),
         (
             {"condition": 3},
             "edges[0].condition: expected true or false or text or a mapping, found 3.",
@@ -893,14 +895,11 @@ def test_what_cannot_be_read_is_said(tmp_path: Path):
 
 def test_a_loader_gives_a_document():
     known = registry()
-    known.register("loaders", "txt", lambda text, name: {"graph": {}})
-    with pytest.raises(PluginContract, match="gave dict instead of a Document"):
-        load(__file__.replace(".py", ".py"), registry=_with_py(known))
-
-
-def _with_py(known: Registry) -> Registry:
+    with pytest.raises(SpecError, match=r"AX100 .*this is Python.*axil run .*:graph"):
+        load(__file__, registry=known)
     known.register("loaders", "py", lambda text, name: {"graph": {}})
-    return known
+    with pytest.raises(PluginContract, match="gave dict instead of a Document"):
+        load(__file__, registry=known)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -342,10 +342,13 @@ def test_a_certificate_is_held_against_the_name_and_not_the_address(
 ):
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    monkeypatch.setattr(
-        "httpcore2.default_ssl_context",  # it asks the system whom to trust
-        lambda **_: ssl.create_default_context(cafile=str(tmp_path / "ca.pem")),
-    )
+
+    def ours(*_: Any, **__: Any) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+
+    # it asks the system whom to trust; httpx2 2.10 has it from truststore
+    monkeypatch.setattr("httpcore2.default_ssl_context", ours)
+    monkeypatch.setattr("truststore.SSLContext", ours)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("example.test", "127.0.0.1").configure_cert(context)
     made: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -135,7 +135,11 @@ class Graph:
                 node type (a name, a class, ``"*"`` all).
         """
         self.name = _checked_name(name) if name else ""
-        self.pull_keys, self.push_keys = pull_keys, push_keys
+        self._expect("attributes", attributes, Mapping, "a mapping of names to values")
+        self._expect("limits", limits, Limits, "Limits, as Limits(firings=3)")
+        if str(cycles) not in ("allow", "forbid"):
+            raise self._unfit("cycles", cycles, '"allow" or "forbid"')
+        self.pull_keys, self.push_keys = self._rules(pull_keys), self._rules(push_keys)
         self.keep = keep
         self._schema = _schema(state)
         self._attributes = dict(attributes or {})
@@ -174,6 +178,16 @@ class Graph:
             for n, word in ((len(self._specs), "node"), (len(self._edges), "edge"))
         )
         return f'<{type(self).__name__} "{self.name}": {nodes}, {edges}>'
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            message = f'{type(self).__name__} "{self.__dict__.get("name")}" has no "{name}".'
+            if name in ("build", "invoke", "run", "start", "stream", "draw"):
+                message += (
+                    " A Graph is a node of another one: what is built and run is a RootGraph."
+                )
+            raise AttributeError(message, name=name, obj=self)
 
     # -- making
 
@@ -267,6 +281,9 @@ class Graph:
                 f"{with_article(_title(kind))} cannot be inside a graph.",
                 "Use a Graph, or an Agent.",
             )
+        if kind is None:
+            raise self._unfit("kind", kind, "an object, a function, a class or a name")
+        self._expect("resources", resources, Mapping, 'amounts by name: {"gpus": 1}')
         component, use = self._component(kind, args, settings)
         contract = None if component is None else NodeContract.of(component)
         name = _checked_name(name or (contract.name if contract is not None else "") or "")
@@ -312,8 +329,8 @@ class Graph:
                 [*map(ComponentRef.of, self._listed("wrappers", wrappers)), *_collecting(collect)],
                 self._usual_of(component, use),
             ),
-            pull=contract and contract.pull if pull_keys is _UNSET else pull_keys,
-            push=contract and contract.push if push_keys is _UNSET else push_keys,
+            pull=contract and contract.pull if pull_keys is _UNSET else self._rules(pull_keys),
+            push=contract and contract.push if push_keys is _UNSET else self._rules(push_keys),
             attributes=attributes,
             extras={"resources": dict(resources)} if resources else {},
         )
@@ -499,6 +516,7 @@ class Graph:
     ) -> None:
         """Limit how often the cycle that is entered at ``entry`` may turn; see ``CycleLimit``."""
         self.check_open()
+        self._expect("rounds", rounds, int, "a whole number, or None for no limit")
         self._cycle_limits[self.end(entry, "entry")] = CycleLimit(rounds=rounds, at_limit=at_limit)
 
     @property
@@ -618,6 +636,19 @@ class Graph:
             else dict.fromkeys(self._listed("the fields of an edge", keys), "")
         )
 
+    def _rules(self, given: Any) -> Any:
+        """Return the fields that are pulled or pushed, with descriptions, if there are any."""
+        whole = given is None or isinstance(given, Mapping)
+        return cast("Any", given) if whole else dict.fromkeys(self._listed("fields", given), "")
+
+    def _expect(self, what: str, given: Any, kind: type, expected: str) -> None:
+        """Raises: SpecError (AX131): an argument is neither None nor of its class."""
+        if given is not None and not isinstance(given, kind):
+            raise self._unfit(what, given, expected)
+
+    def _unfit(self, what: str, given: Any, expected: str) -> SpecError:
+        return self.error("AX131", f"{what}: expected {expected}, found {given!r:.80}.")
+
     def _listed(self, what: str, given: Any) -> Any:
         """Return a list. Raises: SpecError (AX176): it is a text, which has letters only."""
         if isinstance(given, str):
@@ -636,9 +667,8 @@ class Graph:
             name = self._token(given)
             if name in self._specs or name in (ENTRY, EXIT):
                 return name
-            raise self.error(
-                "AX104", f'no node "{given}" ({role}).', did_you_mean(given, self._specs)
-            )
+            hint = did_you_mean(given, self._specs) or f"Nodes: {format_names(list(self._specs))}."
+            raise self.error("AX104", f'no node "{given}" ({role}).', hint)
         if id(given) in self._names:
             return self._names[id(given)]
         named = getattr(given, "name", None) or _title(given)
@@ -707,8 +737,12 @@ class Graph:
         for node in nodes:
             if isinstance(node, Mapping):
                 data = dict(cast("Mapping[str, Any]", node))
+                if not data.keys() >= {"id", "type"}:
+                    raise self._unfit("nodes", data, "id and type in each")
                 self.create_node(data["type"], name=data["id"], **data.get("config", {}))
                 continue
+            if isinstance(node, str) or len(node) < 2:
+                raise self._unfit("nodes", node, "(name, kind, …) or {id: …, type: …} each")
             name, kind, *rest = node
             settings = (
                 dict(cast("Mapping[str, Any]", rest.pop()))
@@ -719,8 +753,12 @@ class Graph:
         for edge in edges:
             if isinstance(edge, Mapping):
                 data = dict(cast("Mapping[str, Any]", edge))
+                if not data.keys() >= {"from", "to"}:
+                    raise self._unfit("edges", data, "from and to in each")
                 self.create_edge(data.pop("from"), data.pop("to"), **data)
             else:
+                if isinstance(edge, str) or len(edge) < 2:
+                    raise self._unfit("edges", edge, "(sender, receiver) or {from: …, to: …} each")
                 self.create_edge(*edge)
 
 
@@ -791,7 +829,7 @@ class RootGraph(Graph, Workflow[S]):
 
 
 def _title(kind: Any) -> str:
-    return kind.__name__ if isinstance(kind, type) else type(kind).__name__
+    return getattr(kind, "__name__", None) or type(kind).__name__
 
 
 def _collecting(fields: str | Sequence[str]) -> list[ComponentRef]:
@@ -801,14 +839,16 @@ def _collecting(fields: str | Sequence[str]) -> list[ComponentRef]:
     return [ComponentRef(type="collect", config=config)] if named else []
 
 
-def _checked_name(name: str) -> str:
-    if not _NAME.fullmatch(name):
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SpecError(
             Problem(
                 "AX102",
                 "",
                 f'"{name}" cannot be a name.',
-                "Use letters, digits, - and _." if name else 'Give one: name="…".',
+                'Give one: name="…".'
+                if name in ("", "<lambda>")
+                else "Use letters, digits, - and _.",
             )
         )
     return name

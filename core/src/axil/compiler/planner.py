@@ -487,6 +487,9 @@ class _Draft:
             wrapper = self.planner.attempt(
                 where, lambda use=use: self._component("wrappers", use, where)
             )
+            if wrapper is not None and not hasattr(wrapper, "wrap"):
+                message = f'"{use.type}" is not a wrapper: it has no wrap.'
+                raise PluginContract(message, where=at)
             if wrapper is not None:
                 info = NodeInfo(
                     name=node.id,

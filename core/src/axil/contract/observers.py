@@ -104,6 +104,10 @@ class Observers:
         objects with methods named like hooks.
         """
         also = list(others)
+        deaf = [o for o in also if not any(hasattr(o, name) for name in PARAMETERS)]
+        if deaf:
+            wanted = "an object with methods that are named as hooks, as firing_started"
+            raise TypeError(f"observers: expected {wanted}, found {deaf[0]!r:.80}.")
         self = cls()
         dropped: set[int] = set()
         for name, parameters in PARAMETERS.items():

@@ -34,6 +34,8 @@ else:
 _NONE: Any = None
 Prompts = Literal["off", "digests", "whole"]
 """The part of prompts that a journal keeps."""
+_METHODS = {"channel": "ask", "clock": "now", "hooks": "hook", "executor": "execute"}
+"""Of options that are objects, an attribute that each has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -97,6 +99,10 @@ class Options:
         if isinstance(self.journal, (str, os.PathLike)):
             hint = f'SqliteJournal("{self.journal}") of axil-sqlite, or a MemoryJournal().'
             raise TypeError(f"journal: expected a journal, found a path. Give {hint}")
+        for name, has in _METHODS.items():
+            given = getattr(self, name)
+            if given is not None and not hasattr(given, has):
+                raise TypeError(f"{name}: expected an object with {has}, found {given!r:.80}.")
 
     def begin_meter(self, limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
         """Return the meter of a run.

@@ -12,11 +12,12 @@ from contextlib import AsyncExitStack
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
+from types import NoneType
 from typing import Any, cast
 
 from pydantic import BaseModel
 
-from axil import MISSING, Out, run_sync
+from axil import MISSING, ConfigError, Out, Problem, run_sync
 from axil.plugin import Attributes, Body, BodyRules, Task, as_body, pushed_fields, with_article
 from axil_agent.alone import Alone
 from axil_agent.commands import commanded
@@ -134,6 +135,9 @@ class Agent:
             on_reply: called with each reply of the model, those that ask for tools included, and
                 the messages that it answers; a reply that it returns takes its place.
         """
+        if not isinstance(cast("Any", instructions), (str, Sequence, NoneType)):
+            hint = "The model comes first: Agent(model, instructions)."
+            raise _unfit("instructions", "text, or a list of texts", instructions, hint)
         self.name = name
         self.role_name = role_name
         self.style = Style(
@@ -144,12 +148,15 @@ class Agent:
             titles=titled(titles, name),
         )
         self.model_settings = checked_settings(model_settings)
+        if output_type is not None and not hasattr(output_type, "model_fields"):
+            hint = "Derive a class from pydantic.BaseModel, with a field for each value."
+            raise _unfit("output_type", "a pydantic model", output_type, hint)
         self.output_type, self.policy = output_type, context or ContextPolicy()
         self.max_turns, self.max_repairs, self.on_reply = max_turns, max_repairs, on_reply
         self.approve, self.approval = tuple(approve), approval
         self.thinking: list[Any] = listed_or_one(thinking)
         self._model = Chosen(model)
-        self._tools: list[Any] = list(tools or ())
+        self._tools: list[Any] = listed_or_one(tools)
         self._memories: list[Any] = listed_or_one(memories)
         self._retrievers: list[Any] = listed_or_one(retrievers)
         tools_by_name(
@@ -634,6 +641,10 @@ async def _inserted(memory: Any, turn: Turn) -> None:
 
 async def _learnt(memory: Any, turn: Turn) -> Any:
     return plain_data(await call_async(memory.learn, turn))
+
+
+def _unfit(name: str, expected: str, found: Any, hint: str) -> ConfigError:
+    return ConfigError(Problem("AX131", name, f"expected {expected}, found {found!r:.80}.", hint))
 
 
 def _installed(kind: str, given: Any, setting: Any) -> Any:

@@ -154,6 +154,11 @@ def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> M
         if callable(getattr(made, "bind", None)):  # a model of models
             made.bind(setting)
         return model_of(made, where)
+    if isinstance(given, type):
+        hint = f"Give an object: {given.__name__}(…)."
+        raise ModelContract(
+            "AX654", f"{given.__name__} is a class, and no model.", hint, str(where)
+        )
     if is_async(getattr(given, "reply", None)):
         return given
     if callable(getattr(given, "invoke", None)):

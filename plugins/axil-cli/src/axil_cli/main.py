@@ -26,9 +26,7 @@ from axil.plugin import (
     Policy,
     Registry,
     UnknownComponent,
-    canonical_name,
     default_registry,
-    did_you_mean,
     use_registry,
 )
 from axil_cli import launch
@@ -236,6 +234,8 @@ def _registry(options: argparse.Namespace) -> Registry:
         ),
     )
     for name in sorted(chosen or ()):
+        from axil.plugin import canonical_name, did_you_mean
+
         if canonical_name(name) not in (installed := made.plugins()):
             hint = did_you_mean(name, installed) or "Those that are there: axil plugins list."
             raise UnknownComponent(f'--only-plugins: no plugin is called "{name}".', hint=hint)

@@ -249,6 +249,11 @@ def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
         raise lines.fault
     if (unfit := _unfit(result)) is not None:
         raise unfit
+    answers = job.ways["channel"]
+    if result.status == "done" and isinstance(answers, Answers) and answers.left:
+        session.tell(
+            f"warning: {len(answers.left)} of the answers in {options.answers} had no question."
+        )
     if options.format == "json":
         data = summary(result)
         session.say(as_json({**data, **job.folder.as_data(), "activations": seen.activations}))
@@ -364,11 +369,8 @@ def _unfit(result: Result) -> ConfigError | None:
     if not isinstance(cause, MissingKeys):
         return ConfigError(Problem("AX120", "--input", f"the input cannot be used: {cause}"))
     lacks, has = (", ".join(f'"{name}"' for name in names) for names in (cause.missing, cause.has))
-    hint = (
-        ""
-        if cause.has
-        else "Write --input '" + as_json(dict.fromkeys(cause.missing, "…"), indent=None) + "'."
-    )
+    wanted = as_json(dict.fromkeys(cause.missing, "…"), indent=None)
+    hint = f"Write --input '{wanted}'." if set(cause.has) <= {"message"} else ""
     return ConfigError(
         Problem("AX120", "--input", f"the input lacks {lacks}; it has {has or 'no fields'}.", hint)
     )
@@ -403,11 +405,12 @@ class Answers:
     """
 
     def __init__(self, answers: Iterable[Any]) -> None:
-        self._left = deque(answers)
+        self.left = deque(answers)
+        """The answers that no question has taken."""
 
     async def ask(self, question: Question) -> Any:
         """Return the next answer."""
-        return self._left.popleft() if self._left else MISSING
+        return self.left.popleft() if self.left else MISSING
 
 
 def answers_in(text: str) -> list[Any]:

@@ -133,7 +133,7 @@ class Loop(Graph):
         self._first = dict(initial_messages or {})
         self._given = (memories, tools, retrievers)
         self._feedback: list[EdgeSpec] = []
-        bounded = max_iterations is not None and max_iterations > 0
+        bounded = isinstance(max_iterations, int) and max_iterations > 0
         if model is not None and terminate_condition_prompt is not None:
             self._judge = make_component(
                 default_registry().resolve("judges", "judge", f'loop "{name}"'),

@@ -92,6 +92,10 @@ class Shapes:
         self.report(Problem(_IDS[misfit.kind], where, message, hint, cast("Any", severity)))
 
 
+_ELSEWHERE: Final = {"when": "condition", "if": "condition", "source": "from", "target": "to"}
+"""Keys of Python and of other systems, and what files say."""
+
+
 def _instead(misfit: Misfit) -> str:
     """Return what to do about an unknown key."""
     from axil_files.models import Edge, File, Graph, Node, names_of
@@ -102,6 +106,8 @@ def _instead(misfit: Misfit) -> str:
             return f'"{misfit.key}" belongs to {place}.'
     if misfit.key in ("merge", "filter", "router", "body"):
         return "It is a function, and can be given in Python only."
+    if (other := _ELSEWHERE.get(misfit.key)) in misfit.known:
+        return f'Write "{other}".'
     meant = did_you_mean(misfit.key, misfit.known)
     if not meant and {"type", "config"} <= set(misfit.known):
         return f"Settings of its type are under config: config: {{{misfit.key}: …}}."

@@ -444,11 +444,15 @@ def _parsed(name: str, real: str, reading: LoadOptions) -> Document:
             "a workflow file is known by its suffix, and this one has none.",
             hint,
         )
+    registry = reading.registry or default_registry()
+    if suffix == "py" and suffix not in registry.names("loaders"):
+        hint = f"Import its graph; or run it, if it is called graph there: axil run {name}:graph"
+        raise refused("AX100", name, None, "this is Python, and no workflow file.", hint)
     if key not in reading.texts:
         reading.texts[key] = _text(name, real)
     if not reading.texts[key].strip():
         raise _empty(name)
-    loader: Any = (reading.registry or default_registry()).resolve("loaders", suffix, name)
+    loader: Any = registry.resolve("loaders", suffix, name)
     document = (loader() if isinstance(loader, type) else loader)(reading.texts[key], name)
     if not isinstance(document, Document):
         raise PluginContract(

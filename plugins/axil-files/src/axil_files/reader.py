@@ -488,9 +488,8 @@ class Reader:
             message = "no edge leads to @entry." if name == ENTRY else "no edge starts at @exit."
             self._problem("AX104", keys, message, "Turn the edge round.")
         else:
-            hint = did_you_mean(name, names) or (
-                f"Nodes: {format_names(list(names))}." if names else ""
-            )
+            meant = outside if name in (outside[1:], "start", "end", "START", "END") else ""
+            hint = f'Write "{meant}".' if meant else _nearest(name, names)
             self._problem("AX104", keys, f'no node "{name}".', hint)
         return False
 
@@ -587,7 +586,7 @@ class Reader:
             if name in names:
                 found.setdefault(name, where)
             else:
-                self._problem("AX104", where, f'no node "{name}".', did_you_mean(name, names))
+                self._problem("AX104", where, f'no node "{name}".', _nearest(name, names))
         return list(found.items())
 
     def _connected(
@@ -682,7 +681,7 @@ class Reader:
     def _controller(self, data: dict[str, Any], keys: Keys, names: Mapping[str, int]) -> str:
         name = data.get("loop") if self._fine((*keys, "loop")) else None
         if name and name not in names:
-            self._problem("AX104", (*keys, "loop"), f'no node "{name}".', did_you_mean(name, names))
+            self._problem("AX104", (*keys, "loop"), f'no node "{name}".', _nearest(name, names))
         return name or ""
 
     def _cycle_limits(
@@ -861,3 +860,8 @@ def _requirements(value: Any) -> dict[str, str]:
 
 def _stem(name: str) -> str:
     return re.sub(r"\.[^./\\]*$", "", re.split(r"[/\\]", name)[-1]) or "graph"
+
+
+def _nearest(name: str, nodes: Mapping[str, int]) -> str:
+    """Return what to do about a name that no node has."""
+    return did_you_mean(name, nodes) or (f"Nodes: {format_names(list(nodes))}." if nodes else "")

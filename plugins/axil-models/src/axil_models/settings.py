@@ -30,6 +30,9 @@ def checked_settings(
 
     Raises: ConfigError (AX655): with all that is out of range.
     """
+    if not isinstance(cast("Any", settings or {}), Mapping):
+        message = f"expected a mapping, found {settings!r:.80}."
+        raise ConfigError(Problem("AX655", where, message, 'Write {"temperature": 0.2}.'))
     given = {name: value for name, value in (settings or {}).items() if value is not None}
     problems = [
         problem

@@ -194,7 +194,10 @@ def with_approval(
     """
     for name in approve:
         if name != "*" and name not in tools:
-            hint = did_you_mean(name, tools) or f"Available: {format_names(list(tools), 20)}."
+            there = (
+                f"Available: {format_names(list(tools), 20)}." if tools else "There are no tools."
+            )
+            hint = did_you_mean(name, tools) or there
             raise ToolError(
                 "AX885", f'"{name}" is to be approved, and there is no such tool.', hint
             )
