@@ -145,6 +145,13 @@ def tree_of(file: Path) -> ast.Module:
     return ast.parse(text_of(file))
 
 
+@cache
+def imports_of(file: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Return the statements of a file that import something."""
+    nodes = ast.walk(tree_of(file))
+    return [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+
+
 def faults(files: Iterable[Path], look: Callable[[Path], object]) -> dict[str, object]:
     """Return what ``look`` finds in each file, without the files in which it finds nothing."""
     return {shown(file): found for file in files if (found := look(file))}

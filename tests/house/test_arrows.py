@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.house.checkout import faults, text_of, tree_of
+from tests.house.checkout import faults, imports_of, text_of, tree_of
 
 DOORS = {"axil", "axil.plugin", "axil.driver"}
 FOLDERS = ("plugins", "contrib", "examples", "tests", "benchmarks")
@@ -96,7 +96,7 @@ def test_members_import_each_other_as_agreed(members):
         for member in members
         if member.import_name not in FACADES | {"axil"}
         for file in sorted((member.folder / "src").rglob("*.py"))
-        for statement in ast.walk(tree_of(file))
+        for statement in imports_of(file)
         for package in packages_of(statement) & packages - {member.import_name}
         if member.import_name not in IMPORTED_BY.get(package, ())
     ]
@@ -118,7 +118,7 @@ def test_interfaces_of_models_are_imported_from_their_package(root):
         for folder in FOLDERS
         for file in sorted((root / folder).rglob("*.py"))
         if "axil-models" not in file.parts
-        for node in ast.walk(tree_of(file))
+        for node in imports_of(file)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("axil_models.")
     ]
     assert found == []
@@ -152,6 +152,10 @@ def test_the_layers_name_every_module_of_core(root):
 # ------------------------------------------------------------------------------------------- doors
 
 
+def is_axil(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "axil"
+
+
 def modules_of(tree: ast.AST, inside: set[str]) -> Iterator[str]:
     """Yield the modules of axil that code uses; ``inside``: names of those in core."""
     for node in ast.walk(tree):
@@ -163,8 +167,8 @@ def modules_of(tree: ast.AST, inside: set[str]) -> Iterator[str]:
                 yield from (f"axil.{name}" for name in sorted(names))
             if (node.module or "").split(".")[0] == "axil":
                 yield node.module or ""
-        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "axil":
-            yield from [f"axil.{node.attr}"] if node.attr in inside else []
+        elif isinstance(node, ast.Attribute) and node.attr in inside and is_axil(node.value):
+            yield f"axil.{node.attr}"
 
 
 def named_in(tree: ast.AST) -> Iterator[str]:
@@ -172,7 +176,8 @@ def named_in(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
-        if ast.unparse(node.func).endswith(("import_module", "__import__")):
+        called = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
+        if called in ("import_module", "__import__"):
             first = node.args[0] if node.args else None
             if isinstance(first, ast.Constant) and str(first.value).split(".")[0] == "axil":
                 yield str(first.value)

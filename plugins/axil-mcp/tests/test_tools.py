@@ -416,7 +416,7 @@ def test_a_program_that_never_answers_is_given_up(various, note, tidy):
     async def body(tools: Any, ctx: Any) -> Any: ...
 
     with pytest.raises(Unreachable, match=r"AX920.*did not answer within"):
-        using({**various, "args": ["never"], "connect_timeout_seconds": 4}, body)
+        using({**various, "args": ["never"], "connect_timeout_seconds": 2}, body)
     assert not any(map(is_alive, note.pids))
 
 

@@ -24,7 +24,7 @@ from axil_openai import OpenAIModel, OpenAIResponsesModel
 from axil_testing import Recorder as Watcher, VirtualClock
 from axil_testing.stub import Act, Call, Stub
 
-MANY = 200
+MANY = 100
 
 
 def asking(model: Any, **more: Any) -> Any:
