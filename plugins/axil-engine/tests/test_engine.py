@@ -628,12 +628,15 @@ def test_mail_is_read_when_a_run_is_loaded():
     within(60, go)
 
 
+class _Far(MemoryJournal):
+    """A journal whose reads wait for something outside the process."""
+
+    blocking = True
+
+
 def test_reads_that_are_asked_for_while_one_is_under_way_are_one_read():
     reads: list[list[str]] = []
     goes_on = threading.Event()
-
-    class Far(MemoryJournal):
-        blocking = True
 
     def read(run_ids: Collection[str]) -> list[RunInfo]:
         reads.append(list(run_ids))
@@ -641,7 +644,7 @@ def test_reads_that_are_asked_for_while_one_is_under_way_are_one_read():
         return [RunInfo(run_id=run_id) for run_id in run_ids if run_id != "none"]
 
     async def go() -> None:
-        gathered = Gathered(Far(), read)
+        gathered = Gathered(_Far(), read)
         first = asyncio.create_task(gathered.of("a"))
         await until(lambda: reads)
         names = [*(str(number) for number in range(20)), "none", "5"]
@@ -662,16 +665,13 @@ def test_a_read_whose_callers_are_cancelled_is_waited_for():
     reads: list[list[str]] = []
     goes_on = threading.Event()
 
-    class Far(MemoryJournal):
-        blocking = True
-
     def read(run_ids: Collection[str]) -> list[RunInfo]:
         reads.append(list(run_ids))
         assert goes_on.wait(60)
         return []
 
     async def go() -> None:
-        gathered = Gathered(Far(), read)
+        gathered = Gathered(_Far(), read)
         caller = asyncio.create_task(gathered.of("a"))
         await until(lambda: reads)
         caller.cancel()
