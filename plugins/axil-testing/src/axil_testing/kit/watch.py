@@ -7,6 +7,7 @@ one, and it listens only while somebody watches.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -46,23 +47,26 @@ class Watch:
     """The observed effects, in order and each once."""
 
     effects: list[str] = field(default_factory=list[str])
-    """Effects on the world outside the process, by any thread."""
+    """Effects on the world outside the process, by this thread and by those begun since."""
     blocked: list[str] = field(default_factory=list[str])
     """Calls that stop the thread that is watching."""
     thread: int = field(default_factory=threading.get_ident)
+    before: tuple[threading.Thread, ...] = field(
+        default_factory=lambda: tuple(threading.enumerate())
+    )
+    """The threads that ran already; what they do has other reasons."""
 
     def see(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Take note of an audit event."""
+        by = threading.get_ident()
+        if by != self.thread and any(each.ident == by for each in self.before if each.is_alive()):
+            return
         if _is_bytecode(arguments):
             return
         report = _EFFECTS.get(event) or _writes(event, arguments)
         if report and report not in self.effects:
             self.effects.append(report)
-        if (
-            event in _BLOCKING
-            and threading.get_ident() == self.thread
-            and _BLOCKING[event] not in self.blocked
-        ):
+        if event in _BLOCKING and by == self.thread and _BLOCKING[event] not in self.blocked:
             self.blocked.append(_BLOCKING[event])
 
 
@@ -103,13 +107,17 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 @contextmanager
 def watched() -> Generator[Watch]:
-    """Record the effects within the ``with``; a thread that is started is one, too."""
+    """Record the effects within the ``with``; a thread that is started is one, too.
+
+    Garbage is not collected meanwhile: the finalizers of what is older have effects of their own.
+    """
     global _is_hooked
     if not _is_hooked:
         sys.addaudithook(_hook)
         _is_hooked = True
     watch = Watch()
-    before = set(threading.enumerate())
+    collects = gc.isenabled()
+    gc.disable()
     _watching.append(watch)
     time.sleep = _sleeping
     try:
@@ -118,5 +126,7 @@ def watched() -> Generator[Watch]:
         _watching.remove(watch)
         if not _watching:
             time.sleep = _sleep
-        if any(thread not in before and thread.is_alive() for thread in threading.enumerate()):
+        if collects:
+            gc.enable()
+        if any(each not in watch.before for each in threading.enumerate()):
             watch.effects.append("starts a thread")
