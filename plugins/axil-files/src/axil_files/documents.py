@@ -61,14 +61,14 @@ class Document:
         The path leaves out ``graph``, where nearly everything is.
         """
         shown = keys[1:] if len(keys) > 1 and keys[0] == "graph" else keys
-        first = keys[: len(keys) - len(shown)]
-        start = Place(
-            file=self.name,
-            line=self.lines.get(first, self.lines.get(())),
-            keys=first,
-            lines=self.lines,
-        )
-        return start.at(*shown) if shown else start
+        path = ""
+        for key in shown:
+            path = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}" if path else key
+        line, known = self.lines.get(keys), keys
+        while line is None and known:
+            known = known[:-1]
+            line = self.lines.get(known)
+        return Place(file=self.name, line=line, path=path, keys=keys, lines=self.lines)
 
 
 class Loader(Protocol):
@@ -271,7 +271,7 @@ def _json_lines(text: str, name: str) -> dict[Keys, int]:
         elif mark == ",":
             is_key = True
         elif is_key:
-            path[-1], is_key = json.loads(mark), False
+            path[-1], is_key = json.loads(mark) if "\\" in mark else mark[1:-1], False
             record(token.start())
     return lines
 
