@@ -248,10 +248,11 @@ def _json_lines(text: str, name: str) -> dict[Keys, int]:
         if len(lines) > MOST:
             hint = "Split the file: a subgraph can be a file of its own."
             raise refused("AX144", name, line, f"more than {MOST} values.", hint)
-        if tuple(path) in lines:
+        keys = tuple(path)
+        if keys in lines:
             message = f"the key {format_value(path[-1])} occurs twice."
             raise refused("AX145", name, line, message, "Remove one.")
-        lines[tuple(path)] = line
+        lines[keys] = line
 
     for token in _JSON_TOKEN.finditer(text):
         mark = token[0]
@@ -423,8 +424,11 @@ def resolve(
     that ``grants`` does not hold (AX138). Raises: SpecError (AX144):
     values that grow without bound.
     """
-    work = _Resolver(document, variables, environment, report, grants)
-    data = work.walk(document.data, ())
+    work, data = _Resolver(document, variables, environment, report, grants), document.data
+    if isinstance(data, dict):
+        data = {key: value for key, value in cast("dict[str, Any]", data).items() if key != "vars"}
+    if "${" in repr(data):  # which is found sooner than by a walk through all values
+        data = work.walk(data, ())
     work.tell_unknown()
     return Resolved(
         Document(data=data, lines=document.lines, name=document.name),
@@ -461,11 +465,8 @@ class _Resolver:
         if isinstance(value, str):
             return self.text(value, keys) if "${" in value else value
         if isinstance(value, dict):
-            return {
-                k: self.walk(v, (*keys, k))
-                for k, v in cast("dict[str, Any]", value).items()
-                if keys or k != "vars"
-            }
+            members = cast("dict[str, Any]", value)
+            return {key: self.walk(item, (*keys, key)) for key, item in members.items()}
         if isinstance(value, list):
             return [self.walk(v, (*keys, i)) for i, v in enumerate(cast("list[Any]", value))]
         return value
