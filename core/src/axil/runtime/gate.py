@@ -25,6 +25,7 @@ class Gate:
         self._look_again = look_again
         self._until: dict[Task, float] = {}
         self._tries: dict[Task, int] = {}
+        self._begun: set[Task] = set()
         self._timers: dict[asyncio.Task[None], Task] = {}
 
     def take(self, queue: deque[Task], is_idle: bool) -> tuple[Task, Outcome | None] | None:
@@ -82,6 +83,12 @@ class Gate:
             self._hold(task, answer.after)
         return None
 
+    def begins(self, task: Task) -> bool:
+        """Take in that a firing begins, or ends without; return whether it is its first try."""
+        is_first = task not in self._begun
+        self._begun.add(task)
+        return is_first
+
     def firing(self, task: Task) -> Firing:
         """Return a firing as hooks see it."""
         vertex = task.node.vertex
@@ -98,6 +105,7 @@ class Gate:
     def done(self, task: Task) -> None:
         """Forget a firing that has ended, or whose result is no longer awaited."""
         self._forget(task)
+        self._begun.discard(task)
         for timer in [timer for timer, held in self._timers.items() if held is task]:
             timer.cancel()
             del self._timers[timer]

@@ -52,7 +52,7 @@ class RunLoop:
     """The driver of one run, and the owner of its worker pool."""
 
     __slots__ = (
-        "_announced", "_begun", "_deciders", "_heard", "_is_bare", "_is_local", "_most", "_plan",
+        "_begun", "_deciders", "_is_bare", "_is_local", "_most", "_plan",
         "_received", "_recorder", "_started", "_waiter", "_waiters", "limits", "meter",
         "observers", "pool", "scheduler", "services",
     )  # fmt: skip
@@ -78,19 +78,13 @@ class RunLoop:
             if hooks is None and not options.observers
             else Observers.freeze(hooks, options.observers, run_id)
         )
-        kinds = ("started", "finished", "sent", "failed", "skipped")
-        calls: dict[str, Any] = {kind: getattr(observers, f"firing_{kind}") for kind in kinds}
-        reports = [kind for kind, call in calls.items() if call is not None]
-        self._heard = {kind: call or _unheard for kind, call in calls.items()}
-        if observers.firing_received is not None and "started" not in reports:
-            reports.append("started")
         known = None if recorder is None else recorder.known
         self._deciders = deciders = None if hooks is None else _deciders(hooks)
         self.scheduler = Scheduler(
             root,
             known=known,
             records=recorder is not None,
-            reports=reports,
+            reports=observers.reports,
             asks_limits=deciders is not None and deciders.has_limits,
         )
         if recorder is not None and known is not None:
@@ -126,8 +120,6 @@ class RunLoop:
         self._is_bare = self._is_local and recorder is None
         # awaitables that inline bodies gave, until they are awaited
         self._begun: dict[Task, Awaitable[Any]] = {}
-        # firings that observers know of, and that a hook may have begun again
-        self._announced: set[Task] = set()
         # of bodies that wait for sub-runs
         self._waiters: dict[RunningFrame, asyncio.Future[FrameResult]] = {}
         self._waiter: asyncio.Future[None] | None = None
@@ -262,7 +254,7 @@ class RunLoop:
 
     def _report(self) -> None:
         """Tell observers what has happened."""
-        reports, heard = self.scheduler.reports, self._heard
+        reports, heard = self.scheduler.reports, self.observers.heard
         for kind, activation, node, data in reports:
             if kind == "finished":
                 # what an observer does to the payload is not seen elsewhere
@@ -308,10 +300,9 @@ class RunLoop:
         )
 
     def _announce(self, task: Task) -> None:
-        if task in self._begun or task in self._announced:
+        gate = self.pool.gate
+        if task in self._begun or not (gate is None or gate.begins(task)):
             return
-        if self.pool.gate is not None:  # it may be begun again
-            self._announced.add(task)
         if self._started is not None:
             self._started(task.activation, "node")
         if self._received is not None:
@@ -327,7 +318,6 @@ class RunLoop:
         else:
             if self.pool.gate is not None:
                 self.pool.gate.done(task)
-                self._announced.discard(task)
             command = scheduler.finish(task, out)
         if command is not None or scheduler.is_due or scheduler.reports:
             self._work(command)
@@ -359,7 +349,8 @@ class RunLoop:
 
         scheduler = self.scheduler
         self._announce(task)
-        self._announced.discard(task)
+        if self.pool.gate is not None:
+            self.pool.gate.done(task)
         if isinstance(outcome, Fail):
             scheduler.fail(task, outcome.error)
             return
@@ -455,10 +446,6 @@ def _deciders(hooks: Any) -> Deciders:
     from axil.contract.decisions import Deciders
 
     return Deciders(hooks)
-
-
-def _unheard(*_: Any) -> None:
-    """Ignore a report that no observer asks for."""
 
 
 class _Over:
