@@ -366,7 +366,7 @@ def test_a_search_that_is_cancelled_before_its_turn_is_not_made():
         first = asyncio.ensure_future(retriever.get_blocks(ContextQuery("ferns"), 1))
         assert await asyncio.to_thread(store.is_asked.wait, 30)
         second = asyncio.ensure_future(retriever.get_blocks(ContextQuery("mosses"), 1))
-        while len(in_threads()) < 2:
+        while len(in_threads()) < 2:  # noqa: ASYNC110  # no event says that a thread is there
             await asyncio.sleep(0.001)
         second.cancel()
         await asyncio.wait([second])

@@ -302,8 +302,10 @@ class BlockIndex:
             raise
 
     async def _alone(self, method: Callable[..., Any], *given: Any) -> Any:
-        """Return what ``method`` gives; a plain one is not called while another one works, nor after
-        the waiting for it was cancelled: it might open the store again that is closed meanwhile.
+        """Return what ``method`` gives.
+
+        A plain one is not called while another one works, nor after the waiting for it was
+        cancelled: it might open the store again that is closed meanwhile.
         """
         is_awaited = True
 
