@@ -25,7 +25,8 @@ from axil_mcp import MCPTools
 from axil_mcp.serving import WorkflowServer
 from axil_sqlite import SqliteJournal
 
-SERVER = [sys.executable, str(Path(__file__).parents[2] / "examples/parts/notes_server.py")]
+PROGRAM = [sys.executable, "-I", "-S", str(Path(__file__).parent / "mcp_server.py")]
+SERVER = [*PROGRAM, "look_up", "forget"]
 
 
 def asking(model: Scripted, toolset: Any, **settings: Any) -> RootGraph:
@@ -70,34 +71,17 @@ model = Scripted([{"tool_calls": [{"name": "post__send", "arguments": {"text": "
 journal = SqliteJournal(sys.argv[2] + "/journal")
 sleeping(sys.argv[2], model).invoke({"message": "?"}, journal=journal, run_id="r")
 """
-SLEEPER = """
-import asyncio
-from mcp.server import MCPServer
-server = MCPServer("sleeper", log_level="ERROR")
-
-@server.tool()
-async def send(text: str) -> str:
-    with open("sent", "a") as file:
-        file.write(text)
-    await asyncio.sleep(600)
-    return "sent"
-
-server.run(transport="stdio")
-"""
 
 
 def sleeping(folder: str, model: Scripted) -> RootGraph:
     """Return an agent with a server that sends letters, and never says that it has."""
-    return asking(
-        model, MCPTools(name="post", command=[sys.executable, f"{folder}/sleeper.py"], cwd=folder)
-    )
+    return asking(model, MCPTools(name="post", command=[*PROGRAM, "send"], cwd=folder))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
 def test_after_a_kill_in_the_middle_of_a_call_a_person_is_asked_whether_it_was_carried_out(
     tmp_path,
 ):
-    (tmp_path / "sleeper.py").write_text(SLEEPER)
     with subprocess.Popen(
         [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(tmp_path)]
     ) as child:

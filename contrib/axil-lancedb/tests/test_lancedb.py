@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from axil_lancedb import LanceStore
 from axil_models import ContextError
 from axil_testing.kit import StoreKit
 
-pytest.importorskip("lancedb", reason="lancedb cannot be installed here")
+if find_spec("lancedb") is None:
+    pytest.skip("lancedb cannot be installed here", allow_module_level=True)
 
 
 class TestStore(StoreKit):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from axil_models import ContextError
 from axil_qdrant import QdrantStore
 from axil_testing.kit import StoreKit
 
-pytest.importorskip("qdrant_client", reason="qdrant-client cannot be installed here")
+if find_spec("qdrant_client") is None:
+    pytest.skip("qdrant-client cannot be installed here", allow_module_level=True)
 
 
 class TestStore(StoreKit):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from axil_retrieval import StoreRetriever
 from axil_testing.kit import Kit
 from axil_wordllama import WordLlamaEmbedder
 
-pytest.importorskip("wordllama", reason="it has no wheel for Python 3.14")
+if find_spec("wordllama") is None:
+    pytest.skip("it has no wheel for Python 3.14", allow_module_level=True)
 
 
 class TestEmbedder(Kit):

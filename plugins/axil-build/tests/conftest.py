@@ -1,10 +1,13 @@
-"""Each project is built once for all tests: sources do not change meanwhile."""
+"""Each project is built once for all tests, and each installed distribution is packed once: they do
+not change meanwhile.
+"""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,21 +15,28 @@ from axil_build import wheels
 
 
 @pytest.fixture(scope="session")
-def builder():
-    """The function that builds wheels for users."""
-    return wheels.built
+def afresh():
+    """The functions that make wheels for users, by their names."""
+    return {name: getattr(wheels, name) for name in ("built", "_packed")}
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _built_once(builder, tmp_path_factory):
+def _made_once(afresh, tmp_path_factory):
     kept: dict[Path, Path] = {}
 
     def built(folders: Mapping[str, Path], into: Path) -> dict[str, Path]:
         new = {name: folder for name, folder in folders.items() if folder not in kept}
-        made = builder(new, tmp_path_factory.mktemp("wheels"))
+        made = afresh["built"](new, tmp_path_factory.mktemp("wheels"))
         kept.update({folder: made[name] for name, folder in new.items()})
         return {name: Path(shutil.copy(kept[folder], into)) for name, folder in folders.items()}
 
+    def packed(name: str, metadata: Any, into: Path) -> Path:
+        place = Path(metadata.locate_file(name))
+        if place not in kept:
+            kept[place] = afresh["_packed"](name, metadata, tmp_path_factory.mktemp("wheels"))
+        return Path(shutil.copy(kept[place], into))
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wheels, "built", built)
+        patch.setattr(wheels, "_packed", packed)
         yield

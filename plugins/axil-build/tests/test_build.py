@@ -305,8 +305,9 @@ def test_the_container_needs_nothing_from_outside(made):
     )
 
 
-def test_the_same_input_gives_the_same_bytes(made, tmp_path, builder, monkeypatch):
-    monkeypatch.setattr(wheels, "built", builder)
+def test_the_same_input_gives_the_same_bytes(made, tmp_path, afresh, monkeypatch):
+    for name, make in afresh.items():
+        monkeypatch.setattr(wheels, name, make)
     folder, _ = made
     for name in ("axil-build.toml", "flows/agent.json", "flows/parts/inner.json"):
         write(tmp_path / "elsewhere", name, (folder / name).read_text())
@@ -485,7 +486,7 @@ def test_a_single_file_that_cannot_be_unpacked_leaves_nothing(tmp_path):
     assert list(cache.iterdir()) == []
 
 
-def test_a_workflow_that_fails_its_dry_run_is_not_shipped(tmp_path):
+def test_a_build_that_fails_its_dry_run_and_is_too_large_is_not_shipped(tmp_path):
     flow = {
         "graph": {
             "nodes": [{"id": "a", "type": "python", "config": {"code": "print(1)"}}],
@@ -493,24 +494,13 @@ def test_a_workflow_that_fails_its_dry_run_is_not_shipped(tmp_path):
             "start": ["a"],
         }
     }
-    with pytest.raises(ConfigError, match=r"AX743 verify: flow\.json: the dry run fails"):
-        build(
-            settings(tmp_path, '[dist]\noutputs = ["wheel"]', flow),
-            Registry(Policy()),
-            tmp_path / "out",
-        )
+    text = '[dist]\noutputs = ["wheel"]\n[limits]\nmax_mb = 1'
+    with pytest.raises(ConfigError) as caught:
+        build(settings(tmp_path, text, flow), Registry(Policy()), tmp_path / "out")
+    failed, large = map(str, caught.value.problems)
+    assert failed.startswith("AX743 verify: flow.json: the dry run fails")
+    assert re.match(r"AX744 limits\.max_mb: it is \d+\.\d MB; the limit is 1\.", large)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_build_that_is_too_large_is_not_shipped(tmp_path):
-    with pytest.raises(
-        ConfigError, match=r"AX744 limits\.max_mb: it is \d+\.\d MB; the limit is 1"
-    ):
-        build(
-            settings(tmp_path, '[dist]\noutputs = ["wheel"]\n[limits]\nmax_mb = 1'),
-            Registry(Policy()),
-            tmp_path / "out",
-        )
 
 
 def test_people_read_sizes_and_reasons(axil, tmp_path):
@@ -680,9 +670,10 @@ def test_functions_are_built_with_leave_only(axil, tmp_path):
     assert (missing.code, "--functions DIR" in missing.err) == (2, True)
 
 
-@pytest.fixture
-def installed(tmp_path, monkeypatch):
-    """A wheel with programs, data and headers, and its metadata in an environment without pip."""
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """A wheel with programs, data and headers, and an environment without pip that has it."""
+    folder = tmp_path_factory.mktemp("environment")
     files = {
         "tool/__init__.py": b"",
         "tool-1.0.data/scripts/tool-native": b"\x7fELF",
@@ -693,19 +684,26 @@ def installed(tmp_path, monkeypatch):
         "tool-1.0.dist-info/entry_points.txt": b"[console_scripts]\ntool = tool:main\n",
     }
     files["tool-1.0.dist-info/RECORD"] = wheels.record_of(files, "tool-1.0.dist-info/RECORD")
-    original = wheels.write_zip(tmp_path / "tool-1.0-py3-none-any.whl", files)
-    venv.create(tmp_path / "env", with_pip=False)
-    python = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
-    with monkeypatch.context() as patch:
+    original = wheels.write_zip(folder / "tool-1.0-py3-none-any.whl", files)
+    venv.create(folder / "env", with_pip=False)
+    python = folder / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wheels, "find_spec", lambda name: None)  # as in an environment of uv's
         pip = wheels.pip_command()
     subprocess.run([*pip, "--python", python, "install", "--no-index", original], check=True)
-    site = sysconfig.get_path("purelib", vars={"base": str(tmp_path / "env")})
-    monkeypatch.setattr(wheels, "metadata_of", lambda name: PathDistribution(Path(site) / info))
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
+    return original, files, python
+
+
+@pytest.fixture
+def installed(environment, monkeypatch):
+    """Its wheel and where it is installed, as if it were this environment."""
+    original, files, python = environment
+    site = Path(sysconfig.get_path("purelib", vars={"base": str(python.parents[1])}))
+    metadata = PathDistribution(site / "tool-1.0.dist-info")
+    monkeypatch.setattr(wheels, "metadata_of", lambda name: metadata)
+    monkeypatch.setattr(sys, "prefix", str(python.parents[1]))
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(python.parent))
-    info = "tool-1.0.dist-info"
-    return original, files, Path(site)
+    return original, files, site
 
 
 def test_a_wheel_is_shipped_whole_as_it_was_or_packed_again(installed, tmp_path):
@@ -714,14 +712,16 @@ def test_a_wheel_is_shipped_whole_as_it_was_or_packed_again(installed, tmp_path)
     [packed] = wheels.make(["tool"], tmp_path / "out", {})
     with zipfile.ZipFile(packed.path) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == files
-    [same] = wheels.make(["tool"], tmp_path / "out", {}, tmp_path)
+    [same] = wheels.make(["tool"], tmp_path / "out", {}, original.parent)
     assert same.path.read_bytes() == original.read_bytes()
     record = site / "tool-1.0.dist-info/RECORD"
-    record.write_text(
-        record.read_text().replace("tool/__init__.py,sha256=", "tool/__init__.py,sha256=x")
-    )
-    with pytest.raises(ConfigError, match=r"AX742.*is not what is installed.*__init__"):
-        wheels.make(["tool"], tmp_path / "out", {}, tmp_path)
+    known = record.read_text()
+    record.write_text(known.replace("tool/__init__.py,sha256=", "tool/__init__.py,sha256=x"))
+    try:
+        with pytest.raises(ConfigError, match=r"AX742.*is not what is installed.*__init__"):
+            wheels.make(["tool"], tmp_path / "out", {}, original.parent)
+    finally:
+        record.write_text(known)
 
 
 def test_a_single_file_has_the_programs_of_its_wheels(installed, tmp_path, small):

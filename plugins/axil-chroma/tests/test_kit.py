@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from axil_chroma import ChromaRetriever, ChromaStore
 from axil_testing.kit import ContextKit, StoreKit
 
-pytest.importorskip("chromadb", reason="chromadb cannot be installed here")
+if find_spec("chromadb") is None:
+    pytest.skip("chromadb cannot be installed here", allow_module_level=True)
 
 
 class TestStore(StoreKit):

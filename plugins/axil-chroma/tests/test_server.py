@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPException
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,8 @@ from axil import run_sync
 from axil_chroma import ChromaMemory, ChromaRetriever
 from axil_models import ContextError, ContextQuery, Turn
 
-pytest.importorskip("chromadb", reason="chromadb cannot be installed here")
+if find_spec("chromadb") is None:
+    pytest.skip("chromadb cannot be installed here", allow_module_level=True)
 pytestmark = pytest.mark.skipif(
     os.environ.get("AXIL_HYPOTHESIS") != "thorough", reason="starts servers: make thorough"
 )

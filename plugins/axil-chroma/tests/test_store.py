@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ from axil_agent import Agent
 from axil_chroma import ChromaMemory, ChromaRetriever
 from axil_models import ContextBlock, ContextError, ContextQuery, Reply, Turn
 
-pytest.importorskip("chromadb", reason="chromadb cannot be installed here")
+if find_spec("chromadb") is None:
+    pytest.skip("chromadb cannot be installed here", allow_module_level=True)
 
 
 def turn(text: str, reply: str, *, run: str = "r", user: str = "", number: int = 1) -> Turn:

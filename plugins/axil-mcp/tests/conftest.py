@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from .kit import VARIOUS, Http, Note, children
+from .kit import SDK, VARIOUS, Http, Note, children
 
 
 @pytest.fixture
@@ -29,6 +29,12 @@ def various(note: Note) -> dict[str, Any]:
         "env": {"NOTE_FILE": str(note.path)},
         "connect_timeout_seconds": 120,
     }
+
+
+@pytest.fixture
+def sdk(various: dict[str, Any]) -> dict[str, Any]:
+    """Settings of the same server as the SDK makes it."""
+    return {**various, "command": SDK}
 
 
 @pytest.fixture

@@ -18,7 +18,11 @@ from typing import Any
 from axil import Result, RootGraph
 
 SERVERS = Path(__file__).parent / "servers"
-VARIOUS = [sys.executable, "-W", "ignore", str(SERVERS / "various.py")]
+SDK = [sys.executable, "-W", "ignore", str(SERVERS / "various.py")]
+"""The server with a tool for everything, as the SDK makes it; its import takes over a second."""
+PLAIN = [sys.executable, "-I", "-S", str(SERVERS / "plain.py")]
+"""The same without the SDK: test_servers.py compares the two."""
+VARIOUS = SDK if os.environ.get("AXIL_HYPOTHESIS") == "thorough" else PLAIN
 
 
 @dataclass
@@ -139,7 +143,7 @@ class Http:
 
     def start(self) -> None:
         environment = {**os.environ, "NOTE_FILE": str(self.note.path)}
-        self.process = subprocess.Popen([*VARIOUS, "http", str(self.port)], env=environment)
+        self.process = subprocess.Popen([*SDK, "http", str(self.port)], env=environment)
         wait_for(self.port, self.process)
 
     def stop(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from axil_mcp import CallFailed, MCPTools, Unreachable, stdio
 
-from .kit import SERVERS, children, is_alive, until
+from .kit import SERVERS, VARIOUS, children, is_alive, until
 
 LATE = (
     "import os, runpy, sys, time\nwhile not os.path.exists(sys.argv[1]): "
@@ -38,7 +38,7 @@ def late(various: dict[str, Any], gate: Path) -> dict[str, Any]:
             "-c",
             LATE,
             str(gate),
-            str(SERVERS / "various.py"),
+            VARIOUS[-1],
         ],
     }
 
@@ -94,7 +94,11 @@ def test_a_connection_that_a_waiting_call_opened_again_is_closed_by_the_next_clo
     assert asyncio.run(main()) == [False, False]
 
 
-def test_a_waiter_for_a_closed_connection_gets_the_error_though_another_begins_at_once(late, gate):
+def test_a_waiter_for_a_closed_connection_gets_the_error_though_another_begins_at_once(
+    late, gate, monkeypatch
+):
+    monkeypatch.setattr(stdio, "_GRACE", 0.1)
+
     async def main() -> None:
         toolset = MCPTools(**late)
         line = toolset._link.line_of()

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -469,9 +470,10 @@ def axil(*arguments: str) -> list[str]:
     return ["-W", "ignore", "-m", "axil_cli.main", *arguments]
 
 
-@pytest.fixture
-def flows(tmp_path: Path) -> list[str]:
+@pytest.fixture(scope="module")
+def flows(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Two workflow files: one that answers, one that asks."""
+    folder = tmp_path_factory.mktemp("flows")
     greet = {
         "graph": {
             "id": "greet",
@@ -484,8 +486,8 @@ def flows(tmp_path: Path) -> list[str]:
     for name, data in (("greet", greet), ("ask", {"graph": {"id": "ask", "nodes": nodes}})):
         data = {"version": "1.0.0", **data}
         data["graph"] |= {"edges": [], "start": ["A"], "end": ["A"]}
-        (tmp_path / f"{name}.json").write_text(json.dumps(data))
-        files.append(str(tmp_path / f"{name}.json"))
+        (folder / f"{name}.json").write_text(json.dumps(data))
+        files.append(str(folder / f"{name}.json"))
     return files
 
 
@@ -566,8 +568,9 @@ class Served:
             yield client
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def serving(flows: list[str]) -> Iterator[Served]:
+    """The command that serves them; it keeps nothing of a client."""
     command = [sys.executable, *axil("mcp", "serve", *flows, "--transport", "http", "--port", "0")]
     environment = {**os.environ, "AXIL_MCP_TOKEN": TOKEN}
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
@@ -604,19 +607,21 @@ def test_a_request_without_the_token_or_with_a_strange_host_gets_nothing(serving
     base = serving.url.removesuffix("/mcp")
     known = {"Authorization": f"Bearer {TOKEN}"}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    with httpx2.Client(timeout=60) as http:
-        for path in ("/mcp", "/", "/docs", "/mcp/"):
-            for method in ("GET", "POST", "DELETE", "OPTIONS"):
-                for headers in (
-                    {},
-                    {"Authorization": "Bearer wrong"},
-                    {"Authorization": TOKEN},
-                    {"Authorization": f"Basic {TOKEN}"},
-                ):
-                    assert http.request(method, base + path, headers=headers).status_code == 401, (
-                        method,
-                        path,
-                    )
+    wrong = [{}, *({"Authorization": value} for value in ("Bearer wrong", TOKEN, f"Basic {TOKEN}"))]
+    attempts = [
+        (method, base + path, headers)
+        for path in ("/mcp", "/", "/docs", "/mcp/")
+        for method in ("GET", "POST", "DELETE", "OPTIONS")
+        for headers in wrong
+    ]
+
+    def attempted(attempt: tuple[str, str, dict[str, str]]) -> int:
+        method, url, headers = attempt
+        return http.request(method, url, headers=headers).status_code
+
+    with httpx2.Client(timeout=60) as http, ThreadPoolExecutor(8) as threads:
+        for attempt, status in zip(attempts, threads.map(attempted, attempts), strict=True):
+            assert status == 401, attempt
         assert (
             http.post(serving.url, json=body, headers={**known, "Host": "evil.example"}).status_code
             == 421

@@ -1,6 +1,6 @@
 """Laws of the client: what an agent gets of a server, and what a server can and cannot do to a run.
 
-The servers are real programs.
+The servers are real programs, most of them without the SDK; ``make thorough`` has the SDK's alone.
 """
 
 from __future__ import annotations
@@ -29,17 +29,11 @@ from axil_mcp import (
     MCPTools,
     ToolFailed,
     Unreachable,
+    stdio,
 )
 from axil_models import ContextQuery
 
 from .kit import Watch, fired, firing, graph_of, is_alive, put_forward, until
-
-OLDER = pytest.param(
-    "legacy",
-    marks=pytest.mark.skipif(
-        os.environ.get("AXIL_HYPOTHESIS") != "thorough", reason="the older protocol: make thorough"
-    ),
-)
 
 
 def using(settings: dict[str, Any], body: Any, **options: Any) -> Any:
@@ -68,14 +62,14 @@ def asking(model: Scripted, *tools: Any) -> RootGraph:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_an_agent_uses_the_tools_of_a_server_and_nothing_is_left(various, note, tidy):
+def test_an_agent_uses_the_tools_of_a_server_and_nothing_is_left(sdk, note, tidy):
     calls = [
         {"name": "v__add", "arguments": {"a": 2, "b": 3}},
         {"name": "v__dotted_name_x"},
         {"name": "v__fail", "arguments": {"why": "tired"}},
     ]
     model = Scripted([{"tool_calls": calls}, '{"o": 1}'])
-    graph = asking(model, MCPTools(**various))
+    graph = asking(model, MCPTools(**sdk))
     assert graph.invoke({"message": "?"})[0] == {"o": 1}
     assert [m["content"] for m in model.requests[1].messages if m["role"] == "tool"][:2] == [
         "5",
@@ -314,16 +308,17 @@ def test_cancelling_a_run_cancels_its_call_and_leaves_nothing(various, note, tid
 def test_a_cancelled_caller_does_not_take_the_connection_from_the_others(various, note):
     async def body(tools: Any, ctx: Any) -> Any:
         one = asyncio.ensure_future(tools["slow"]({"seconds": 3600, "mark": "a"}, ctx))
-        other = asyncio.ensure_future(tools["slow"]({"seconds": 1, "mark": "b"}, ctx))
-        await until(lambda: note.count("slow") == 2)
+        other = asyncio.ensure_future(tools["together"]({"n": 2}, ctx))
+        await until(lambda: note.count("slow a begun") and note.count("together"))
         one.cancel()
-        return await other
+        await until(lambda: note.count("slow a cancelled"))
+        return await tools["together"]({"n": 2}, ctx), await other
 
-    assert using(various, body) == "slept b"
+    assert using(various, body) == ("together", "together")
     assert len(note.pids) == 1
 
 
-@pytest.mark.parametrize("protocol", ["auto", OLDER])
+@pytest.mark.parametrize("protocol", ["auto", "legacy"])
 def test_a_server_that_dies_while_a_person_is_asked_is_lost_and_not_misunderstood(
     various, note, protocol
 ):
@@ -372,7 +367,7 @@ def test_a_compressed_answer_is_refused_before_it_is_unpacked(encoding):
 
     asked: list[str] = []
     web = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=web.serve_forever)
+    thread = threading.Thread(target=web.serve_forever, args=(0.01,))
     thread.start()
     try:
         url = f"http://127.0.0.1:{web.server_port}/mcp"
@@ -388,7 +383,9 @@ def test_a_compressed_answer_is_refused_before_it_is_unpacked(encoding):
     assert set(asked) == {"identity"}
 
 
-def test_a_message_without_end_ends_the_connection_and_not_the_run(various, note):
+def test_a_message_without_end_ends_the_connection_and_not_the_run(various, monkeypatch):
+    monkeypatch.setattr(stdio, "_GRACE", 0.1)
+
     async def body(tools: Any, ctx: Any) -> Any:
         with pytest.raises(CallFailed, match=r"(?s)AX924.*longer than 1000000 bytes"):
             await tools["big"]({"kilobytes": 2000}, ctx)
@@ -412,12 +409,19 @@ def test_a_program_that_ends_at_once_is_tried_again_and_its_output_is_reported(v
     assert len(note.pids) == 2
 
 
-def test_a_program_that_never_answers_is_given_up(various, note, tidy):
-    async def body(tools: Any, ctx: Any) -> Any: ...
+def test_a_program_that_never_answers_is_given_up(various, note, tidy, monkeypatch):
+    monkeypatch.setattr(stdio, "_GRACE", 0.1)
 
-    with pytest.raises(Unreachable, match=r"AX920.*did not answer within"):
-        using({**various, "args": ["never"], "connect_timeout_seconds": 2}, body)
-    assert not any(map(is_alive, note.pids))
+    async def body(ctx: Any) -> Any:
+        async with MCPTools(**{**various, "args": ["never"]}) as toolset:
+            waiting = asyncio.ensure_future(toolset.tools(ctx))
+            await until(lambda: note.pids)
+            put_forward(200)
+            return await waiting
+
+    with pytest.raises(Unreachable, match=r"AX920.*did not answer within 120 s"):
+        fired(body)
+    assert list(map(is_alive, note.pids)) == [False]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -683,7 +687,7 @@ def test_what_a_server_asks_is_asked_of_a_person(various, note):
     assert note.count("ordered") == 1
 
 
-@pytest.mark.parametrize("protocol", ["auto", OLDER])
+@pytest.mark.parametrize("protocol", ["auto", "legacy"])
 def test_a_run_pauses_at_a_servers_question_and_continues_with_the_answer(various, note, protocol):
     calls = [
         {"name": "v__order", "arguments": {"what": "shoes"}},

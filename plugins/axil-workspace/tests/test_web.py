@@ -94,7 +94,7 @@ class Handler(BaseHTTPRequestHandler):
 def server() -> Iterator[Any]:
     made: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     made.asked, made.over = [], threading.Event()
-    thread = threading.Thread(target=made.serve_forever)
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,))
     thread.start()
     made.url = f"http://127.0.0.1:{made.server_port}"
     yield made
@@ -354,7 +354,7 @@ def test_a_certificate_is_held_against_the_name_and_not_the_address(
     made: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     made.asked, made.handle_error = [], lambda *_: None
     made.socket = context.wrap_socket(made.socket, server_side=True)
-    thread = threading.Thread(target=made.serve_forever)
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,))
     thread.start()
 
     class Here(Web):

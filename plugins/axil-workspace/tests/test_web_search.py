@@ -45,7 +45,7 @@ def service(monkeypatch) -> Iterator[Any]:
     monkeypatch.delenv(KEY, raising=False)
     made: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     made.asked = []
-    thread = threading.Thread(target=made.serve_forever)
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,))
     thread.start()
     made.url = f"http://127.0.0.1:{made.server_port}/search"
     yield made

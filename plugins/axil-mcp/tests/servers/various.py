@@ -72,6 +72,7 @@ async def together(n: int) -> str:
     """Waits until so many wait."""
     global here
     here += 1
+    note("together")
     while here < n:  # noqa: ASYNC110  # short, and on one event loop
         await asyncio.sleep(0.01)
     return "together"
