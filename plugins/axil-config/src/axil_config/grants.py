@@ -18,11 +18,14 @@ import re
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from axil import ConfigError, Problem
-from axil.plugin import Place, did_you_mean, one_line
+from axil.plugin import did_you_mean, one_line
 from axil_config.wants import Gathering, Want, gathering, is_granted, note_want, noted
+
+if TYPE_CHECKING:
+    from axil.plugin import Place
 
 Act = Literal["read", "write"]
 
