@@ -89,10 +89,12 @@ types: $(STAMP)
 arrows: $(STAMP)
 	$(BIN)/lint-imports
 
-# Everything but the counts of calls without the kernel's short ways, whose file is put back in any case.
+# Everything but the counts of calls, and the types of the file itself, without the kernel's short ways, whose file is put back in any case.
+WITHOUT_COUNTS := --ignore benchmarks/test_call_counts.py --ignore tests/house/test_run_path.py \
+	--deselect tests/house/test_types.py::test_the_kernel_is_strictly_typed
 plainly: $(STAMP)
 	mv core/src/axil/kernel/shortcuts.py $(VENV)/shortcuts.py
-	$(BIN)/python -m pytest -n auto --ignore benchmarks/test_call_counts.py; code=$$?; \
+	$(BIN)/python -m pytest -n auto $(WITHOUT_COUNTS); code=$$?; \
 		mv $(VENV)/shortcuts.py core/src/axil/kernel/shortcuts.py; exit $$code
 
 # The laws with fifty times the examples, and the large ends of the scales: a million rounds, 2,000 cycles one in another;

@@ -12,8 +12,8 @@ BUDGETS = {
     "kernel": (3830, 13),  # reports of what edges carry
     "spec": (730, 4),  # limits that hold those of what is around; graphs without a result
     "compiler": (2620, 9),  # folding; declared fields; one way to call functions of users
-    "contract": (1930, 10),  # what observers receive; what a body does to its view of a state
-    "runtime": (2310, 9),  # what hooks decide is imported where there are hooks
+    "contract": (1945, 10),  # what observers receive, by kind of report; views of a state
+    "runtime": (2290, 9),  # what hooks decide is imported where there are hooks
     "builder": (1450, 4),  # signatures; templates; state shared inside; arguments that do not fit
     "registry": (1150, 8),  # deprecations; misfits of settings; metadata of distributions
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -330,3 +332,48 @@ def test_an_embedder_that_gives_too_few_vectors_is_found_out(tmp_path):
     retriever = StoreRetriever(documents=["a"], embedder=Lazy())
     with pytest.raises(ContextError, match="AX893"):
         run_sync(retriever.refresh())
+
+
+class Slow(Kept):
+    """A store whose searches wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked, self.may_answer = threading.Event(), threading.Event()
+
+    def search(self, vector: Sequence[float], top_k: int, tags: Sequence[str], /) -> Any:
+        found = super().search(vector, top_k, tags)
+        self.is_asked.set()
+        assert self.may_answer.wait(30)
+        return found
+
+
+def test_a_search_that_is_cancelled_before_its_turn_is_not_made():
+    """Else a store that is closed meanwhile would be opened again."""
+    store = Slow()
+    documents = [{"text": "Ferns, and mosses.", "uri": "ferns"}]
+    retriever = StoreRetriever(store=store, embedder="lexical", documents=documents)
+
+    def in_threads() -> list[threading.Thread]:
+        return [each for each in threading.enumerate() if each.name == "alone"]
+
+    async def go() -> None:
+        store.may_answer.set()
+        await retriever.get_blocks(ContextQuery("ferns"), 1)
+        store.may_answer.clear()
+        store.is_asked.clear()
+        store.calls.clear()
+        first = asyncio.ensure_future(retriever.get_blocks(ContextQuery("ferns"), 1))
+        assert await asyncio.to_thread(store.is_asked.wait, 30)
+        second = asyncio.ensure_future(retriever.get_blocks(ContextQuery("mosses"), 1))
+        while len(in_threads()) < 2:  # noqa: ASYNC110  # no event says that a thread is there
+            await asyncio.sleep(0.001)
+        second.cancel()
+        await asyncio.wait([second])
+        store.may_answer.set()
+        await first
+        for thread in in_threads():
+            thread.join(30)
+
+    run_sync(asyncio.wait_for(go(), 60))
+    assert store.calls.count("search") == 1

@@ -1,4 +1,4 @@
-"""What the kit observes of code: its own effects, and nobody else's."""
+"""Effects that the kit observes: those of the code that is watched, and no others."""
 
 from __future__ import annotations
 

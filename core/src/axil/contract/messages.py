@@ -18,6 +18,8 @@ from axil.kernel.values import thaw, type_of
 Message = dict[str, Any]
 """A message: ``role`` and ``content``, and what else its author put there."""
 
+_RENDERER = json.JSONEncoder(ensure_ascii=False, default=str)
+
 
 def message(content: Any, role: str = "user", **more: Any) -> Message:
     """Return a message.
@@ -139,8 +141,4 @@ def render(value: Any) -> str:
     """Return a value as text: strings as they are, all else as JSON with stable order of keys as
     given.
     """
-    return (
-        value
-        if isinstance(value, str)
-        else json.dumps(thaw(value), ensure_ascii=False, default=str)
-    )
+    return value if isinstance(value, str) else _RENDERER.encode(thaw(value))

@@ -40,6 +40,7 @@ too.
 """
 OBSERVER_HOOKS = tuple(PARAMETERS)
 """Names of the hooks that only listen."""
+_REPORTS = ("started", "finished", "sent", "failed", "skipped")
 
 
 class EdgePayload(NamedTuple):
@@ -81,7 +82,7 @@ class Trusted:
 class Observers:
     """The observer hooks of one run, each a plain callable or None."""
 
-    __slots__ = OBSERVER_HOOKS
+    __slots__ = (*OBSERVER_HOOKS, "heard", "reports")
 
     run_started: Callable[[str, Any, Any], None] | None
     firing_started: Callable[[Any, str], None] | None
@@ -95,6 +96,11 @@ class Observers:
     step_finished: Callable[[Any, str, Any, str], None] | None
     step_failed: Callable[[Any, str, BaseException, str], None] | None
     run_finished: Callable[[str, Any], None] | None
+    heard: Mapping[str, Callable[..., None]]
+    """The receiver of each kind of report of the scheduler, which does nothing where there is none.
+    """
+    reports: frozenset[str]
+    """The kinds that have a receiver; ``started`` too where what a firing begins with has one."""
 
     @classmethod
     def freeze(
@@ -129,7 +135,15 @@ class Observers:
                         _guarded(method, taken, parameters, type(other).__name__, other, dropped)
                     )
             setattr(self, name, _one(calls))
+        receivers: dict[str, Any] = {kind: getattr(self, f"firing_{kind}") for kind in _REPORTS}
+        self.heard = {kind: call or _unheard for kind, call in receivers.items()}
+        wanted = {kind for kind, call in receivers.items() if call is not None}
+        self.reports = frozenset(wanted if self.firing_received is None else {*wanted, "started"})
         return self
+
+
+def _unheard(*_: Any) -> None:
+    """Ignore a report that no observer asks for."""
 
 
 def _listeners(

@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from axil.contract.context import Clock
 from axil.contract.decisions import Deciders, Fail, Firing, Outcome, Retry
 from axil.errors import HookFailed
-
-if TYPE_CHECKING:
-    from axil.runtime.pool import Work
+from axil.kernel.tokens import Task
 
 
 class Gate:
@@ -26,11 +23,12 @@ class Gate:
         """``look_again``: called when a firing that was held back may be asked about again."""
         self._run_id, self._deciders, self._clock = run_id, deciders, clock
         self._look_again = look_again
-        self._until: dict[Work, float] = {}
-        self._tries: dict[Work, int] = {}
-        self._timers: dict[asyncio.Task[None], Work] = {}
+        self._until: dict[Task, float] = {}
+        self._tries: dict[Task, int] = {}
+        self._begun: set[Task] = set()
+        self._timers: dict[asyncio.Task[None], Task] = {}
 
-    def take(self, queue: deque[Work], is_idle: bool) -> tuple[Work, Outcome | None] | None:
+    def take(self, queue: deque[Task], is_idle: bool) -> tuple[Task, Outcome | None] | None:
         """Take from a queue what is to start next; None: all is held back.
 
         Args:
@@ -38,31 +36,31 @@ class Gate:
         Returns: the firing, and its outcome if it is not to start at all.
         """
         now = self._clock.now()
-        free: list[Work] = []
-        held: list[Work] = []
-        for work in queue:
-            if self._until.get(work, now) > now:
+        free: list[Task] = []
+        held: list[Task] = []
+        for task in queue:
+            if self._until.get(task, now) > now:
                 continue
             try:
-                answer = self._deciders.admit(self.firing(work))
+                answer = self._deciders.admit(self.firing(task))
             except HookFailed as error:
                 answer = Fail(error)
             if answer is True:
-                free.append(work)
+                free.append(task)
             elif answer is False:
-                held.append(work)
+                held.append(task)
             elif not isinstance(answer, (bool, int, float)):
-                queue.remove(work)
-                self._forget(work)
-                return work, answer
+                queue.remove(task)
+                self._forget(task)
+                return task, answer
             else:
-                self._hold(work, answer)
+                self._hold(task, answer)
         if not free and is_idle and not self._timers:
             free = held[:1]
         if not free:
             return None
         try:
-            chosen = free[self._deciders.choose([self.firing(work) for work in free])]
+            chosen = free[self._deciders.choose([self.firing(task) for task in free])]
         except HookFailed as error:
             queue.remove(free[0])
             self._forget(free[0])
@@ -71,37 +69,44 @@ class Gate:
         self._until.pop(chosen, None)
         return chosen, None
 
-    def after_failure(self, work: Work, error: Exception) -> Outcome | None:
+    def after_failure(self, task: Task, error: Exception) -> Outcome | None:
         """Return the outcome of a body that raised; None: it is to be started again."""
         try:
-            answer = self._deciders.failure(self.firing(work), error)
+            answer = self._deciders.failure(self.firing(task), error)
         except HookFailed as failed:
             answer = Fail(failed)
         if not isinstance(answer, Retry):
-            self._forget(work)
+            self._forget(task)
             return answer
-        self._tries[work] = self._tries.get(work, 0) + 1
+        self._tries[task] = self._tries.get(task, 0) + 1
         if answer.after > 0:
-            self._hold(work, answer.after)
+            self._hold(task, answer.after)
         return None
 
-    def firing(self, work: Work) -> Firing:
+    def begins(self, task: Task) -> bool:
+        """Take in that a firing begins, or ends without; return whether it is its first try."""
+        is_first = task not in self._begun
+        self._begun.add(task)
+        return is_first
+
+    def firing(self, task: Task) -> Firing:
         """Return a firing as hooks see it."""
-        task, vertex = work.task, work.task.node.vertex
+        vertex = task.node.vertex
         return Firing(
             run_id=self._run_id,
             activation=task.activation,
             type=vertex.type,
             lane=vertex.lane,
             effects=vertex.effects,
-            tries=self._tries.get(work, 0),
+            tries=self._tries.get(task, 0),
             now=self._clock.now(),
         )
 
-    def done(self, work: Work) -> None:
+    def done(self, task: Task) -> None:
         """Forget a firing that has ended, or whose result is no longer awaited."""
-        self._forget(work)
-        for timer in [timer for timer, held in self._timers.items() if held is work]:
+        self._forget(task)
+        self._begun.discard(task)
+        for timer in [timer for timer, held in self._timers.items() if held is task]:
             timer.cancel()
             del self._timers[timer]
 
@@ -110,10 +115,10 @@ class Gate:
         for timer in self._timers:
             timer.cancel()
 
-    def _hold(self, work: Work, seconds: float) -> None:
-        self._until[work] = self._clock.now() + seconds
+    def _hold(self, task: Task, seconds: float) -> None:
+        self._until[task] = self._clock.now() + seconds
         timer = asyncio.get_running_loop().create_task(self._wait(seconds))
-        self._timers[timer] = work
+        self._timers[timer] = task
 
     async def _wait(self, seconds: float) -> None:
         try:
@@ -124,6 +129,6 @@ class Gate:
                 self._timers.pop(timer, None)
         self._look_again()
 
-    def _forget(self, work: Work) -> None:
-        self._until.pop(work, None)
-        self._tries.pop(work, None)
+    def _forget(self, task: Task) -> None:
+        self._until.pop(task, None)
+        self._tries.pop(task, None)

@@ -38,7 +38,7 @@ from axil.kernel.scheduler import RunningFrame, Scheduler
 from axil.kernel.state import State
 from axil.kernel.tokens import Changes, Out, Task
 from axil.kernel.values import isolate
-from axil.runtime.pool import SLICE, LocalExecutor, Work, WorkerPool, as_failure
+from axil.runtime.pool import SLICE, LocalExecutor, WorkerPool, as_failure
 from axil.runtime.recorder import Recorder
 from axil.runtime.result import Options, Result, made
 from axil.runtime.services import REAL_CLOCK, Pause, Progress, RunServices, paused_by
@@ -52,10 +52,9 @@ class RunLoop:
     """The driver of one run, and the owner of its worker pool."""
 
     __slots__ = (
-        "_deciders", "_heard", "_is_bare", "_is_local", "_most", "_plan", "_received", "_recorder",
-        "_started",
-        "_waiter", "_waiters", "limits", "meter", "observers", "pool", "scheduler",
-        "services",
+        "_begun", "_deciders", "_is_bare", "_is_local", "_most", "_plan",
+        "_received", "_recorder", "_started", "_waiter", "_waiters", "limits", "meter",
+        "observers", "pool", "scheduler", "services",
     )  # fmt: skip
 
     def __init__(
@@ -79,19 +78,13 @@ class RunLoop:
             if hooks is None and not options.observers
             else Observers.freeze(hooks, options.observers, run_id)
         )
-        kinds = ("started", "finished", "sent", "failed", "skipped")
-        calls: dict[str, Any] = {kind: getattr(observers, f"firing_{kind}") for kind in kinds}
-        reports = [kind for kind, call in calls.items() if call is not None]
-        self._heard = {kind: call or _unheard for kind, call in calls.items()}
-        if observers.firing_received is not None and "started" not in reports:
-            reports.append("started")
         known = None if recorder is None else recorder.known
         self._deciders = deciders = None if hooks is None else _deciders(hooks)
         self.scheduler = Scheduler(
             root,
             known=known,
             records=recorder is not None,
-            reports=reports,
+            reports=observers.reports,
             asks_limits=deciders is not None and deciders.has_limits,
         )
         if recorder is not None and known is not None:
@@ -125,6 +118,8 @@ class RunLoop:
             self.pool.gate = Gate(run_id, deciders, clock, self.wake)
         self._is_local = type(executor) is LocalExecutor
         self._is_bare = self._is_local and recorder is None
+        # awaitables that inline bodies gave, until they are awaited
+        self._begun: dict[Task, Awaitable[Any]] = {}
         # of bodies that wait for sub-runs
         self._waiters: dict[RunningFrame, asyncio.Future[FrameResult]] = {}
         self._waiter: asyncio.Future[None] | None = None
@@ -189,7 +184,7 @@ class RunLoop:
             usage.firings += 1
             node = task.node
             if not node.quick or pool.gate is not None:
-                pool.put(Work(task))
+                pool.put(task)
                 continue
             if started is not None:
                 started(task.activation, "node")
@@ -205,7 +200,8 @@ class RunLoop:
                 scheduler.fail(task, as_failure(error))  # a body may raise anything
                 continue
             if type(out) is not Out and inspect.isawaitable(out):
-                pool.put(Work(task, out))
+                self._begun[task] = out
+                pool.put(task)
                 continue
             command = scheduler.finish(task, out)
         if has_ended:
@@ -258,7 +254,7 @@ class RunLoop:
 
     def _report(self) -> None:
         """Tell observers what has happened."""
-        reports, heard = self.scheduler.reports, self._heard
+        reports, heard = self.scheduler.reports, self.observers.heard
         for kind, activation, node, data in reports:
             if kind == "finished":
                 # what an observer does to the payload is not seen elsewhere
@@ -284,11 +280,11 @@ class RunLoop:
     def _context(self, task: Task) -> Context:
         return Context(self.services, task, task.activation)
 
-    def begin(self, work: Work) -> Awaitable[Any]:
+    def begin(self, task: Task) -> Awaitable[Any]:
         """Begin one body."""
-        task, node = work.task, work.task.node
-        if work.doing is not None:
-            return work.doing
+        node = task.node
+        if task in self._begun:
+            return self._begun.pop(task)
         if self._is_bare and node.is_coroutine and not node.wants_ctx:
             return node.call(task, None)
         is_external = self._recorder is not None and node.vertex.effects == "external"
@@ -303,31 +299,31 @@ class RunLoop:
             else self.services.execute(node.body, task, ctx)
         )
 
-    def _announce(self, work: Work) -> None:
-        if work.doing is not None or work.is_announced:
+    def _announce(self, task: Task) -> None:
+        gate = self.pool.gate
+        if task in self._begun or not (gate is None or gate.begins(task)):
             return
-        work.is_announced = True
         if self._started is not None:
-            self._started(work.task.activation, "node")
+            self._started(task.activation, "node")
         if self._received is not None:
-            self._report_inputs(work.task)
+            self._report_inputs(task)
 
-    def hear(self, work: Work, out: Any, error: BaseException | None) -> None:
+    def hear(self, task: Task, out: Any, error: BaseException | None) -> None:
         """Take in the outcome or the error of a body, and do what follows from it."""
-        scheduler, task, command = self.scheduler, work.task, None
+        scheduler, command = self.scheduler, None
         if self.services.from_afar:
             self.services.catch_up()
         if error is not None:
-            self._hear_error(work, error)
+            self._hear_error(task, error)
         else:
             if self.pool.gate is not None:
-                self.pool.gate.done(work)
+                self.pool.gate.done(task)
             command = scheduler.finish(task, out)
         if command is not None or scheduler.is_due or scheduler.reports:
             self._work(command)
 
-    def _hear_error(self, work: Work, error: BaseException) -> None:
-        scheduler, task = self.scheduler, work.task
+    def _hear_error(self, task: Task, error: BaseException) -> None:
+        scheduler = self.scheduler
         if isinstance(error, asyncio.CancelledError):
             if scheduler.is_stopped or scheduler.is_dropped(task):
                 return
@@ -340,20 +336,21 @@ class RunLoop:
         elif self.pool.gate is None or not isinstance(error, Exception):
             scheduler.fail(task, error)
         elif not scheduler.is_dropped(task):
-            outcome = self.pool.gate.after_failure(work, error)
+            outcome = self.pool.gate.after_failure(task, error)
             if outcome is not None:
-                self._conclude(work, outcome)
+                self._conclude(task, outcome)
                 return
             scheduler.try_again(task)
-            work.worker = work.doing = None
-            self.pool.put(work)
+            self.pool.put(task)
 
-    def _conclude(self, work: Work, outcome: Outcome) -> None:
+    def _conclude(self, task: Task, outcome: Outcome) -> None:
         """Take in the outcome that a plugin decided on for a firing."""
         from axil.contract.decisions import Fail, Replace
 
-        scheduler, task = self.scheduler, work.task
-        self._announce(work)
+        scheduler = self.scheduler
+        self._announce(task)
+        if self.pool.gate is not None:
+            self.pool.gate.done(task)
         if isinstance(outcome, Fail):
             scheduler.fail(task, outcome.error)
             return
@@ -449,10 +446,6 @@ def _deciders(hooks: Any) -> Deciders:
     from axil.contract.decisions import Deciders
 
     return Deciders(hooks)
-
-
-def _unheard(*_: Any) -> None:
-    """Ignore a report that no observer asks for."""
 
 
 class _Over:

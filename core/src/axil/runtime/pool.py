@@ -19,7 +19,7 @@ import inspect
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, cast
@@ -101,25 +101,6 @@ class LocalExecutor:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-class Work:
-    """One body to be set to work, or at work."""
-
-    __slots__ = ("doing", "is_announced", "is_left", "task", "worker")
-
-    def __init__(self, task: Task, doing: Awaitable[Any] | None = None) -> None:
-        self.task = task
-        self.is_announced = False
-        """True if observers were notified of its beginning."""
-        self.is_left = False
-        """True if the run has ended without it, because it did not end when it was cancelled."""
-        self.doing = doing
-        """The awaitable that the body gave, if it was begun as a call and has to be awaited after
-        all.
-        """
-        self.worker: asyncio.Task[None] | None = None
-        """The worker that does it; None: none yet."""
-
-
 def _ignored(*_: Any) -> Any:
     """Do nothing: the run has ended, and a thread that could not be stopped still calls."""
 
@@ -157,7 +138,7 @@ class WorkerPool:
             owner: begins bodies, and takes in how they ended.
         """
         self.limits, self.executor = limits, executor
-        self.announce: Callable[[Work], None] | None = None
+        self.announce: Callable[[Task], None] | None = None
         """The receiver of bodies for which there is room."""
         self.is_closed_to_new = False
         """Nothing more is begun."""
@@ -167,21 +148,21 @@ class WorkerPool:
         self._scheduler, self._recorder = scheduler, recorder
         self.gate: Gate | None = None
         """The gate that decides which bodies start, and when; None: only limits do."""
-        self.refused: list[tuple[Work, Outcome]] = []
+        self.refused: list[tuple[Task, Outcome]] = []
         """Bodies that the gate lets not start, with the outcomes of their firings."""
-        self._due: deque[Work] = deque()
+        self._due: deque[Task] = deque()
         # due as soon as what was recorded before is safe
-        self._next: deque[Work] = self._due if recorder is None else deque()
+        self._next: deque[Task] = self._due if recorder is None else deque()
         self._is_roomy = limits.concurrency is None
         self._is_securing = False
         self._idle = 0  # workers that were started and have not run yet
         # to call at once: twice as many whenever one finds something to do, for then bodies wait
         self._many = 1
         self._context: contextvars.Context | None = None  # what each worker begins with
-        self.waiting: dict[str | None, deque[Work]] = {}
+        self.waiting: dict[str | None, deque[Task]] = {}
         """Bodies that wait for room, by lane."""
-        self.working: dict[Task, Work] = {}
-        """Bodies that are due or in a worker."""
+        self.working: dict[Task, asyncio.Task[None] | None] = {}
+        """The workers of bodies that are due or at work; None: none yet."""
         # bodies that wait for sub-runs of their own, which need the room they take
         self._inside: dict[Task, int] = {}
         self.returning: dict[Task, asyncio.Future[None]] = {}
@@ -204,17 +185,17 @@ class WorkerPool:
 
     # ------------------------------------------------------------------ room
 
-    def put(self, work: Work) -> None:
+    def put(self, task: Task) -> None:
         """Queue a body: it is due if there is room and no body waits for it, else it waits behind
         the others.
         """
-        lane = work.task.node.vertex.lane
+        lane = task.node.vertex.lane
         if lane is None and self._is_roomy and self.gate is None:
-            self._admit(work)
+            self._admit(task)
             return
         if lane not in self.waiting:
             self.waiting[lane] = deque()
-        self.waiting[lane].append(work)
+        self.waiting[lane].append(task)
         if self.gate is None:
             self.admit()
         else:  # asked when all that is due is known
@@ -233,29 +214,29 @@ class WorkerPool:
                 coming_back.set_result(None)
         for lane, queue in self.waiting.items():
             while queue and self._has_room(lane):
-                work = queue.popleft() if self.gate is None else self._pass_gate(self.gate, queue)
-                if work is None:
+                due = queue.popleft() if self.gate is None else self._pass_gate(self.gate, queue)
+                if due is None:
                     break
                 self._lanes[lane] = self._lanes.get(lane, 0) + 1
-                self._admit(work)
+                self._admit(due)
 
-    def _pass_gate(self, gate: Gate, queue: deque[Work]) -> Work | None:
+    def _pass_gate(self, gate: Gate, queue: deque[Task]) -> Task | None:
         """Take what the gate lets start next; None: the rest of the queue is held back."""
         # a body that waits for a sub-run of its own waits for what is held back here
         is_idle = len(self.working) == len(self._inside)
         while (taken := gate.take(queue, is_idle)) is not None:
-            work, outcome = taken
+            task, outcome = taken
             if outcome is None:
-                return work
-            self.refused.append((work, outcome))
+                return task
+            self.refused.append((task, outcome))
             self._wake()
         return None
 
-    def _admit(self, work: Work) -> None:
-        self.working[work.task] = work
-        self._next.append(work)
+    def _admit(self, task: Task) -> None:
+        self.working[task] = None
+        self._next.append(task)
         if self.announce is not None:
-            self.announce(work)
+            self.announce(task)
 
     def _has_room(self, lane: str | None) -> bool:
         most = self.limits.concurrency
@@ -312,16 +293,16 @@ class WorkerPool:
                         break
                     await self._secure(self._recorder)
                     continue
-                work = due.popleft()
+                task = due.popleft()
                 if due and not self._idle:
                     self.call()  # while this one waits, should it have to
-                if work.task not in working:  # it was dropped
+                if task not in working:  # it was dropped
                     continue
-                work.worker = me
+                working[task] = me
                 out: Any = None
                 error: BaseException | None = None
                 try:
-                    out = await begin(work)
+                    out = await begin(task)
                 except KeyboardInterrupt:
                     raise
                 except BaseException as raised:  # a body may raise anything
@@ -329,11 +310,12 @@ class WorkerPool:
                         raise  # the loop is gone
                     error = as_failure(raised)
                 finally:
-                    if not work.is_left:
-                        self._leave(work)
-                if work.is_left:
+                    is_awaited = task in working  # else the run has ended without it
+                    if is_awaited:
+                        self._leave(task)
+                if not is_awaited:
                     return
-                hear(work, out, error)
+                hear(task, out, error)
                 if self.waiting or self.returning:
                     self.admit()
                 if not working:
@@ -360,9 +342,9 @@ class WorkerPool:
             self._wake()
         self.call()
 
-    def _leave(self, work: Work) -> None:
-        del self.working[work.task]
-        if (lane := work.task.node.vertex.lane) is not None:
+    def _leave(self, task: Task) -> None:
+        del self.working[task]
+        if (lane := task.node.vertex.lane) is not None:
             self._lanes[lane] -= 1
 
     # ------------------------------------------------------------------ sub-runs of bodies
@@ -411,51 +393,49 @@ class WorkerPool:
         none of the others.
         """
         is_dropped = self._scheduler.is_dropped
-        for work in [work for work in self.working.values() if is_dropped(work.task)]:
-            if work.worker is not None:
-                work.worker.cancel()
+        for task, worker in [each for each in self.working.items() if is_dropped(each[0])]:
+            if worker is not None:
+                worker.cancel()
             else:
-                self._leave(work)
+                self._leave(task)
         for lane, queue in self.waiting.items():
-            self.waiting[lane] = deque(work for work in queue if not is_dropped(work.task))
+            self.waiting[lane] = deque(task for task in queue if not is_dropped(task))
             if self.gate is not None:
-                for work in queue:
-                    if is_dropped(work.task):
-                        self.gate.done(work)
+                for task in queue:
+                    if is_dropped(task):
+                        self.gate.done(task)
 
     async def cancel_deepest(self) -> None:
         """Begin nothing more, cancel the bodies of the deepest frames, and wait until they are
         gone. One that does not end within ``GRACE`` is left behind.
         """
         self.is_closed_to_new = True
-        for work in [work for work in self.working.values() if work.worker is None]:
-            self._leave(work)
+        for task in [task for task, worker in self.working.items() if worker is None]:
+            self._leave(task)
         if not self.working:
             return
         depth = self._scheduler.depth
         deepest = max(depth(task) for task in self.working)
         workers = [
-            work.worker
-            for work in self.working.values()
-            if work.worker is not None and depth(work.task) == deepest
+            worker
+            for task, worker in self.working.items()
+            if worker is not None and depth(task) == deepest
         ]
         for worker in workers:
             worker.cancel()
         _, left = await asyncio.wait(workers, timeout=GRACE)
-        for work in [work for work in self.working.values() if work.worker in left]:
-            self._leave_behind(work)
+        for task, worker in [each for each in self.working.items() if each[1] in left]:
+            self._leave_behind(task, worker)
 
-    def _leave_behind(self, work: Work) -> None:
+    def _leave_behind(self, task: Task, worker: Any) -> None:
         """Continue without a body that catches its cancellation; its result is dropped."""
-        work.is_left = True
-        self._leave(work)
-        worker: Any = work.worker
+        self._leave(task)
         # Else whatever ends the loop would wait for it: ``asyncio.run`` waits for all tasks.
         asyncio._unregister_task(worker)  # type: ignore[attr-defined]
         worker._log_destroy_pending = False
         log.warning(
             'node "%s" has not ended %g seconds after it was cancelled; the run ends without it.',
-            work.task.node.name,
+            task.node.name,
             GRACE,
         )
 

@@ -193,9 +193,9 @@ async def think(
 
     async def call() -> dict[str, Any]:
         asked = await with_files(request, getattr(ctx, "workspace", None))
-        asked = replace(
-            asked, messages=spread_results(asked.messages, getattr(model, "modalities", None))
-        )
+        spread = spread_results(asked.messages, getattr(model, "modalities", None))
+        if spread is not asked.messages:
+            asked = replace(asked, messages=spread)
         with await ctx.reserve(
             model=names_of(model),
             characters=partial(size_of, request),

@@ -2,8 +2,8 @@
 
 ``json`` reads what models really send: it looks for the object behind thoughts, in code fences and
 between other words, and repairs what has one meaning only: commas too many, control characters
-inside strings, brackets that were not closed. A string that breaks off is not repaired: it is not
-knows its end.
+inside strings, brackets that were not closed. A string that breaks off is not repaired: nothing
+says how it ends.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Json:
         text = spoken(text)
         fault: FormatError | None = None
         for candidate in _candidates(text):
-            for form in (candidate, repaired(candidate), repaired(softened(candidate))):
+            for form in _forms(candidate):
                 try:
                     found = _loads(form)
                 except ValueError as error:
@@ -151,6 +151,13 @@ def _candidates(text: str) -> Iterator[str]:
         except (ValueError, RecursionError):
             # it is no object as it stands: what is left is to repair it
             yield text[first:]
+
+
+def _forms(candidate: str) -> Iterator[str]:
+    """Yield a text as it is, and repaired, least changed first."""
+    yield candidate
+    yield repaired(candidate)
+    yield repaired(softened(candidate))
 
 
 def repaired(text: str) -> str:

@@ -392,28 +392,32 @@ def check_modalities(messages: Iterable[Message], modalities: Iterable[str], mod
 
 def spread_results(
     messages: Sequence[Message], modalities: Iterable[str] | None = None
-) -> list[Message]:
+) -> Sequence[Message]:
     """Return the messages, with the images, files and recordings of tools' results in a message of
-    the user's behind them.
+    the user's behind them; the sequence itself, where no result has any.
 
     Models' interfaces take only text as a result. What a model does not take is named in the
     result, which says so: the model can do without it, as with a tool that fails. ``modalities``:
     what it takes beside text; None: all there is.
     """
+    results = [_has_content(each) for each in messages]
+    if not any(results):
+        return messages
     takes = None if modalities is None else {"text", *modalities}
     made: list[Message] = []
     shown: list[Part] = []
-    for each in messages:
-        is_result, content = each.get("role") == "tool", each.get("content")
-        if shown and not is_result:
+    for each, has_content in zip(messages, results, strict=True):
+        if shown and each.get("role") != "tool":
             made.append({"role": "user", "content": shown})
             shown = []
-        made.append(
-            _named(each, shown, takes)
-            if is_result and type(content) is not str and is_content(content)
-            else each
-        )
+        made.append(_named(each, shown, takes) if has_content else each)
     return [*made, {"role": "user", "content": shown}] if shown else made
+
+
+def _has_content(message: Message) -> bool:
+    """Return whether a message is a tool's result that may have parts."""
+    content = message.get("content")
+    return type(content) is not str and message.get("role") == "tool" and is_content(content)
 
 
 def _named(result: Message, shown: list[Part], takes: set[str] | None) -> Message:
@@ -468,6 +472,8 @@ def _mapped(value: Any, name: Callable[[Part], str]) -> Any:
     """Return ``value`` with ``name(part)`` for each part in it, and content as text; itself, where
     there is none.
     """
+    if isinstance(value, str):
+        return value
     if is_part(value):
         return name(dict(value))
     if is_content(value) and any(is_part(each) for each in value):

@@ -44,10 +44,8 @@ def as_text(value: Any) -> str:
     >>> as_text("a"), as_text({"b": 1, "a": None})
     ('a', '{\\n  "a": null,\\n  "b": 1\\n}')
     """
-    return (
-        value
-        if isinstance(value, str)
-        else json.dumps(
-            plain_data(value), ensure_ascii=False, indent=2, sort_keys=True, default=str
-        )
-    )
+    if isinstance(value, str):
+        return value
+    plain = plain_data(value)
+    indent = 2 if isinstance(plain, (dict, list)) else None  # with one it is slower
+    return json.dumps(plain, ensure_ascii=False, indent=indent, sort_keys=True, default=str)

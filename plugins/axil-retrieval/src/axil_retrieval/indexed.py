@@ -302,13 +302,21 @@ class BlockIndex:
             raise
 
     async def _alone(self, method: Callable[..., Any], *given: Any) -> Any:
-        """Return what ``method`` gives; a plain one is not called while another one works."""
+        """Return what ``method`` gives.
+
+        A plain one is not called while another one works, nor after the waiting for it was
+        cancelled: it might open the store again that is closed meanwhile.
+        """
+        is_awaited = True
 
         def alone() -> Any:
             with self._one_at_a_time:
-                return method(*given)
+                return method(*given) if is_awaited else None
 
-        return await (method(*given) if is_async(method) else call_async(alone))
+        try:
+            return await (method(*given) if is_async(method) else call_async(alone))
+        finally:
+            is_awaited = False
 
     async def close(self) -> None:
         """Close the store and the embedder that were made by name; they are made again when they
