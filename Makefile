@@ -97,7 +97,7 @@ plainly: $(STAMP)
 	$(BIN)/python -m pytest -n auto $(WITHOUT_COUNTS); code=$$?; \
 		mv $(VENV)/shortcuts.py core/src/axil/kernel/shortcuts.py; exit $$code
 
-# The laws with twenty times the examples, and the large ends of the scales: a million rounds, 2,000 cycles one in another;
+# The laws with fifty times the examples, and the large ends of the scales: a million rounds, 2,000 cycles one in another;
 # 100,000 random workflows, compared with each other and with the reference model; thousands of mutants of hostile files.
 thorough: $(STAMP)
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest core/tests/property tests/faults

@@ -50,7 +50,9 @@ def main() -> None:
             }
             if asked["method"] != "tools/call":
                 result |= {"cacheScope": "private", "ttlMs": 0}
-            print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)  # noqa: T201  # its answer
+            sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}))
+            sys.stdout.write("\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

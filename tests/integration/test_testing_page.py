@@ -24,7 +24,8 @@ def block(kind: str, first: str) -> str:
     )
 
 
-def test_the_tests_on_the_page_pass(tmp_path):
+def test_the_tests_on_the_page_pass(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # plugins of others start slowly
     agent = {
         "id": "sort",
         "type": "agent",

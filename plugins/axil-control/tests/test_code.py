@@ -97,7 +97,7 @@ def test_a_program_that_takes_too_long_is_killed_with_all_it_started():
         print(os.getpid(), subprocess.Popen([sys.executable, "-c", {SLEEP!r}]).pid, flush=True)
         time.sleep(600)
     """
-    for seconds in (2, 20, 120):  # where it takes longer to begin, it has to be given longer
+    for seconds in (0.5, 2, 20, 120):  # where it takes longer to begin, it has to be given longer
         answer = ran(code, timeout_seconds=seconds)
         assert answer.startswith(f"{FAILED}\nScript did not finish within {seconds}s")
         if pids := [int(pid) for pid in answer.partition("stderr:\n")[2].split()]:

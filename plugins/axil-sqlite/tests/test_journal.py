@@ -1016,7 +1016,7 @@ def test_runs_of_two_event_loops_that_begin_at_once_share_one_writing_thread(tmp
     def made(*given: Any, **more: Any) -> threading.Thread:
         if more.get("name") == "axil-sqlite":
             with contextlib.suppress(threading.BrokenBarrierError):
-                both.wait(1)  # for the other one, who is not to come
+                both.wait(0.2)  # for the other one, who is not to come
             writers.append(make(*given, **more))
             return writers[-1]
         return make(*given, **more)

@@ -56,7 +56,7 @@ def test_a_program_whose_time_is_up_is_killed_with_all_it_started():
         print(os.getpid(), subprocess.Popen([sys.executable, "-c", {SLEEP!r}]).pid, flush=True)
         time.sleep(600)
     """
-    for seconds in (2, 20, 120):  # where it takes longer to begin, it has to be given longer
+    for seconds in (0.5, 2, 20, 120):  # where it takes longer to begin, it has to be given longer
         ended = ran(code, timeout_seconds=seconds)
         assert ended.exit_code is None
         if pids := [int(pid) for pid in ended.stdout.split()]:

@@ -65,6 +65,7 @@ default_registry().register("models", "counting", Counting)
 def project(tmp_path, monkeypatch):
     """A project; calling it runs its tests and gives what pytest counted, and what it printed."""
     monkeypatch.delenv("AXIL_RECORD", raising=False)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # plugins of others start slowly
     (tmp_path / "flow.json").write_text(json.dumps(FLOW))
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "pytest.ini").write_text(
