@@ -41,7 +41,7 @@ class File(BaseModel, extra="forbid"):
 
 
 class Settings(BaseModel, extra="forbid"):
-    """Those of one node."""
+    """The settings of one node."""
 
     is_short: bool = True
 
