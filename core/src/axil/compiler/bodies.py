@@ -45,10 +45,10 @@ _ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _UNCHECKED: type[dict[str, Any]] = dict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class BodyRules:
     """The rules by which a node meets the state: the keys it pulls and pushes, and how its results
-    are read.
+    are read. Each node has its own, so they are not declared frozen: see ``kernel.plan``.
     """
 
     node: str

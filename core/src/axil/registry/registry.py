@@ -20,7 +20,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 from axil._door import provided
 from axil.errors import (
@@ -80,6 +80,13 @@ class Component:
         )
 
 
+class _Match(NamedTuple):
+    """The component that a name means, and warnings about the name, without a place."""
+
+    component: Component
+    warnings: tuple[Problem, ...]
+
+
 _POLICY: Final = ("CONFIG", "PLUGINS_MODE", "PLUGINS", "BLOCK", "ONLY", "PINS", "HOOKS", "INDEX")
 """Variables that say something of the policy, without ``AXIL_``."""
 
@@ -136,6 +143,7 @@ class Registry:
         self._dists: dict[str, Any] = {}
         self._packages: dict[str, str] = {}
         self._manifests: dict[str, Manifest | None] = {}
+        self._matches: dict[tuple[str, str], _Match] = {}
         self._objects: dict[tuple[str, str, str], Any] = {}
         self._reported: set[Problem] = set()
         self.tell: Callable[[Problem], None] = _log
@@ -229,6 +237,7 @@ class Registry:
             kind=kind, name=name, distribution=canonical_name(distribution), status="registered"
         )
         known[name] = [component]
+        self._matches.clear()
         self._objects[kind, name, component.distribution] = obj
 
     def child(self) -> Registry:
@@ -240,6 +249,7 @@ class Registry:
             kind: {name: list(known) for name, known in names.items()}
             for kind, names in self._scan().items()
         }
+        made._matches = {}
         made._objects = dict(self._objects)
         return made
 
@@ -275,6 +285,15 @@ class Registry:
 
         Raises: as ``resolve``, but PluginLoadError.
         """
+        if (kind, name) not in self._matches:
+            self._matches[kind, name] = self._match(kind, name, where, requires or {})
+        component, warnings = self._matches[kind, name]
+        for warning in warnings:
+            self._tell_once(replace(warning, where=where))
+        return component
+
+    def _match(self, kind: str, name: str, where: str, requires: Mapping[str, str]) -> _Match:
+        """Return what a name means; ``where`` and ``requires`` are for messages."""
         word = COMPONENT_KINDS[_known_kind(kind)]
         distribution, _, bare = name.rpartition("/")
         wanted = (
@@ -289,16 +308,15 @@ class Registry:
         if len(usable) == 1:
             if misfit := self._misfit(usable[0]):
                 raise _unfitting(usable[0], misfit, where)
-            if is_old:
-                self._warn(usable[0], name, where)
+            warnings = [_renamed(usable[0], name)] if is_old else []
             if instead := self.deprecation(usable[0]):
                 said = f'the {word} "{name}" of {usable[0]} is deprecated.'
-                self._tell_once(Problem("AX327", where, said, instead, "warning"))
-            return usable[0]
+                warnings.append(Problem("AX327", "", said, instead, "warning"))
+            return _Match(usable[0], tuple(warnings))
         if not candidates:
             raise UnknownComponent(
                 f'unknown {word} "{name}".',
-                hint=self._advice(kind, bare, wanted, found, requires or {}),
+                hint=self._advice(kind, bare, wanted, found, requires),
                 where=where,
             )
         if not usable and (
@@ -345,13 +363,6 @@ class Registry:
                     else each
                 )
         return found
-
-    def _warn(self, component: Component, name: str, where: str) -> None:
-        word = COMPONENT_KINDS[component.kind]
-        message = f'"{name}" is an old name of the {word} "{component.name}" of {component}.'
-        now = f"{component.distribution}/{component.name}" if "/" in name else component.name
-        hint = f'Write "{now}"; the old name will be removed.'
-        self._tell_once(Problem("AX326", where, message, hint, "warning"))
 
     def _tell_once(self, problem: Problem) -> None:
         if problem not in self._reported:
@@ -548,6 +559,14 @@ def _add(same: list[Component], component: Component) -> None:
                 same[i] = component
             return
     same.append(component)
+
+
+def _renamed(component: Component, name: str) -> Problem:
+    """Return the warning about an old name of a component."""
+    word = COMPONENT_KINDS[component.kind]
+    message = f'"{name}" is an old name of the {word} "{component.name}" of {component}.'
+    now = f"{component.distribution}/{component.name}" if "/" in name else component.name
+    return Problem("AX326", "", message, f'Write "{now}"; the old name will be removed.', "warning")
 
 
 def _unfitting(component: Component, misfit: str, where: str) -> PluginContract:

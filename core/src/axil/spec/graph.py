@@ -86,9 +86,13 @@ class ComponentRef:
         return replace(described, made=given)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class Place:
-    """The place in a file where something was written; ``line`` counts from 1."""
+    """The place in a file where something was written; ``line`` counts from 1.
+
+    Nothing changes it. It is not declared frozen, which would make it twice as dear: a file has
+    one for each of its nodes, edges and components.
+    """
 
     file: str = ""
     line: int | None = None
@@ -149,7 +153,7 @@ class NodeSpec:
     """Plain data that the kernel carries and does not read: ``log_output``, ``input``, ``output``;
     ``resources``: the amounts that the body needs of a machine, for executors of a cluster.
     """
-    place: Place | None = None
+    place: Place | None = field(default=None, repr=False)
 
     @property
     def where(self) -> str:
@@ -201,7 +205,7 @@ class EdgeSpec:
     """The name of the router (``GraphSpec.routers``) that decides whether this edge is taken."""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Plain data that the kernel carries and does not read: ``description``."""
-    place: Place | None = None
+    place: Place | None = field(default=None, repr=False)
 
     @property
     def where(self) -> str:
@@ -321,7 +325,7 @@ class GraphSpec:
     """Plain data that the kernel carries and does not read, but for ``READ``: ``memory``,
     ``log_level``; and ``SURROUNDINGS``.
     """
-    place: Place | None = None
+    place: Place | None = field(default=None, repr=False)
 
     @property
     def where(self) -> str:

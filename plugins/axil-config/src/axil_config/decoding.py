@@ -86,11 +86,14 @@ def _confined(made: Model, where: str | Place) -> Model:
     return confined
 
 
+_PLAIN: Final = (bool, int, float, str)
+
+
 def _within(
     value: Any, grants: Grants, where: str | Place, keys: Keys, problems: list[Problem]
 ) -> Any:
     """Return a part of settings as it is granted; what is not is added to ``problems``."""
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, _PLAIN):
         return value
     if fields := model_fields_of(cast("Any", type(value))):
         return _within_fields(value, fields, grants, where, keys, problems)
@@ -127,6 +130,8 @@ def _within_fields(
         given = getattr(value, name)
         stated: Any = info.json_schema_extra
         extra = cast("dict[str, Any]", stated) if isinstance(stated, dict) else {}
+        if not extra and (given is None or isinstance(given, _PLAIN)):
+            continue
         at = (*keys, str(info.alias or name))
         if act := extra.get("x-axil-path"):
             new = _paths(given, act, grants, where, at, problems)

@@ -18,11 +18,14 @@ import re
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from axil import ConfigError, Problem
 from axil.plugin import did_you_mean, one_line
 from axil_config.wants import Gathering, Want, gathering, is_granted, note_want, noted
+
+if TYPE_CHECKING:
+    from axil.plugin import Place
 
 Act = Literal["read", "write"]
 
@@ -146,13 +149,13 @@ class Grants:
         """Gather what files want while the plan of this one is made."""
         return gathering()
 
-    def note_later(self, made: object, where: str = "") -> None:
+    def note_later(self, made: object, where: str | Place = "") -> None:
         """Note what a component asks its run for later: its attribute ``wants``."""
         if noted() is None:
             return
         words: Any = getattr(made, "wants", ())
         for word in cast("Iterable[Any]", words) if isinstance(words, (tuple, list)) else ():
-            note_want(self.wanted(str(word), where=where, is_late=True))
+            note_want(self.wanted(str(word), where=str(where), is_late=True))
 
 
 def reads_path(more: dict[str, Any] | None = None) -> dict[str, Any]:

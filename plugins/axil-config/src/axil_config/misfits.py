@@ -200,8 +200,9 @@ def _names(kind: Any) -> list[str]:
 
 def model_fields_of(kind: Any) -> Mapping[str, Any]:
     """Return the fields of the first model in an annotation; empty: there is none."""
-    if isinstance(kind, type) and hasattr(kind, "model_fields"):
-        return cast("Mapping[str, Any]", cast("Any", kind).model_fields)
+    fields = getattr(kind, "model_fields", None) if isinstance(kind, type) else None
+    if fields is not None:
+        return cast("Mapping[str, Any]", fields)
     inner = (model_fields_of(part) for part in getattr(kind, "__args__", ()))
     return next((found for found in inner if found), dict[str, Any]())
 

@@ -139,6 +139,8 @@ class Gathering:
         problems with the places of those wants whose refusals they are.
         """
         wants = self.wants[since:]
+        if not wants:
+            return list(problems)
         self.wants[since:] = [each.at(where) for each in wants]
         placed = {each.problem: each.at(where).problem for each in wants}
         return [placed.get(problem) or problem for problem in problems]

@@ -61,14 +61,14 @@ class Document:
         The path leaves out ``graph``, where nearly everything is.
         """
         shown = keys[1:] if len(keys) > 1 and keys[0] == "graph" else keys
-        first = keys[: len(keys) - len(shown)]
-        start = Place(
-            file=self.name,
-            line=self.lines.get(first, self.lines.get(())),
-            keys=first,
-            lines=self.lines,
-        )
-        return start.at(*shown) if shown else start
+        path = ""
+        for key in shown:
+            path = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}" if path else key
+        line, known = self.lines.get(keys), keys
+        while line is None and known:
+            known = known[:-1]
+            line = self.lines.get(known)
+        return Place(file=self.name, line=line, path=path, keys=keys, lines=self.lines)
 
 
 class Loader(Protocol):
@@ -248,10 +248,11 @@ def _json_lines(text: str, name: str) -> dict[Keys, int]:
         if len(lines) > MOST:
             hint = "Split the file: a subgraph can be a file of its own."
             raise refused("AX144", name, line, f"more than {MOST} values.", hint)
-        if tuple(path) in lines:
+        keys = tuple(path)
+        if keys in lines:
             message = f"the key {format_value(path[-1])} occurs twice."
             raise refused("AX145", name, line, message, "Remove one.")
-        lines[tuple(path)] = line
+        lines[keys] = line
 
     for token in _JSON_TOKEN.finditer(text):
         mark = token[0]
@@ -271,7 +272,7 @@ def _json_lines(text: str, name: str) -> dict[Keys, int]:
         elif mark == ",":
             is_key = True
         elif is_key:
-            path[-1], is_key = json.loads(mark), False
+            path[-1], is_key = json.loads(mark) if "\\" in mark else mark[1:-1], False
             record(token.start())
     return lines
 
@@ -423,8 +424,11 @@ def resolve(
     that ``grants`` does not hold (AX138). Raises: SpecError (AX144):
     values that grow without bound.
     """
-    work = _Resolver(document, variables, environment, report, grants)
-    data = work.walk(document.data, ())
+    work, data = _Resolver(document, variables, environment, report, grants), document.data
+    if isinstance(data, dict):
+        data = {key: value for key, value in cast("dict[str, Any]", data).items() if key != "vars"}
+    if "${" in repr(data):  # which is found sooner than by a walk through all values
+        data = work.walk(data, ())
     work.tell_unknown()
     return Resolved(
         Document(data=data, lines=document.lines, name=document.name),
@@ -461,11 +465,8 @@ class _Resolver:
         if isinstance(value, str):
             return self.text(value, keys) if "${" in value else value
         if isinstance(value, dict):
-            return {
-                k: self.walk(v, (*keys, k))
-                for k, v in cast("dict[str, Any]", value).items()
-                if keys or k != "vars"
-            }
+            members = cast("dict[str, Any]", value)
+            return {key: self.walk(item, (*keys, key)) for key, item in members.items()}
         if isinstance(value, list):
             return [self.walk(v, (*keys, i)) for i, v in enumerate(cast("list[Any]", value))]
         return value

@@ -255,7 +255,8 @@ class Reader:
             self._problem(
                 "AX118", (*keys, "dynamic"), "dynamic has no effect on a node.", hint, warning=True
             )
-        use = self._use({"type": data["type"], "config": data.get("config")}, keys, "type")
+        place = self._document.place(*keys)
+        use = self._use(data, keys, "type", place)
         self._inner_graphs(use, keys)
         extras = {key: data[key] for key in ("input", "output", "resources") if data.get(key)}
         if data.get("log_output") is False:
@@ -272,7 +273,7 @@ class Reader:
             attributes=data.get("attributes"),
             description=data.get("description") or "",
             extras=extras,
-            place=self._document.place(*keys),
+            place=place,
         )
 
     def _wrappers(
@@ -331,8 +332,13 @@ class Reader:
         value = data.get(name) if data.get(name) is not None else data.get(old)
         return None if value is None else _mapping(value)
 
-    def _use(self, value: Any, keys: Keys, key: str = "") -> ComponentRef:
-        """Return a component and its config. An import path is code, and needs leave."""
+    def _use(
+        self, value: Any, keys: Keys, key: str = "", place: Place | None = None
+    ) -> ComponentRef:
+        """Return a component and its config. An import path is code, and needs leave.
+
+        ``place``: that of ``keys``, where it is known already.
+        """
         named: dict[str, Any] = {"type": value} if isinstance(value, str) else value
         if not isinstance(cast("Any", named), dict) or not isinstance(named.get("type"), str):
             return ComponentRef(type="")  # its shape was reported already
@@ -340,7 +346,8 @@ class Reader:
             where = keys if isinstance(value, str) or not key else (*keys, key)
             self._imports(named["type"], where)
         config = cast("dict[str, Any]", named.get("config") or {})
-        return ComponentRef(type=named["type"], config=config, place=self._document.place(*keys))
+        place = place or self._document.place(*keys)
+        return ComponentRef(type=named["type"], config=config, place=place)
 
     def _imports(self, path: str, keys: Keys) -> None:
         """Report an import path that was not granted."""
@@ -444,7 +451,7 @@ class Reader:
                     waiting = received[target].waiting
                     waiting.setdefault(edge.process.type, (edge.process, []))[1].append(source)
                 edge = replace(edge, process=None)
-            same = repr(replace(edge, place=None))
+            same = repr(edge)  # which leaves its place out
             if same in seen:
                 self._problem(
                     "AX106",
