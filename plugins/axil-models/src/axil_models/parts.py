@@ -400,24 +400,23 @@ def spread_results(
     result, which says so: the model can do without it, as with a tool that fails. ``modalities``:
     what it takes beside text; None: all there is.
     """
-    results = [_has_content(each) for each in messages]
-    if not any(results):
+    may_have_parts = [
+        each.get("role") == "tool"
+        and type(content := each.get("content")) is not str
+        and is_content(content)
+        for each in messages
+    ]
+    if not any(may_have_parts):
         return messages
     takes = None if modalities is None else {"text", *modalities}
     made: list[Message] = []
     shown: list[Part] = []
-    for each, has_content in zip(messages, results, strict=True):
+    for each, has_parts in zip(messages, may_have_parts, strict=True):
         if shown and each.get("role") != "tool":
             made.append({"role": "user", "content": shown})
             shown = []
-        made.append(_named(each, shown, takes) if has_content else each)
+        made.append(_named(each, shown, takes) if has_parts else each)
     return [*made, {"role": "user", "content": shown}] if shown else made
-
-
-def _has_content(message: Message) -> bool:
-    """Return whether a message is a tool's result that may have parts."""
-    content = message.get("content")
-    return type(content) is not str and message.get("role") == "tool" and is_content(content)
 
 
 def _named(result: Message, shown: list[Part], takes: set[str] | None) -> Message:
