@@ -15,7 +15,14 @@ import pytest
 
 from axil import run_sync
 from axil_models import ContextBlock, ContextError, ContextQuery, Row, StoreLost
-from axil_retrieval import LexicalEmbedder, MemoryStore, StoreRetriever
+from axil_retrieval import (
+    BlockIndex,
+    Entry,
+    IndexSettings,
+    LexicalEmbedder,
+    MemoryStore,
+    StoreRetriever,
+)
 
 
 class Counting:
@@ -340,6 +347,7 @@ class Slow(Kept):
     def __init__(self) -> None:
         super().__init__()
         self.is_asked, self.may_answer = threading.Event(), threading.Event()
+        self.is_closed = False
 
     def search(self, vector: Sequence[float], top_k: int, tags: Sequence[str], /) -> Any:
         found = super().search(vector, top_k, tags)
@@ -347,29 +355,39 @@ class Slow(Kept):
         assert self.may_answer.wait(30)
         return found
 
+    def close(self) -> None:
+        self.is_closed = True
 
-def test_a_search_that_is_cancelled_before_its_turn_is_not_made():
-    """Else a store that is closed meanwhile would be opened again."""
+
+def test_a_cancelled_search_is_not_made_and_a_cancelled_close_is():
+    """Before their turn. Else a store would stay open, or be opened again that was closed."""
     store = Slow()
-    documents = [{"text": "Ferns, and mosses.", "uri": "ferns"}]
-    retriever = StoreRetriever(store=store, embedder="lexical", documents=documents)
+    index = BlockIndex(IndexSettings(), store, "documents", "here", owns=True)
 
     def in_threads() -> list[threading.Thread]:
         return [each for each in threading.enumerate() if each.name == "alone"]
 
+    async def begun(doing: Any) -> asyncio.Future[Any]:
+        """Return it as a task, whose call of the store waits in a thread."""
+        before, task = len(in_threads()), asyncio.ensure_future(doing)
+        while len(in_threads()) == before:  # noqa: ASYNC110  # no event says that it is there
+            await asyncio.sleep(0.001)
+        return task
+
     async def go() -> None:
         store.may_answer.set()
-        await retriever.get_blocks(ContextQuery("ferns"), 1)
+        block = ContextBlock("Ferns, and mosses.", uri="ferns")
+        await index.put([Entry(block=block)])
+        await index.search("ferns", 1, {})
         store.may_answer.clear()
         store.is_asked.clear()
         store.calls.clear()
-        first = asyncio.ensure_future(retriever.get_blocks(ContextQuery("ferns"), 1))
+        first = asyncio.ensure_future(index.search("ferns", 1, {}))
         assert await asyncio.to_thread(store.is_asked.wait, 30)
-        second = asyncio.ensure_future(retriever.get_blocks(ContextQuery("mosses"), 1))
-        while len(in_threads()) < 2:  # noqa: ASYNC110  # no event says that a thread is there
-            await asyncio.sleep(0.001)
-        second.cancel()
-        await asyncio.wait([second])
+        waiting = [await begun(index.search("mosses", 1, {})), await begun(index.close())]
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting)
         store.may_answer.set()
         await first
         for thread in in_threads():
@@ -377,3 +395,4 @@ def test_a_search_that_is_cancelled_before_its_turn_is_not_made():
 
     run_sync(asyncio.wait_for(go(), 60))
     assert store.calls.count("search") == 1
+    assert store.is_closed

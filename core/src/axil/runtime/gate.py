@@ -84,7 +84,7 @@ class Gate:
         return None
 
     def begins(self, task: Task) -> bool:
-        """Take in that a firing begins, or ends without; return whether it is its first try."""
+        """Note that a firing begins, or ends without a beginning; return whether it is new."""
         is_first = task not in self._begun
         self._begun.add(task)
         return is_first

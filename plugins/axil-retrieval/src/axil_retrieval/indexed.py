@@ -294,29 +294,33 @@ class BlockIndex:
         return sorted(found, key=lambda hit: (-hit.score, hit.id))
 
     async def _call(self, name: str, *given: Any) -> Any:
+        """Return what a method of the store gives.
+
+        A plain one is not called after the waiting for it was cancelled: it might open the store
+        again that is closed meanwhile.
+        """
+        method, is_awaited = getattr(self.store, name), True
+
+        def wanted(*given: Any) -> Any:
+            return method(*given) if is_awaited else None
+
         try:
-            return await self._alone(getattr(self.store, name), *given)
+            return await self._alone(method if is_async(method) else wanted, *given)
         except StoreLost:
             self.lost += self._space > 0
             self._space = 0
             raise
+        finally:
+            is_awaited = False
 
     async def _alone(self, method: Callable[..., Any], *given: Any) -> Any:
-        """Return what ``method`` gives.
-
-        A plain one is not called while another one works, nor after the waiting for it was
-        cancelled: it might open the store again that is closed meanwhile.
-        """
-        is_awaited = True
+        """Return what ``method`` gives; a plain one is not called while another one works."""
 
         def alone() -> Any:
             with self._one_at_a_time:
-                return method(*given) if is_awaited else None
+                return method(*given)
 
-        try:
-            return await (method(*given) if is_async(method) else call_async(alone))
-        finally:
-            is_awaited = False
+        return await (method(*given) if is_async(method) else call_async(alone))
 
     async def close(self) -> None:
         """Close the store and the embedder that were made by name; they are made again when they
