@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from axil import MemoryJournal, NodeFailed, RootGraph, SpecError
 from axil.driver import BodyRaised, LocalEngine, ProcessError, WorkerDied
 from axil_ray import RayExecutor
 from axil_ray.actor import BodyActor
+from axil_wrappers import Retry
 
 sys.path.insert(0, str(Path(__file__).parent))
 import far
@@ -172,6 +174,102 @@ def test_resources_that_no_node_has_are_refused_before_anything_runs(cluster):
             graph.start({"n": 1}, executor=RayExecutor())
     with pytest.raises(SpecError, match="AX544"):
         make(lambda inputs: {}, resources={"cpus": 1}).start({"n": 1}, executor=RayExecutor())
+
+
+@has_ray
+def test_a_firing_that_waits_for_a_process_takes_the_one_that_another_leaves(cluster):
+    """The node has room for one process: the others would be waited for without end."""
+    graph = make(far.where, exits=["n", "pid"])
+
+    async def go() -> list[Any]:
+        executor = RayExecutor(workers=3)
+        async with (
+            asyncio.timeout(120),
+            LocalEngine(MemoryJournal(), [graph], executor=executor) as engine,
+        ):
+            ids = [await engine.start(graph, {"n": n}) for n in range(3)]
+            return [await engine.result(run_id) for run_id in ids]
+
+    results = asyncio.run(go())
+    assert [each.output["n"] for each in results] == [0, 2, 4]
+    assert len({each.output["pid"] for each in results}) == 1
+
+
+@has_ray
+def test_a_process_without_work_makes_room_for_one_with_other_resources(cluster, monkeypatch):
+    monkeypatch.setattr("axil_ray.cluster._LOOK", 0.5)
+    graph = RootGraph("t")
+    graph.create_node(far.where, name="one", resources={"cpus": 1})
+    graph.create_node(far.where, name="two", resources={"cpus": 1, "memory": 1 << 20})
+    graph.edge_from_entry("one", {"n": ""})
+    graph.create_edge("one", "two", {"n": ""})
+    graph.edge_to_exit("two", ["n"])
+    graph.build()
+
+    async def go() -> list[Any]:
+        executor = RayExecutor()
+        async with (
+            asyncio.timeout(120),
+            LocalEngine(MemoryJournal(), [graph], executor=executor) as engine,
+        ):
+            ids = [await engine.start(graph, {"n": n}) for n in range(3)]
+            return [await engine.result(run_id) for run_id in ids]
+
+    assert [each.output["n"] for each in asyncio.run(go())] == [0, 4, 8]
+
+
+@has_ray
+def test_a_process_without_work_ends_after_a_time_and_another_program_has_its_place(cluster):
+    graph = make(far.where, exits=["n"])
+
+    async def go() -> Any:
+        first = LocalEngine(MemoryJournal(), [graph], executor=RayExecutor(idle_seconds=0.2))
+        second = LocalEngine(MemoryJournal(), [graph], executor=RayExecutor())
+        async with asyncio.timeout(120), first, second:
+            await first.result(await first.start(graph, {"n": 1}))
+            return await second.result(await second.start(graph, {"n": 2}))
+
+    assert asyncio.run(go()).output == {"n": 4}
+
+
+@has_ray
+def test_a_process_that_ended_while_it_had_no_work_is_replaced(cluster):
+    graph = make(far.where, exits=["n", "pid"])
+
+    async def go() -> tuple[Any, Any]:
+        async with LocalEngine(MemoryJournal(), [graph], executor=RayExecutor()) as engine:
+            first = await engine.result(await engine.start(graph, {"n": 1}))
+            os.kill(first.output["pid"], signal.SIGKILL)
+            return first, await engine.result(await engine.start(graph, {"n": 2}))
+
+    first, second = asyncio.run(go())
+    assert second.status == "done", second.error
+    assert second.output["pid"] != first.output["pid"]
+
+
+@has_ray
+def test_a_lost_node_that_nothing_replaces_is_an_error_and_no_waiting(
+    cluster, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("axil_ray.cluster._LOOK", 0.5)
+    scanning = {"num_cpus": 1, "resources": {"scanner": 1}, "object_store_memory": 80 << 20}
+    node, file = cluster.add_node(**scanning), tmp_path / "file"
+    again = Retry(tries=5, wait_seconds=0, on=["*.WorkerDied"])
+    graph = make(far.waits, ("file",), ["pid"], resources={"scanner": 1}, wrappers=[again])
+
+    async def go() -> Any:
+        engine = LocalEngine(MemoryJournal(), [graph], executor=RayExecutor())
+        async with asyncio.timeout(200), engine:
+            run_id = await engine.start(graph, {"file": str(file)})
+            while not file.exists():  # noqa: ASYNC110  # another process writes it
+                await asyncio.sleep(0.01)
+            cluster.remove_node(node)
+            return await engine.result(run_id)
+
+    failed = asyncio.run(go())
+    assert failed.status == "failed"
+    assert "AX558" in str(failed.error)
+    assert "scanner: 1, and none has any" in str(failed.error)
 
 
 @has_ray

@@ -9,7 +9,7 @@ import json
 import logging
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from axil import Context, NodeSpec, Out, Problem, Schema, SpecError
@@ -26,6 +26,8 @@ from axil_ray.config import RayConfig
 
 Resources = tuple[tuple[str, float], ...]
 _RAYS_NAMES: Final = {"cpus": "CPU", "gpus": "GPU"}
+_LOOK: Final = 5.0  # seconds after which a process that is not there yet is asked after
+_NODE_DIED: Final = "node has died"  # as Ray says it of an actor
 _CALLS: Final = 4  # of an actor at the same time: it waits in one while it is told things
 
 
@@ -61,22 +63,34 @@ class Cluster:
 
     def place(self, spec: NodeSpec) -> None:
         """Refuse a node whose resources no node of the cluster has. Raises: SpecError (AX558)."""
+        lack = self._lack({**self._config.resources, **spec.extras.get("resources", {})})
+        if lack is not None:
+            raise SpecError(Problem("AX558", spec.where, *lack))
+
+    def _lack(self, wanted: Mapping[str, float]) -> tuple[str, str] | None:
+        """Return why no node of the cluster has these resources, and what to do; None: one has.
+
+        Raises: ProcessError (AX559): the cluster does not answer.
+        """
         if self._config.autoscaling:
-            return
-        wanted = {**self._config.resources, **spec.extras.get("resources", {})}
-        alive = [node for node in self.ray.nodes() if node["Alive"]]
+            return None
+        try:
+            alive = [node for node in self.ray.nodes() if node["Alive"]]
+        except self.ray.exceptions.RayError as error:
+            message = f"the Ray cluster does not answer: {_last_line(error)}"
+            hint = "Is its head there? Start it, and resume what has failed."
+            raise ProcessError("AX559", message, hint) from None
+        hint = "Correct resources, add such a node to the cluster, or set autoscaling."
         for name, amount in wanted.items():
             most = max((_amount(node, name) for node in alive), default=0.0)
             if most < amount:
                 has = f"the largest has {most:g}" if most else "none has any"
-                message = f"its body needs {name}: {amount:g}, and {has}, of {len(alive)} nodes."
-                hint = "Correct resources, add such a node to the cluster, or set autoscaling."
-                raise SpecError(Problem("AX558", spec.where, message, hint))
-        if not any(all(_amount(node, n) >= a for n, a in wanted.items()) for node in alive):
-            listed = ", ".join(f"{name}: {amount:g}" for name, amount in sorted(wanted.items()))
-            message = f"its body needs {listed}, and no node of the cluster has all of it."
-            hint = "Correct resources, or add such a node to the cluster."
-            raise SpecError(Problem("AX558", spec.where, message, hint))
+                needs = f"its body needs {name}: {amount:g}"
+                return f"{needs}, and {has}, of {len(alive)} nodes.", hint
+        if any(all(_amount(node, n) >= a for n, a in wanted.items()) for node in alive):
+            return None
+        listed = ", ".join(f"{name}: {amount:g}" for name, amount in sorted(wanted.items()))
+        return f"its body needs {listed}, and no node of the cluster has all of it.", hint
 
     async def run(self, job: Job, task: Task, ctx: Context, schema: Schema) -> Out:
         """Return one firing of a body.
@@ -87,9 +101,9 @@ class Cluster:
         wanted = {**self._config.resources, **job.get("resources", {})}
         key: Resources = tuple(sorted(wanted.items()))
         pools = self._pools.get()
-        pool = pools.setdefault(key, _Pool(self._config.workers))
+        pool = pools.setdefault(key, _Pool(self._config, wanted))
         async with pool.room:
-            worker = pool.idle.pop() if pool.idle else await self._started(wanted)
+            worker = await self._ready(pool)
             pool.busy.add(worker)
             try:
                 answer = await worker.talk(job, given, ctx)
@@ -98,14 +112,46 @@ class Cluster:
                 raise
             finally:
                 pool.busy.discard(worker)
-            pool.idle.append(worker)
+            pool.rest(worker, pools.values())
         return outcome_of(answer, schema)
 
-    async def _started(self, wanted: Mapping[str, float]) -> _Worker:
-        """Return a process on a node that has these resources free, once there is one."""
+    async def _ready(self, pool: _Pool) -> _Worker:
+        """Return a process that has nothing to do, or a new one: whichever is there first.
+
+        What a new one waits for may be what the processes that are at work hold.
+        """
+        while not pool.idle.empty():
+            worker = pool.idle.get_nowait()
+            if await worker.is_there():
+                return worker
+        ways = (
+            asyncio.ensure_future(pool.idle.get()),
+            asyncio.ensure_future(self._started(pool)),
+        )
+        is_wanted = False
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            is_wanted = True
+        finally:
+            for way in ways:
+                way.cancel()
+            freed, started = await asyncio.gather(*ways, return_exceptions=True)
+            there = [each for each in (freed, started) if isinstance(each, _Worker)]
+            for worker in there[is_wanted:]:
+                pool.rest(worker, self._pools.get().values())
+        if isinstance(started, BaseException) and not there:
+            raise started
+        there[0].wake()
+        return there[0]
+
+    async def _started(self, pool: _Pool) -> _Worker:
+        """Return a process on a node that has the resources free, once there is one.
+
+        Raises: WorkerDied; ProcessError: AX553 it cannot be started, AX558 no node has them.
+        """
         from axil_ray.actor import BodyActor
 
-        ray = await asyncio.to_thread(lambda: self.ray)
+        ray, wanted = await asyncio.to_thread(lambda: self.ray), pool.wanted
         own = {name: amount for name, amount in wanted.items() if name not in _OPTIONS}
         options: dict[str, Any] = {
             option: wanted.get(name, 0) for name, option in _OPTIONS.items() if name in wanted
@@ -120,21 +166,41 @@ class Cluster:
         )
         self.started += 1
         worker = _Worker(ray, actor.remote(list(sys.path)))
+        found = asyncio.ensure_future(worker.found())
+        looks = 0
         try:
-            await worker.found()
+            while not (await asyncio.wait({found}, timeout=_LOOK))[0]:
+                lack = await asyncio.to_thread(self._lack, wanted)
+                if lack is not None:
+                    raise ProcessError("AX558", *lack)
+                looks += 1
+                pool.late += looks == 1
+                for other in self._pools.get().values():
+                    if other is not pool and pool.shares(other):
+                        other.give_back()
+            await found
         except BaseException:
+            found.cancel()
             worker.kill()
             raise
+        finally:
+            pool.late -= looks > 0
         return worker
 
     async def close(self) -> None:
         """End the processes of this event loop; the next use starts others."""
         for pool in (self._pools.pop() or {}).values():
-            for worker in (*pool.busy, *pool.idle):
+            for worker in pool.busy:
                 worker.kill()
+            pool.give_back()
 
 
 _OPTIONS: Final = {"cpus": "num_cpus", "gpus": "num_gpus", "memory": "memory"}
+
+
+def _last_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[-1].strip()
 
 
 def _amount(node: Mapping[str, Any], name: str) -> float:
@@ -144,10 +210,30 @@ def _amount(node: Mapping[str, Any], name: str) -> float:
 class _Pool:
     """The processes of one event loop with the same resources."""
 
-    def __init__(self, most: int) -> None:
-        self.room = asyncio.Semaphore(most)
-        self.idle: list[_Worker] = []
+    def __init__(self, config: RayConfig, wanted: Mapping[str, float]) -> None:
+        self.wanted, self._idle_seconds = wanted, config.idle_seconds
+        self.room = asyncio.Semaphore(config.workers)
+        self.idle: asyncio.LifoQueue[_Worker] = asyncio.LifoQueue()
         self.busy: set[_Worker] = set()
+        self.late = 0
+        """Processes that were waited for, and not there, when they were last looked for."""
+
+    def rest(self, worker: _Worker, pools: Iterable[_Pool]) -> None:
+        """Keep a process for the next firing, unless another pool waits for what it holds."""
+        if any(pool.late and pool.shares(self) for pool in pools if pool is not self):
+            worker.kill()
+        else:
+            worker.rest(self._idle_seconds)
+            self.idle.put_nowait(worker)
+
+    def give_back(self) -> None:
+        """End the processes that have nothing to do."""
+        while not self.idle.empty():
+            self.idle.get_nowait().kill()
+
+    def shares(self, other: _Pool) -> bool:
+        """Return whether both take some of the same resource."""
+        return not self.wanted.keys().isdisjoint(other.wanted)
 
 
 class _Worker:
@@ -157,6 +243,7 @@ class _Worker:
         self._ray, self._actor = ray, actor
         self._jobs: set[str] = set()
         self._place, self._node = "", ""
+        self._end: asyncio.TimerHandle | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -165,9 +252,39 @@ class _Worker:
         self._is_hearing = False
 
     async def found(self) -> None:
-        """Wait until it is there, and note where."""
-        host, pid, self._node = await self._awaited(self._actor.where.remote())
+        """Wait until it is there, and note where. Raises: WorkerDied; ProcessError (AX553)."""
+        try:
+            host, pid, self._node = await self._actor.where.remote()
+        except self._ray.exceptions.RayError as error:
+            if _NODE_DIED in str(error):
+                raise WorkerDied(None, await asyncio.to_thread(self._ended, error)) from None
+            message = f"a process for bodies could not be started: {_last_line(error)}"
+            hint = "Has each node what bodies import, by its image or by runtime_env?"
+            raise ProcessError("AX553", message, hint) from None
         self._place = f"process {pid} on {host}"
+
+    def rest(self, seconds: float) -> None:
+        """End it after so many seconds, unless it is woken: others may need what it holds."""
+        self._end = asyncio.get_running_loop().call_later(seconds, self.kill)
+
+    def wake(self) -> None:
+        """Let it live: it has something to do."""
+        if self._end is not None:
+            self._end.cancel()
+
+    async def is_there(self) -> bool:
+        """Wake it, and return whether it still answers; one that does not is ended."""
+        self.wake()
+        try:
+            async with asyncio.timeout(_LOOK):
+                await self._actor.where.remote()
+        except (self._ray.exceptions.RayError, TimeoutError):
+            self.kill()
+            return False
+        except BaseException:
+            self.kill()
+            raise
+        return True
 
     async def talk(self, job: Job, given: dict[str, Any], ctx: Context) -> Mapping[str, Any]:
         """Return the last message of a firing. The job is sent with its first firing."""
@@ -188,7 +305,9 @@ class _Worker:
         if not self._heard:
             self._is_hearing, call = True, self._actor.exchange.remote(self._packed())
             try:
-                self._heard.extend(json.loads(await self._awaited(call)))
+                self._heard.extend(json.loads(await call))
+            except self._ray.exceptions.RayError as error:  # also a result that was lost on its way
+                raise WorkerDied(None, await asyncio.to_thread(self._ended, error)) from None
             finally:
                 self._is_hearing = False
         return self._heard.popleft()
@@ -197,20 +316,19 @@ class _Worker:
         said, self._unsaid = self._unsaid, []
         return json.dumps(said).encode()
 
-    async def _awaited(self, call: Any) -> Any:
-        try:
-            return await call
-        except self._ray.exceptions.RayActorError as error:
-            raise WorkerDied(None, await asyncio.to_thread(self._ended, error)) from None
-
     def _ended(self, error: Exception) -> str:
-        """Return why it ended: its node was lost, or its process ended."""
-        nodes = {each["NodeID"]: each for each in self._ray.nodes()}
+        """Return why it does not answer: its node was lost, its process ended, or what Ray says."""
+        try:
+            nodes = {each["NodeID"]: each for each in self._ray.nodes()}
+        except Exception as unheard:  # noqa: BLE001  # whatever Ray raises, the process is lost
+            return f"the cluster does not answer: {_last_line(unheard)}"
         node = nodes.get(self._node, {})
-        if not node.get("Alive") or "its node has died" in str(error):
+        if not node.get("Alive") or _NODE_DIED in str(error):
             name = node.get("NodeName") or node.get("NodeManagerAddress") or "of the cluster"
             return f"its node {name} ({self._node[:12]}) was lost"
-        return f"{self._place} ended, and its node is there"
+        if isinstance(error, self._ray.exceptions.ActorDiedError):
+            return f"{self._place} ended, and its node is there"
+        return f"{self._place} does not answer: {_last_line(error)}"
 
     def kill(self) -> None:
         """End it at once, with the body that it runs."""

@@ -27,6 +27,10 @@ class RayConfig(BaseModel):
         default_factory=lambda: {"cpus": 1.0},
         description="What a process takes where its node names no resources.",
     )
+    idle_seconds: Amount = Field(
+        60.0,
+        description="After this time a process without work ends: others may need what it holds.",
+    )
     lanes: tuple[str, ...] = Field(
         (),
         description="Bodies of nodes in these lanes, beside those of nodes with resources. Without "
