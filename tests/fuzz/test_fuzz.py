@@ -2,7 +2,7 @@
 
 The corpus holds a file for each thing that was found once; mutants of them are made from numbers,
 so a finding can be made again. ``AXIL_FUZZ=START:COUNT`` says which; ``make thorough`` takes many.
-What services answer, and pages, are changed in the same way.
+What services answer, and pages, are changed in the same way, and files that axil keeps are damaged.
 """
 
 from __future__ import annotations
@@ -40,6 +40,12 @@ def test_what_was_found_once_is_refused_or_ends():
 @pytest.mark.skipif(os.name == "nt", reason="a process has no limits there")
 def test_a_mutant_is_fine_or_refused_in_plain_words():
     assert findings(HERE / "worker.py", HERE / "corpus", START, COUNT) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a process has no limits there")
+@pytest.mark.parametrize("count", [0, COUNT])
+def test_a_file_that_a_disk_or_a_person_damaged_is_read_or_refused(count):
+    assert findings(HERE / "damaged.py", START, count) == []
 
 
 @pytest.mark.skipif(not THOROUGH or os.name == "nt", reason="takes minutes: make thorough")

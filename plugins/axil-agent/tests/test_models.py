@@ -387,6 +387,31 @@ def test_a_recording_that_is_none_is_said_so(tmp_path):
         ask(Replay(str(tmp_path / "bad")))
 
 
+@pytest.mark.parametrize(
+    "line", ["[" * 100_000, '{"request": {}, "reply": {"text": 3}}', '{"request": {}, "reply": []}']
+)
+def test_a_damaged_recording_is_said_so_with_its_line(tmp_path, line):
+    file = tmp_path / "run.jsonl"
+    agent(Recorder(Scripted(['{"o": 1}']), file)).invoke({"topic": "a"})
+    with file.open("a") as opened:
+        opened.write(f"{line}\n")
+    with pytest.raises(ConfigError, match=r"AX663.*run.jsonl:2: this line is no recorded exchange"):
+        ask(Replay(file))
+
+
+def test_a_changed_exchange_is_refused_until_its_checksum_is_taken_out(tmp_path):
+    file = tmp_path / "run.jsonl"
+    agent(Recorder(Scripted(['{"o": "shade"}']), file)).invoke({"topic": "ferns"})
+    (exchange,) = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    exchange["reply"]["text"] = '{"o": "sun"}'
+    file.write_text(json.dumps(exchange) + "\n", "utf-8")
+    with pytest.raises(ConfigError, match=r'AX663.*run.jsonl:1: .* changed .*take "checksum" out'):
+        agent(Replay(file)).invoke({"topic": "ferns"})
+    del exchange["checksum"]
+    file.write_text(json.dumps(exchange) + "\n", "utf-8")
+    assert agent(Replay(file)).invoke({"topic": "ferns"}) == {"o": "sun"}
+
+
 def test_a_model_named_in_settings_is_made_once_and_closed():
     closed: list[int] = []
 

@@ -117,7 +117,7 @@ def digests(folder: Path) -> dict[str, bytes]:
         (lambda d: d["pydantic"].update(editable=True), "is installed from a wheel now."),
         (lambda d: d.pop("pydantic"), "the distribution pydantic is needed and was not."),
         (
-            lambda d: d.update(gone={"version": "1"}),
+            lambda d: d.update(gone={"version": "1", "digest": "", "editable": False}),
             "the distribution gone is not installed or needed any more.",
         ),
     ],
@@ -213,7 +213,20 @@ def test_components_may_pin_what_is_outside(world, axil, flow, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("text", [None, "{", "[]", '{"lock": 2}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "{",
+        "[]",
+        '{"lock": 2}',
+        "[" * 100_000,
+        '{"lock": 1, "distributions": {"axil": {}}}',
+        '{"lock": 1, "distributions": []}',
+        '{"lock": 1, "files": {"flow.json": 3}}',
+        '{"lock": 1, "models": [3]}',
+    ],
+)
 def test_a_lock_that_cannot_be_used_is_reported(axil, locked, text):
     place = Path(f"{locked}.lock")
     place.unlink() if text is None else place.write_text(text)

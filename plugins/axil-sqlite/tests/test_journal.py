@@ -717,6 +717,19 @@ def test_a_folder_that_cannot_be_written_is_reported_and_stays_as_it_was(has_dat
         assert sorted(path.name for path in folder.iterdir()) == before
 
 
+def test_a_damaged_schema_is_reported(tmp_path):
+    """SQLite quotes the damaged statement in its message, which is no UTF-8 then."""
+    journal = SqliteJournal(tmp_path, sync="normal")
+    write(journal, [Entry("run")])
+    journal.close()
+    file = tmp_path / "runs.db"
+    data = file.read_bytes()
+    at = data.index(b"TABLE runs", 100)
+    file.write_bytes(data[:at] + b"\xf3\xa0\xff" + data[at + 3 :])
+    with pytest.raises(JournalError, match=r"AX510"):
+        SqliteJournal(tmp_path, sync="normal").runs()
+
+
 def test_a_folder_that_is_a_file_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalError, match=r"AX510.*file"):

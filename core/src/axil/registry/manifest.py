@@ -59,7 +59,10 @@ def read_manifest(package: str) -> Manifest | None:
             data = cast("Any", spec).loader.get_data(os.path.join(folder, MANIFEST_FILE))
         except (OSError, AttributeError):
             continue
-        return parse_manifest(json.loads(data))
+        try:
+            return parse_manifest(json.loads(data))
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
     return None
 
 

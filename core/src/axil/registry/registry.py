@@ -424,7 +424,7 @@ class Registry:
             with open(self.policy.index, encoding="utf-8") as file:
                 found: Any = json.load(file)
             return canonical_name(str(cast("Mapping[str, str]", found).get(component, ""))), ""
-        except (OSError, ValueError, AttributeError) as error:
+        except (OSError, ValueError, AttributeError, RecursionError) as error:
             return "", f"(The site's index {self.policy.index} cannot be read: {error}.)"
 
     def _is_installed(self, distribution: str) -> bool:

@@ -1,11 +1,13 @@
 """``replay``: a real run recorded once, and answered from the recording ever after.
 
 A recording is a file of JSON lines, one exchange each: which recording it belongs to, the model
-that was meant, the activation and the step that asked, the request and its digest, the reply. It
-is written as it happens, so a run that breaks off has what it had; a last line that was cut off is
-passed over. Where several activations ask the same at the same time, each gets the reply that it
-got when it was recorded, in whatever order they end. Recording into the same file again loses
-nothing: of exchanges with the same request, the latest recording's answer.
+that was meant, the activation and the step that asked, the request, the reply, and a checksum of
+all that. It is written as it happens, so a run that breaks off has what it had; a last line that
+was cut off is passed over, and one that was changed is an error. A line without a checksum is
+taken as it is: who edits one takes it out. Where several activations ask the same at the same
+time, each gets the reply that it got when it was recorded, in whatever order they end. Recording
+into the same file again loses nothing: of exchanges with the same request, the latest recording's
+answer.
 
 What looks like a secret is never written: settings by their names, and wherever they occur the
 values of environment variables whose names say so; these are shown as ``${NAME}``.
@@ -25,7 +27,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
 from axil import ConfigError, Problem
 from axil.plugin import reads_path
@@ -43,6 +45,9 @@ _SHORTEST = 8
 """Letters of a value that is looked for everywhere; a shorter one would be found in ordinary words.
 """
 _LONGEST_DIFF = 40
+
+_REPLY = TypeAdapter(Reply)
+_NO_EXCHANGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 log = logging.getLogger("axil_agent")
 
@@ -154,14 +159,15 @@ class Recorder:
             "session": self.session,
             "activation": asked_by.activation,
             "step": asked_by.step,
-            "digest": digest(asked),
             "request": asked,
             "reply": stated,
         }
+        exchange["checksum"] = digest(exchange)
         if not self._is_mended:
             _mend(self.path)
             self._is_mended = True
-        with self.path.open("a", encoding="utf-8") as file:
+        # half a character, as JSON has it
+        with self.path.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(json.dumps(exchange, ensure_ascii=False, default=str) + "\n")
 
     async def __aenter__(self) -> Recorder:
@@ -199,7 +205,7 @@ def _mend(path: Path) -> None:
             return
         try:
             json.loads(last)
-        except ValueError:
+        except (ValueError, RecursionError):
             file.truncate(end - len(last))
         else:
             file.write(b"\n")
@@ -293,27 +299,29 @@ class Replay:
             for number, line in enumerate(lines, 1):
                 try:
                     exchange = json.loads(line)
+                    checksum = exchange.pop("checksum", None)
                     key, session = digest(exchange["request"]), exchange.get("session")
-                    Reply.read(exchange["reply"])
-                except (ValueError, KeyError, TypeError, AttributeError) as error:
+                    _REPLY.validate_python(exchange["reply"])
+                except _NO_EXCHANGE as error:
                     if is_cut and number == len(lines):
                         log.warning("%s: its last line is cut off and is passed over.", self.path)
                         break
-                    where = f"{self.path}:{number}"
-                    raise ConfigError(
-                        Problem(
-                            "AX663",
-                            where,
-                            f"this line is no recorded exchange ({error}).",
-                            "Record again.",
-                        )
-                    ) from error
+                    why = f"{type(error).__name__}: {error}"
+                    message = f"this line is no recorded exchange ({why:.200})."
+                    raise self._damaged(number, message, "Record again.") from error
+                if checksum is not None and checksum != digest(exchange):
+                    message = "this exchange was changed since it was recorded: its checksum shows."
+                    hint = 'Record again; if the change is meant, take "checksum" out of the line.'
+                    raise self._damaged(number, message, hint)
                 same = known.setdefault(key, [])
                 if same and same[-1].get("session") != session:
                     same.clear()
                 same.append(exchange)
             self._known = known
         return self._known
+
+    def _damaged(self, number: int, message: str, hint: str) -> ConfigError:
+        return ConfigError(Problem("AX663", f"{_text(self.path)}:{number}", message, hint))
 
     def _lines(self) -> tuple[list[str], bool]:
         """Return the lines, and whether the last one has no end."""

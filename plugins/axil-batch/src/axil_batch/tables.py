@@ -113,7 +113,7 @@ def _decoded(row: Row, columns: frozenset[str], file: Path, problems: list[Probl
             continue
         try:
             fields[name] = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             where = f"{file}, row {row.number}, column {name}"
             problems.append(Problem("AX990", where, f"this is no JSON: {error}.", "Correct it."))
     return Row(row.number, fields)
@@ -155,7 +155,7 @@ def _read_lines(file: Path, problems: list[Problem]) -> Iterator[Row]:
                 continue
             try:
                 data: Any = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 data, message = None, f"this is no JSON: {error}."
             else:
                 message = f"expected an object, found {type(data).__name__}."
@@ -218,14 +218,15 @@ def _as_text(cell: Any) -> Any:
 
 
 def _write_delimited(file: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    with file.open("w", encoding="utf-8", newline="") as text:
+    with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as text:
         writer = csv.writer(text, delimiter=_DELIMITERS[file.suffix.lower()])
         writer.writerow(columns)
         writer.writerows([_as_text(row.get(name)) for name in columns] for row in rows)
 
 
 def _write_lines(file: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    with file.open("w", encoding="utf-8") as text:
+    # half a character, as JSON has it
+    with file.open("w", encoding="utf-8", errors="backslashreplace") as text:
         for row in rows:
             text.write(json.dumps(dict(row), ensure_ascii=False, default=str) + "\n")
 

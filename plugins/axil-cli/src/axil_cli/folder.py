@@ -179,16 +179,14 @@ class RunFolder:
         file = self.path / RECORD / "attachments.json"
         known: dict[str, Any] = {}
         # a record that somebody spoiled is written anew
-        with suppress(OSError, ValueError, KeyError, TypeError):
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             known = {each["name"]: each for each in json.loads(file.read_text("utf-8"))}
         known.update({each.name: asdict(each) for each in self.attachments})
         # others may attach, too
         temporary = file.with_name(f"attachments.{os.urandom(8).hex()}.new")
         try:
             file.parent.mkdir(exist_ok=True)
-            temporary.write_text(
-                json.dumps(list(known.values()), ensure_ascii=False, indent=2) + "\n", "utf-8"
-            )
+            temporary.write_text(json.dumps(list(known.values()), indent=2) + "\n", "utf-8")
             os.replace(temporary, file)
         except OSError as error:
             with suppress(OSError):

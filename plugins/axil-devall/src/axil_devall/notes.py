@@ -146,7 +146,7 @@ class NotesFile:
     def _note(self, line: str, number: int) -> Note | None:
         try:
             data: Any = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             if number == 1:
                 raise self._stranger() from None
             return None  # a line that a crash cut off

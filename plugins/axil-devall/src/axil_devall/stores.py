@@ -267,7 +267,7 @@ class Files:
         assert self._index is not None
         try:
             data: Any = json.loads(self._index.read_text("utf-8")) if self._index.exists() else {}
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             data = {}  # it is made anew
         given = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         if given.get("axil") == "vectors" and given.get("embedder") == self._maker:

@@ -324,7 +324,7 @@ def model_of(named: str, adapters: Collection[str]) -> str | dict[str, Any]:
         return {"type": "openai", "name": named}
     try:
         data = json.loads(named)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         message = f"--model is no JSON: {error}."
         raise DraftError("AX997", message, 'Write \'{"type": "openai", "name": "…"}\'.') from error
     for key, value in data.items():

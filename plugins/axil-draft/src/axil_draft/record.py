@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import TypeAdapter
+
 from axil_draft.errors import DraftError
 
 RECORD: Final = "draft.json"
@@ -46,14 +48,14 @@ class DraftRecord:
             data = json.loads((folder / RECORD).read_text("utf-8"))
         except FileNotFoundError:
             return cls()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise _unreadable(folder, str(error)) from error
         try:
             if data.pop("version") != _VERSION:
                 raise ValueError("it is of another version")
-            return cls(**data)
+            return TypeAdapter(cls).validate_python(data)
         except (TypeError, KeyError, ValueError, AttributeError) as error:
-            raise _unreadable(folder, str(error)) from error
+            raise _unreadable(folder, " ".join(str(error).split())) from error
 
     def write(self, folder: Path) -> None:
         """Write the record, and the newest draft beside it as a file to look at."""

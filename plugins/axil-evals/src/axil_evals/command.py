@@ -147,7 +147,7 @@ def _data(text: str) -> Any:
         return text
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise EvalError("AX971", f"this is no JSON: {error}.", where=text) from None
 
 
@@ -168,6 +168,6 @@ def _writer(path: str) -> Any:
 def _read(path: str) -> Report:
     try:
         data = json.loads(Path(path).read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise EvalError("AX970", f"the report cannot be read: {error}.", where=path) from None
-    return Report.of(cast("dict[str, Any]", data) if isinstance(data, dict) else {})
+    return Report.of(cast("dict[str, Any]", data) if isinstance(data, dict) else {}, path)

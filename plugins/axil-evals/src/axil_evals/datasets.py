@@ -76,7 +76,10 @@ def read_dataset(path: str | Path) -> Dataset:
             "AX971", "expected a list of cases, or a mapping with cases.", where=str(file)
         )
     _known(given, _OF_DATASET, str(file))
-    left = [f"report evaluator {each!r}" for each in given.get("report_evaluators") or ()]
+    reports: Any = given.get("report_evaluators") or []
+    left = [
+        f"report evaluator {each!r}" for each in _listed(reports, "report_evaluators", str(file))
+    ]
     general = _scorers(given, str(file), left)
     cases = [
         _case(case, f"{file}: cases[{at}]", left, general)
@@ -146,12 +149,18 @@ def _case(given: Any, where: str, left: list[str], general: Sequence[Any] = ()) 
     )
 
 
+def _listed(given: Any, name: str, where: str) -> list[Any]:
+    if not isinstance(given, list):
+        raise EvalError("AX971", f"expected a list of {name}.", where=where)
+    return [*cast("list[Any]", given)]
+
+
 def _scorers(
     data: Mapping[str, Any], where: str, left: list[str], general: Sequence[Any] = ()
 ) -> list[Any]:
     own: Any = data.get("scorers") or []
-    found: list[Any] = [own] if isinstance(own, (str, Mapping)) else list(own)
-    for each in data.get("evaluators") or ():
+    found = _listed([own] if isinstance(own, (str, Mapping)) else own, "scorers", where)
+    for each in _listed(data.get("evaluators") or [], "evaluators", where):
         translated = evaluator(each)
         if translated is None:
             left.append(_name_of(each))

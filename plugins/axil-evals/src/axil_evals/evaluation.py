@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from pydantic import TypeAdapter, ValidationError
+
 from axil import AxilError, ComponentRef, Context, Limits, RootGraph, Workflow
 from axil.driver import Journal
 from axil.plugin import default_registry, make_component
@@ -115,31 +117,18 @@ class Report:
         }
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Report:
+    def of(cls, data: Mapping[str, Any], where: str = "") -> Report:
         """Return the report of which ``plain`` made data. Raises: EvalError (AX971): it is none."""
         if data.get("axil_evals") != 1:
-            raise EvalError(
-                "AX971", "this is no report of an evaluation.", "axil eval run --out writes one."
-            )
-        trials = {
-            name: tuple(
-                ScoredTrial(
-                    trial=Trial.of(each["trial"]),
-                    scores={scorer: Score(**score) for scorer, score in each["scores"].items()},
-                )
-                for each in several
-            )
-            for name, several in cast("Mapping[str, Any]", data["trials"]).items()
-        }
-        return cls(
-            dataset=data["dataset"],
-            target=data["target"],
-            skipped=data["skipped"],
-            left_out=tuple(data["left_out"]),
-            inputs=data["inputs"],
-            spent=data.get("spent", 0.0),
-            trials=trials,
-        )
+            hint = "axil eval run --out writes one."
+            raise EvalError("AX971", "this is no report of an evaluation.", hint, where)
+        try:
+            return TypeAdapter(cls).validate_python(data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            message = f"the report is damaged: {place}: {first['msg']}."
+            raise EvalError("AX971", message, "Evaluate again, with --out.", where) from None
 
 
 def _measured(trial: Trial, measure: str) -> float:

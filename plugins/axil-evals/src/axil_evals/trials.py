@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, cast
 
+from pydantic import TypeAdapter
+
 from axil import MISSING
 
 
@@ -61,8 +63,7 @@ class Trial:
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Trial:
         """Return the trial of which ``plain`` made data."""
-        kept = {**data, "nodes": tuple(data["nodes"]), "tools": tuple(data["tools"])}
-        return cls(**cast("Any", kept))
+        return TypeAdapter(cls).validate_python(data)
 
     def text(self, field: str = "") -> str:
         """Return a field of the output as text; empty: the only field, or the whole output."""

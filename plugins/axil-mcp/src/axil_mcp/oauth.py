@@ -11,11 +11,12 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import parse_qs, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from axil import ConfigError, Problem
 from axil.plugin import Secret
@@ -72,8 +73,7 @@ class Store:
         """Return the tokens that are kept; None: there are none."""
         from mcp.shared.auth import OAuthToken
 
-        kept = self._read().get("tokens")
-        return OAuthToken.model_validate(kept) if kept else None
+        return self._kept("tokens", OAuthToken)
 
     async def set_tokens(self, tokens: Any) -> None:
         """Keep tokens."""
@@ -83,14 +83,14 @@ class Store:
         """Return what the server knows this client as; None: it does not know it."""
         from mcp.shared.auth import OAuthClientInformationFull
 
-        kept = self._read().get("client")
-        if kept is None and self._config.client_id:
-            kept = {
+        own = None
+        if self._config.client_id:
+            own = {
                 "client_id": self._config.client_id,
                 "redirect_uris": [self._config.address],
                 "token_endpoint_auth_method": "none",
             }
-        return OAuthClientInformationFull.model_validate(kept) if kept else None
+        return self._kept("client", OAuthClientInformationFull, own)
 
     async def set_client_info(self, client_info: Any) -> None:
         """Keep what the server knows this client as."""
@@ -98,9 +98,17 @@ class Store:
 
     def _read(self) -> dict[str, Any]:
         try:
-            return json.loads(self.path.read_text("utf-8"))
-        except (FileNotFoundError, ValueError):
-            return {}
+            found: Any = json.loads(self.path.read_text("utf-8"))
+        except (FileNotFoundError, ValueError, RecursionError):
+            found = None
+        return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+    def _kept(self, name: str, kind: type[Any], given: Any = None) -> Any:
+        """Return what is kept, else what is given; what was damaged is as if it were not kept."""
+        with suppress(ValidationError):
+            if kept := self._read().get(name):
+                return kind.model_validate(kept)
+        return None if given is None else kind.model_validate(given)
 
     def _write(self, name: str, value: Any) -> None:
         data = {**self._read(), name: value.model_dump(mode="json", exclude_none=True)}

@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from pydantic import TypeAdapter
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paused:
@@ -125,8 +127,9 @@ class InFolder:
     def look(self, key: str) -> Paused | None:
         """Return a run; None: there is none."""
         try:
-            return Paused(**json.loads((self._folder / f"{key}.json").read_text("utf-8")))
-        except (FileNotFoundError, ValueError, TypeError):
+            text = (self._folder / f"{key}.json").read_text("utf-8")
+            return TypeAdapter(Paused).validate_python(json.loads(text))
+        except (OSError, ValueError, RecursionError):
             return None
 
     def remove(self, key: str) -> bool:

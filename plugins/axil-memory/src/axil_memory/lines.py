@@ -119,7 +119,7 @@ class Lines:
     def _record(self, line: bytes) -> dict[str, Any] | None:
         try:
             record: Any = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             record = None
         if isinstance(record, dict):
             return cast("dict[str, Any]", record)

@@ -388,27 +388,58 @@ def drift(
     Raises: ConfigError (AX736): there is no lock, or it cannot be read. SpecError: the workflow
     cannot; and what components raise that ask outside.
     """
-    place = place_of(file)
-    try:
-        before: Any = json.loads(Path(place).read_text("utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(
-            Problem("AX736", place, "there is no lock.", f"axil lock {file}")
-        ) from None
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            Problem("AX736", place, f"the lock cannot be read: {error}.", f"axil lock {file}")
-        ) from None
-    if not isinstance(before, dict) or cast("dict[str, Any]", before).get("lock") != VERSION:
-        raise ConfigError(
-            Problem("AX736", place, f"expected a lock of version {VERSION}.", f"axil lock {file}")
-        )
+    before = _read(file)
     found = dependencies_of([file], registry=registry, vars=vars)
     gone = [need.error for need in found.found if need.error is not None]
     if gone:
         return [f"something that it needs is not there any more: {error}" for error in gone]
     now = _made_of(file, found, registry, vars, allow)
-    return list(_changes(cast("dict[str, Any]", before), now))
+    return list(_changes(before, now))
+
+
+def _read(file: str) -> Mapping[str, Any]:
+    """Return the lock of a workflow.
+
+    Raises: ConfigError (AX736): there is none, or it is damaged.
+    """
+    place = place_of(file)
+    try:
+        found: Any = json.loads(Path(place).read_text("utf-8"))
+        if not isinstance(found, dict) or cast("dict[str, Any]", found).get("lock") != VERSION:
+            message = f"expected a lock of version {VERSION}."
+        elif fault := _fault(cast("dict[str, Any]", found)):
+            message = f"the lock is damaged: {fault}."
+        else:
+            return cast("dict[str, Any]", found)
+    except FileNotFoundError:
+        message = "there is no lock."
+    except (OSError, ValueError, RecursionError) as error:
+        message = f"the lock cannot be read: {error}."
+    raise ConfigError(Problem("AX736", place, message, f"axil lock {file}")) from None
+
+
+def _fault(lock: Mapping[str, Any]) -> str:
+    """Return what is wrong with the parts of a lock; empty: nothing."""
+    for part in ("distributions", "files", "outside"):
+        if not isinstance(lock.get(part, {}), dict):
+            return f"{part} is no mapping"
+    for part in ("models", "wants"):
+        given = lock.get(part, [])
+        if not isinstance(given, list) or not all(map(_is_text, cast("list[Any]", given))):
+            return f"{part} is no list of texts"
+    for name, each in cast("dict[str, Any]", lock.get("distributions", {})).items():
+        stated = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+        are_texts = _is_text(stated.get("version")) and _is_text(stated.get("digest"))
+        if not are_texts or not isinstance(stated.get("editable"), bool):
+            return f"the distribution {name} has no version, digest and editable"
+    for name, each in cast("dict[str, Any]", lock.get("files", {})).items():
+        if not _is_text(each):
+            return f"the file {name} has no digest"
+    return ""
+
+
+def _is_text(given: Any) -> bool:
+    return isinstance(given, str)
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

@@ -9,8 +9,8 @@ import json
 import logging
 import sys
 from collections import deque
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 from axil import Context, NodeSpec, Out, Problem, Schema, SpecError
 from axil.driver import (
@@ -24,9 +24,11 @@ from axil.driver import (
 from axil.plugin import LoopLocal, Task, install_advice
 from axil_ray.config import RayConfig
 
+T = TypeVar("T")
 Resources = tuple[tuple[str, float], ...]
 _RAYS_NAMES: Final = {"cpus": "CPU", "gpus": "GPU"}
 _LOOK: Final = 5.0  # seconds after which a process that is not there yet is asked after
+_SILENCE: Final = 30.0  # seconds; after 60, Ray ends a program that cannot reach the head
 _NODE_DIED: Final = "node has died"  # as Ray says it of an actor
 _CALLS: Final = 4  # of an actor at the same time: it waits in one while it is told things
 
@@ -68,18 +70,10 @@ class Cluster:
             raise SpecError(Problem("AX558", spec.where, *lack))
 
     def _lack(self, wanted: Mapping[str, float]) -> tuple[str, str] | None:
-        """Return why no node of the cluster has these resources, and what to do; None: one has.
-
-        Raises: ProcessError (AX559): the cluster does not answer.
-        """
+        """Return why no node of the cluster has these resources, and what to do; None: one has."""
         if self._config.autoscaling:
             return None
-        try:
-            alive = [node for node in self.ray.nodes() if node["Alive"]]
-        except self.ray.exceptions.RayError as error:
-            message = f"the Ray cluster does not answer: {_last_line(error)}"
-            hint = "Is its head there? Start it, and resume what has failed."
-            raise ProcessError("AX559", message, hint) from None
+        alive = [node for node in self.ray.nodes() if node["Alive"]]
         hint = "Correct resources, add such a node to the cluster, or set autoscaling."
         for name, amount in wanted.items():
             most = max((_amount(node, name) for node in alive), default=0.0)
@@ -147,7 +141,8 @@ class Cluster:
     async def _started(self, pool: _Pool) -> _Worker:
         """Return a process on a node that has the resources free, once there is one.
 
-        Raises: WorkerDied; ProcessError: AX553 it cannot be started, AX558 no node has them.
+        Raises: WorkerDied; ProcessError: AX553 it cannot be started, AX558 no node has them, AX559
+        the cluster does not answer.
         """
         from axil_ray.actor import BodyActor
 
@@ -170,7 +165,7 @@ class Cluster:
         looks = 0
         try:
             while not (await asyncio.wait({found}, timeout=_LOOK))[0]:
-                lack = await asyncio.to_thread(self._lack, wanted)
+                lack = await self._answered(lambda: self._lack(wanted))
                 if lack is not None:
                     raise ProcessError("AX558", *lack)
                 looks += 1
@@ -187,6 +182,16 @@ class Cluster:
             pool.late -= looks > 0
         return worker
 
+    async def _answered(self, ask: Callable[[], T]) -> T:
+        """Return what the cluster says. Raises: ProcessError (AX559): it says nothing."""
+        try:
+            async with asyncio.timeout(_SILENCE):
+                return await asyncio.to_thread(ask)
+        except (TimeoutError, self.ray.exceptions.RayError) as error:
+            message = f"the Ray cluster does not answer: {_last_line(error)}."
+            hint = "Is its head there? Start it, and resume what has failed."
+            raise ProcessError("AX559", message, hint) from None
+
     async def close(self) -> None:
         """End the processes of this event loop; the next use starts others."""
         for pool in (self._pools.pop() or {}).values():
@@ -199,7 +204,8 @@ _OPTIONS: Final = {"cpus": "num_cpus", "gpus": "num_gpus", "memory": "memory"}
 
 
 def _last_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
+    silence = f"nothing was heard for {_SILENCE:g} seconds"
+    lines = str(error).strip().splitlines() or [silence]
     return lines[-1].strip()
 
 
@@ -257,7 +263,7 @@ class _Worker:
             host, pid, self._node = await self._actor.where.remote()
         except self._ray.exceptions.RayError as error:
             if _NODE_DIED in str(error):
-                raise WorkerDied(None, await asyncio.to_thread(self._ended, error)) from None
+                raise WorkerDied(None, await self._ended(error)) from None
             message = f"a process for bodies could not be started: {_last_line(error)}"
             hint = "Has each node what bodies import, by its image or by runtime_env?"
             raise ProcessError("AX553", message, hint) from None
@@ -307,7 +313,7 @@ class _Worker:
             try:
                 self._heard.extend(json.loads(await call))
             except self._ray.exceptions.RayError as error:  # also a result that was lost on its way
-                raise WorkerDied(None, await asyncio.to_thread(self._ended, error)) from None
+                raise WorkerDied(None, await self._ended(error)) from None
             finally:
                 self._is_hearing = False
         return self._heard.popleft()
@@ -316,12 +322,16 @@ class _Worker:
         said, self._unsaid = self._unsaid, []
         return json.dumps(said).encode()
 
-    def _ended(self, error: Exception) -> str:
+    async def _ended(self, error: Exception) -> str:
         """Return why it does not answer: its node was lost, its process ended, or what Ray says."""
         try:
-            nodes = {each["NodeID"]: each for each in self._ray.nodes()}
-        except Exception as unheard:  # noqa: BLE001  # whatever Ray raises, the process is lost
-            return f"the cluster does not answer: {_last_line(unheard)}"
+            async with asyncio.timeout(_SILENCE):
+                listed = await asyncio.to_thread(self._ray.nodes)
+        except (TimeoutError, self._ray.exceptions.RayError) as silent:
+            return f"the cluster does not answer: {_last_line(silent)}"
+        if not self._node:
+            return "the node that it was to start on was lost"
+        nodes = {each["NodeID"]: each for each in listed}
         node = nodes.get(self._node, {})
         if not node.get("Alive") or _NODE_DIED in str(error):
             name = node.get("NodeName") or node.get("NodeManagerAddress") or "of the cluster"

@@ -92,7 +92,7 @@ class Table:
                 yield database
                 if write:
                     database.execute("COMMIT")
-            except sqlite3.Error as error:
+            except (sqlite3.Error, ValueError, TypeError) as error:  # also a block that is no JSON
                 message = f'the index "{self._path or "in memory"}" cannot be used: {error}.'
                 raise ContextError(
                     "AX899",
@@ -118,7 +118,7 @@ class Table:
                 _log_ahead(connection)
             connection.executescript(_TABLES)
             self._index(connection)
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
             if connection is not None:
                 connection.close()
             hint = (

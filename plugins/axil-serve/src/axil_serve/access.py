@@ -20,7 +20,7 @@ RIGHTS: Final[tuple[Right, ...]] = ("look", "run", "answer")
 """The rights of a caller for which none are named. ``look`` reads runs; ``run`` starts, resumes,
 cancels and forks them; ``answer`` answers their questions. ``edit``, which has to be named, reads
 and writes workflow files."""
-_ALL: Final = frozenset({*RIGHTS, "edit"})
+_ALL: Final = (*RIGHTS, "edit")
 _LEAST: Final = 16
 _NAME: Final = re.compile(r"[\w.@-]+")  # no "/": it ends the name in the names of sessions
 
@@ -88,7 +88,7 @@ class Access:
         """
         try:
             found: Any = json.loads(Path(path).read_text("utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             message = f"the file of tokens {path} cannot be read: {error}"
             raise Unserved("AX960", message, "Write a JSON file of callers by name.") from error
         if not isinstance(found, dict) or not found:
@@ -123,7 +123,7 @@ def token_digest(token: str, name: str) -> str:
 def _stated(name: str, given: Any, environment: Mapping[str, str]) -> tuple[str, Caller]:
     stated = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     rights, look = stated.get("rights", list(RIGHTS)), stated.get("look", "own")
-    is_list = isinstance(rights, list) and set(cast("list[Any]", rights)) <= _ALL
+    is_list = isinstance(rights, list) and all(each in _ALL for each in cast("list[Any]", rights))
     is_known = not stated.keys() - {"env", "sha256", "rights", "look"}
     if not (
         is_known

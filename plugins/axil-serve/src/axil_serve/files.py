@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import mimetypes
 import os
 import re
@@ -20,7 +21,9 @@ from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final
+
+from pydantic import TypeAdapter
 
 from axil_serve.errors import BadRequest, NotFound, TooLarge
 
@@ -34,6 +37,7 @@ _RUN_ID: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}")
 _ID: Final = re.compile(r"[0-9a-f]{32}")
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+")
 _LONGEST_NAME: Final = 200
+log = logging.getLogger("axil.serve")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,9 +160,13 @@ class RunFiles:
 
     def _upload(self, owner: str, file_id: str) -> Upload:
         if _ID.fullmatch(file_id):
-            with suppress(FileNotFoundError):
+            try:
                 text = (self._place(owner) / file_id / "upload.json").read_text("utf-8")
-                return Upload(**cast("dict[str, Any]", json.loads(text)))
+                return TypeAdapter(Upload).validate_python(json.loads(text))
+            except FileNotFoundError:
+                pass
+            except (OSError, ValueError, RecursionError) as error:  # as if it had not arrived
+                log.warning("the upload %s cannot be read: %s", file_id, error)
         message = f'there is no upload "{file_id:.100}".'
         raise NotFound("AX965", message, "List the uploads with GET /v1/files.")
 

@@ -47,7 +47,7 @@ class Codec:
         """
         try:
             found = store.one("select proof from sealing")
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise unusable(store.folder, f"{error}", "A backup may be needed.") from None
         if self.cipher is None:
             if found is not None:

@@ -175,7 +175,7 @@ class SqliteJournal:
             try:
                 reader.execute("begin")
                 yield reader
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 hint = "Keep a copy, and try SqliteJournal.examine; a backup may be needed."
                 raise JournalError(
                     f"the journal in {self.config.folder} cannot be read: {error}.",

@@ -138,7 +138,7 @@ class Store:
         except JournalError:
             os.close(self._lock)
             raise
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:  # a message quotes damage
             os.close(self._lock)
             raise unusable(
                 folder, f"{error}", "Check the path, the permissions and the space on the disk."

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -75,7 +76,7 @@ class Golden:
         if os.environ.get(UPDATE) == "update" or not self.file.exists():
             self.write(trace)
             return trace
-        found = differences(json.loads(self.file.read_text("utf-8")), trace)
+        found = differences(self._expected(), trace)
         if found:
             raise Deviation(
                 f"{self.file.name}: the run deviates from its golden trace.\n" + "\n".join(found)
@@ -84,10 +85,27 @@ class Golden:
 
     def write(self, trace: Trace) -> None:
         """Make ``trace`` the expected one."""
-        kept = json.loads(self.file.read_text("utf-8")).get("order") if self.file.exists() else None
+        kept = None
+        if self.file.exists():
+            with suppress(Deviation):  # one that is damaged is written anew
+                kept = self._expected().get("order")
         data = trace.as_data() if kept is None else {**trace.as_data(), "order": kept}
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.write_text(_json(data) + "\n", "utf-8")
+
+    def _expected(self) -> dict[str, Any]:
+        """Return what the file says. Raises: Deviation: it is no golden trace."""
+        why = "it is no mapping, or its steps or its order are no lists of lists of paths"
+        try:
+            found: Any = json.loads(self.file.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            found, why = None, str(error)
+        if not isinstance(found, dict) or not all(
+            _is_grouped(cast("dict[str, Any]", found).get(name, [])) for name in ("steps", "order")
+        ):
+            advice = f"Correct it, or write it anew: {UPDATE}=update"
+            raise Deviation(f"{self.file}: this is no golden trace: {why}. {advice}.")
+        return cast("dict[str, Any]", found)
 
     def run(self) -> Trace:
         """Run, and give what it did."""
@@ -180,6 +198,14 @@ def _inside(
         vertices: dict[str, int] = {body.graph.vertices[m].name: m for m in body.members}
         return body.body(vertices[entry]) if entry is not None and entry in vertices else None
     return getattr(body, "plan", None)
+
+
+def _is_grouped(given: Any) -> bool:
+    """Return whether it is a list of lists of texts."""
+    return isinstance(given, list) and all(
+        isinstance(group, list) and all(isinstance(each, str) for each in cast("list[Any]", group))
+        for group in cast("list[Any]", given)
+    )
 
 
 def differences(expected: Mapping[str, Any], trace: Trace) -> list[str]:

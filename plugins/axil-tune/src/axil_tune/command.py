@@ -155,7 +155,8 @@ def _tries(path: str) -> Any:
     """Return the tries in a file. Raises: TuneError (AX986)."""
     try:
         found: Any = yaml.safe_load(Path(path).read_text("utf-8-sig"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        json.dumps(found, sort_keys=True, default=str)  # keys that are texts, and no endless depth
+    except (OSError, ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
         said = " ".join(str(error).split())
         raise TuneError("AX986", f"the tries cannot be read: {said}.", where=path) from None
     return cast("dict[str, Any]", found).get("tries") if isinstance(found, dict) else found
@@ -167,5 +168,5 @@ def _data(text: str) -> Any:
         return text
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TuneError("AX986", f"this is no JSON: {error}.", where=text) from None

@@ -152,6 +152,6 @@ def _saved(place: Workspace) -> list[Any]:
         return []
     try:
         found: Any = json.loads(place.read(_RECORD))
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return cast("list[Any]", found) if isinstance(found, list) else []
