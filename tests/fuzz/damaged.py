@@ -8,6 +8,7 @@ finding is a line of JSON on standard output, as in ``worker``, whose limits hol
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import logging
 import os
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from axil import AxilError, load
-from axil.plugin import Policy, Registry, UnknownComponent
+from axil.plugin import Policy, Registry, UnknownComponent, workflow_schema
 from axil_build.settings import read as read_build
 from axil_devall.notes import NotesFile
 from axil_draft.record import RECORD, DraftRecord
@@ -123,6 +124,24 @@ WHOLE = (
     b'{"a":' * 100_000,
 )
 """In place of a file."""
+
+
+DEVALL = """version: 0.4.0
+graph:
+  id: team
+  start: [writer]
+  memory:
+    - {name: notes, type: simple, config: {memory_path: notes.jsonl}}
+  nodes:
+    - id: writer
+      type: agent
+      config:
+        provider: scripted
+        name: m
+        role: Write.
+        memories: [{name: notes, top_k: 2}]
+  edges: []
+"""
 
 
 class Kind(NamedTuple):
@@ -231,28 +250,35 @@ def index_of_a_site(folder: Path) -> None:
         str(error)
 
 
-def manifested(folder: Path) -> None:
-    (folder / "damaged_plugin" / "__init__.py").write_text("", "utf-8")
-    metadata = folder / "damaged_plugin-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: damaged-plugin\nVersion: 1.0\n"
-    )
-    (metadata / "entry_points.txt").write_text("[axil.plugin]\ndamaged-plugin = damaged_plugin\n")
+PLUGIN = "damaged_plugin-1.0.dist-info"
 
 
-def make_manifest(folder: Path) -> None:
+def make_plugin(folder: Path) -> None:
     written("damaged_plugin/axil-plugin.json", MANIFEST)(folder)
-    manifested(folder)
+    (folder / "damaged_plugin" / "__init__.py").write_text("class Damaged: ...\n", "utf-8")
+    written(f"{PLUGIN}/METADATA", "Metadata-Version: 2.1\nName: damaged-plugin\nVersion: 1.0\n")(
+        folder
+    )
+    points = "[axil.nodes]\ndamaged = damaged_plugin:Damaged\n"
+    points += "[axil.plugin]\ndamaged-plugin = damaged_plugin\n"
+    (folder / PLUGIN / "entry_points.txt").write_text(points, "utf-8")
 
 
-def use_manifest(folder: Path) -> str:
+def use_plugin(folder: Path) -> None:
     sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
     try:
-        return fault_of(["plugins", "list"]) or fault_of(["plugins", "show", "damaged-plugin"])
+        registry = Registry(Policy())
+        registry.names("nodes")
+        registry.plugins()
+        registry.manifest("damaged-plugin")
+        for component in registry.candidates("nodes"):
+            if component.name == "damaged":
+                registry.resolve("nodes", component.name)
+        workflow_schema(registry)
     finally:
         sys.path.remove(str(folder))
-        sys.path_importer_cache.clear()
+        sys.modules.pop("damaged_plugin", None)
 
 
 def golden(folder: Path) -> Golden:
@@ -421,7 +447,11 @@ KINDS: dict[str, Kind] = {
     "advisories": Kind(
         "osv.json", written("osv.json", ADVISORY), call(lambda f: read_advisories(f / "osv.json"))
     ),
-    "manifest": Kind("damaged_plugin/axil-plugin.json", make_manifest, use_manifest),
+    "manifest": Kind("damaged_plugin/axil-plugin.json", make_plugin, call(use_plugin)),
+    "entry-points": Kind(f"{PLUGIN}/entry_points.txt", make_plugin, call(use_plugin)),
+    "metadata": Kind(f"{PLUGIN}/METADATA", make_plugin, call(use_plugin)),
+    "workflow": Kind("flow.yaml", written("flow.yaml", FLOW), command("check", "flow.yaml")),
+    "devall": Kind("team.yaml", written("team.yaml", DEVALL), command("check", "team.yaml")),
     "site-index": Kind(
         "site.json",
         written("site.json", {"nodes:unheard_of": "some-plugin"}),
