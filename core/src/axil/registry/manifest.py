@@ -48,7 +48,7 @@ class Manifest:
 def read_manifest(package: str) -> Manifest | None:
     """Read the manifest of a top-level package, which is not imported; None: it has none.
 
-    Raises: ValueError: there is one, and it is no manifest.
+    Raises: ValueError, RecursionError: there is one, and it is no manifest.
     """
     try:
         spec = importlib.util.find_spec(package) if package and "." not in package else None
@@ -59,10 +59,7 @@ def read_manifest(package: str) -> Manifest | None:
             data = cast("Any", spec).loader.get_data(os.path.join(folder, MANIFEST_FILE))
         except (OSError, AttributeError):
             continue
-        try:
-            return parse_manifest(json.loads(data))
-        except RecursionError:
-            raise ValueError("it is nested too deeply") from None
+        return parse_manifest(json.loads(data))
     return None
 
 

@@ -204,7 +204,7 @@ class Registry:
             self._manifests[name] = None
             try:
                 self._manifests[name] = read_manifest(self._packages[name])
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 self.unreadable.append(f"{name}: its manifest cannot be read: {error}")
         return self._manifests[name]
 

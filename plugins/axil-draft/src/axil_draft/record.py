@@ -53,7 +53,7 @@ class DraftRecord:
         try:
             if data.pop("version") != _VERSION:
                 raise ValueError("it is of another version")
-            return TypeAdapter(cls).validate_python(data)
+            return TypeAdapter(cls).validate_python(asdict(cls(**data)))
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise _unreadable(folder, " ".join(str(error).split())) from error
 

@@ -23,8 +23,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from pydantic import TypeAdapter
-
 from axil_serve.errors import BadRequest, NotFound, TooLarge
 
 ATTACHMENTS: Final = "attachments"
@@ -162,10 +160,19 @@ class RunFiles:
         if _ID.fullmatch(file_id):
             try:
                 text = (self._place(owner) / file_id / "upload.json").read_text("utf-8")
-                return TypeAdapter(Upload).validate_python(json.loads(text))
+                upload = Upload(**json.loads(text))
+                texts = (upload.file_id, upload.name, upload.media_type, upload.sha256)
+                if type(upload.size) is int and all(type(each) is str for each in texts):
+                    return upload
+                raise ValueError("a field is of another type")
             except FileNotFoundError:
                 pass
-            except (OSError, ValueError, RecursionError) as error:  # as if it had not arrived
+            except (
+                OSError,
+                ValueError,
+                TypeError,
+                RecursionError,
+            ) as error:  # as if it had not arrived
                 log.warning("the upload %s cannot be read: %s", file_id, error)
         message = f'there is no upload "{file_id:.100}".'
         raise NotFound("AX965", message, "List the uploads with GET /v1/files.")
