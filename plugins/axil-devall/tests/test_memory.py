@@ -25,7 +25,7 @@ from axil_devall import stores
 from axil_devall.config import Attachment, FileConfig, Mem0Config
 from axil_devall.errors import StoreError
 from axil_devall.mem0 import Mem0
-from axil_devall.notes import NotesFile, Vectors, cosine, newest
+from axil_devall.notes import NotesFile, Vectors, cosine, digest, newest
 from axil_devall.stores import Files, Surroundings
 from axil_retrieval import LexicalEmbedder
 
@@ -507,3 +507,17 @@ def test_without_its_package_the_service_is_an_error_that_names_it(flow, monkeyp
     installed(monkeypatch, "mem0", False)
     with pytest.raises(SpecError, match=r"AX857 .*mem0ai is not installed\. .*install "):
         flow([agent("A", READ)], memory=MEM0).plan  # noqa: B018
+
+
+def test_vectors_of_a_damaged_index_are_made_anew():
+    class Embedder:
+        async def embed(self, texts):
+            return [[1.0, 0.0] for _ in texts]
+
+    vectors = Vectors(Embedder())
+    kept = {digest(text): [0.0, 1.0] for text in "ab"}
+    damaged = {digest("c"): [0.0], digest("d"): "x", digest("e"): [None, 1], digest("f"): {}}
+    for found in (None, [], "x", {**kept, **damaged}):
+        vectors.recall(found)
+    found = asyncio.run(vectors.of(list("abcdef")))
+    assert found == [[0.0, 1.0]] * 2 + [[1.0, 0.0]] * 4

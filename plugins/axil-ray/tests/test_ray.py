@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -245,6 +246,34 @@ def test_a_process_that_ended_while_it_had_no_work_is_replaced(cluster):
     first, second = asyncio.run(go())
     assert second.status == "done", second.error
     assert second.output["pid"] != first.output["pid"]
+
+
+@has_ray
+def test_a_cluster_that_does_not_answer_is_an_error_and_no_waiting(cluster, tmp_path, monkeypatch):
+    """Its one place is taken, and what is asked of its head comes back never."""
+    monkeypatch.setattr("axil_ray.cluster._LOOK", 0.2)
+    monkeypatch.setattr("axil_ray.cluster._SILENCE", 0.2)
+    file, silence = tmp_path / "file", threading.Event()
+    first, second = RayExecutor(), RayExecutor()
+    graph = make(far.waits, ("file",), ["pid"])
+
+    async def go() -> tuple[Any, Any]:
+        one = LocalEngine(MemoryJournal(), [graph], executor=first)
+        other = LocalEngine(MemoryJournal(), [graph], executor=second)
+        async with asyncio.timeout(120), one, other:
+            at_work = await one.start(graph, {"file": str(file)})
+            while not file.exists():  # noqa: ASYNC110  # another process writes it
+                await asyncio.sleep(0.01)
+            waiting = await other.start(graph, {"file": str(file)})
+            monkeypatch.setattr(second.cluster, "_lack", lambda wanted: silence.wait())
+            failed = await other.result(waiting)
+            silence.set()
+            (tmp_path / "file.go").touch()
+            return failed, await one.result(at_work)
+
+    failed, done = asyncio.run(go())
+    assert "AX559 the Ray cluster does not answer" in str(failed.error)
+    assert done.status == "done"
 
 
 @has_ray

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
@@ -57,9 +58,15 @@ class Vectors:
                 del self._known[next(iter(self._known))]
         return [made[text] if text in made else found[text] for text in texts]
 
-    def recall(self, vectors: Mapping[str, Sequence[float]]) -> None:
-        """Take over vectors that were made before, by the digests of their texts."""
-        self._made = dict(vectors)
+    def recall(self, vectors: Any) -> None:
+        """Take over vectors that were made before, by the digests of their texts.
+
+        What is no vector, or is not as long as most, is passed over: it is made anew.
+        """
+        given = cast("dict[str, Any]", vectors if isinstance(vectors, dict) else {})
+        found = {name: vector for name, vector in given.items() if _is_vector(vector)}
+        usual = Counter(map(len, found.values())).most_common(1)
+        self._made = {name: each for name, each in found.items() if len(each) == usual[0][0]}
 
     def kept(self, texts: Sequence[str]) -> dict[str, Sequence[float]]:
         """Return the vectors of ``texts`` that are known, by the digests of the texts."""
@@ -78,6 +85,12 @@ class Vectors:
         scores = [cosine(mine, other) for other in others]
         order = sorted(range(len(texts)), key=lambda at: (scores[at], at), reverse=True)
         return [at for at in order if least < 0 or scores[at] >= least][:most]
+
+
+def _is_vector(given: Any) -> bool:
+    return isinstance(given, list) and all(
+        type(each) in (int, float) and math.isfinite(each) for each in cast("list[Any]", given)
+    )
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:

@@ -271,7 +271,7 @@ class Files:
             data = {}  # it is made anew
         given = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         if given.get("axil") == "vectors" and given.get("embedder") == self._maker:
-            self._vectors.recall(given.get("vectors") or {})
+            self._vectors.recall(given.get("vectors"))
 
     def _remember(self, pieces: Sequence[str]) -> None:
         assert self._index is not None
