@@ -129,6 +129,14 @@ def test_a_node_that_runs_code_is_not_imported():
         load_graph_from_dify_yaml("absent.yml")
 
 
+@pytest.mark.parametrize("data", [b"\xff\xfe{", b"[" * 100_000, b'{"a":' * 100_000])
+def test_a_damaged_file_is_not_imported(tmp_path, data):
+    file = tmp_path / "flow.yml"
+    file.write_bytes(data)
+    with pytest.raises(CompatibilityImportError, match="it cannot be read"):
+        load_graph_from_dify_yaml(str(file))
+
+
 def flow(*kinds: str) -> dict[str, Any]:
     template = {"template": {"value": "Say {q}"}}
     nodes = [

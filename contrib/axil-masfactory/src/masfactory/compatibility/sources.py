@@ -22,17 +22,17 @@ def mapping_of(source: str | Path | bytes, what: str) -> dict[str, Any]:
 
     Raises: CompatibilityImportError: it is none, or is not there.
     """
-    text = source.decode("utf-8") if isinstance(source, bytes) else str(source)
-    is_text = isinstance(source, bytes) or text.lstrip().startswith("{") or "\n" in text
-    if not is_text:
-        if not Path(text).is_file():
+    is_text = isinstance(source, bytes) or str(source).lstrip().startswith("{")
+    if not is_text and "\n" not in str(source):
+        if not Path(str(source)).is_file():
             raise CompatibilityImportError(
-                f'{what} "{text}": found no file, expected one. Give its path.'
+                f'{what} "{source}": found no file, expected one. Give its path.'
             )
-        text = Path(text).read_text("utf-8")
+        source = Path(str(source)).read_bytes()
     try:
+        text = source.decode("utf-8") if isinstance(source, bytes) else str(source)
         read = json.loads(text) if text.lstrip().startswith("{") else _yaml(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CompatibilityImportError(f"{what}: it cannot be read: {error}.") from error
     if not isinstance(read, dict):
         raise CompatibilityImportError(
