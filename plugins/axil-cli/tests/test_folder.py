@@ -467,3 +467,20 @@ def test_only_the_folder_of_a_run_is_removed(tmp_path, run_id):
     assert (root / "r" / "kept").exists()
     remove_folder(str(root), "r")
     assert not (root / "r").exists()
+
+
+@pytest.mark.parametrize("command", ["show", "cancel"])
+def test_a_run_that_is_forgotten_while_a_command_looks_is_unknown(axil, flow, monkeypatch, command):
+    sqlite = pytest.importorskip("axil_sqlite", reason="runs are kept by axil-sqlite")
+    file = flow([{"id": "a", "type": "passthrough"}])
+    assert axil("run", file, "--journal", "j", "--run-id", "r", "--input", "x").code == 0
+    infos, asked = sqlite.SqliteJournal.infos, list[object]()
+
+    def once(journal: Any, run_ids: list[str]) -> object:
+        asked.append(run_ids)
+        return infos(journal, run_ids) if len(asked) == 1 else []
+
+    monkeypatch.setattr(sqlite.SqliteJournal, "infos", once)
+    done = axil("runs", command, "r", "--journal", "j")
+    assert done.code == 2
+    assert 'AX503 the journal knows no run "r"' in done.err

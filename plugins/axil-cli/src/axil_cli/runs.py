@@ -58,6 +58,7 @@ from axil_cli.wants import opened
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 """The form of ids of questions: the activation, and the number of the question in it."""
+_LISTED = "axil runs list shows them."
 _PAUSE_SECONDS: Final = 0.01
 """Between two runs that are forgotten: other processes that wait for the journal come first."""
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
@@ -252,7 +253,7 @@ class Runs:
         entries = journal.entries(run_id)
         if options.at is not None:
             return self._stood(entries, options, session)
-        (info,) = journal.infos([run_id])
+        info = _info(journal, run_id)
         waiting = [] if info.status == "done" else open_questions(entries)
         if options.format == "json":
             questions = [plain(question) for question in waiting]
@@ -377,7 +378,7 @@ class Runs:
     def _answer(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         run_id = found(journal, options.run)
         entries = journal.entries(run_id)
-        is_at_work = journal.infos([run_id])[0].status == "running"
+        is_at_work = _info(journal, run_id).status == "running"
         open_ones = (
             [question.id for question in open_questions(entries)]
             if is_at_work or ReplayIndex(entries).ended is not None
@@ -532,7 +533,7 @@ class Runs:
 
     def _cancel(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         run_id = found(journal, options.run)
-        (info,) = journal.infos([run_id])
+        info = _info(journal, run_id)
         if info.status not in _OPEN:
             if info.status == "running":  # the process that runs it reads its mail
                 data = {"status": "cancelled", "error": "it was cancelled"}
@@ -607,12 +608,21 @@ def found(journal: Any, name: str) -> str:
     near = [each.run_id for each in journal.runs() if name and each.run_id.startswith(name)]
     if len(near) == 1:
         return near[0]
-    message = (
-        f'several runs begin with "{name}": {", ".join(near[:5])}.'
-        if near
-        else f'the journal knows no run "{name}".'
-    )
-    raise JournalError(message, id="AX503", hint="axil runs list shows them.")
+    if not near:
+        raise _unknown(name)
+    message = f'several runs begin with "{name}": {", ".join(near[:5])}.'
+    raise JournalError(message, id="AX503", hint=_LISTED)
+
+
+def _info(journal: Any, run_id: str) -> Any:
+    """Return what is known of a run. Raises: JournalError (AX503): it was forgotten meanwhile."""
+    for info in journal.infos([run_id]):
+        return info
+    raise _unknown(run_id)
+
+
+def _unknown(name: str) -> JournalError:
+    return JournalError(f'the journal knows no run "{name}".', id="AX503", hint=_LISTED)
 
 
 def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
