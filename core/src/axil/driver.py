@@ -71,6 +71,7 @@ _SUBJECTS = {
         "axil_engine.protocol": "Engine RunStatus",
         "builder.workflow": "RunInput",
         "axil_engine.managed": "ManagedRun",
+        "axil_engine.status": "with_recorded_end",
         "axil_engine.loading": "LastingExecutor Stand go_on lasting_executor",
         "axil_journals.deadlines": "accept_answers wall_time",
         "axil_engine.engine": "LocalEngine",

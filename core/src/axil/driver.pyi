@@ -55,6 +55,7 @@ from axil_engine.loading import (
 )
 from axil_engine.managed import ManagedRun as ManagedRun
 from axil_engine.protocol import Engine as Engine, RunStatus as RunStatus
+from axil_engine.status import with_recorded_end as with_recorded_end
 from axil_inspection.breakpoints import Breakpoints as Breakpoints
 from axil_inspection.checks import (
     CheckResult as CheckResult,

@@ -264,3 +264,47 @@ def test_a_model_is_an_adapter_a_name_or_json():
     }
     with pytest.raises(DraftError):
         model_of('{"secret": "s"}', [])
+
+
+def _checking(tmp_path, allow: list[str]) -> str:
+    """Return the path of a file that checks a draft whose node is a program of this machine."""
+    draft = json.dumps(
+        {
+            "graph": {
+                "start": ["n"],
+                "nodes": [
+                    {
+                        "id": "n",
+                        "type": "subprocess:Popen",
+                        "config": {"args": ["touch", str(tmp_path / "started")]},
+                    }
+                ],
+            }
+        }
+    )
+    graph = {
+        "start": ["draft"],
+        "nodes": [
+            {"id": "draft", "type": "literal", "config": {"content": draft}},
+            {"id": "check", "type": "draft_check", "config": {"allow": allow}},
+        ],
+        "edges": [{"from": "draft", "to": "check"}],
+    }
+    file = tmp_path / "flow.json"
+    file.write_text(json.dumps({"version": 1, "graph": graph}), "utf-8")
+    return str(file)
+
+
+def test_a_file_may_not_grant_its_drafts_what_it_was_not_granted(tmp_path, capsys):
+    file = _checking(tmp_path, ["code"])
+    assert main(["run", file, "--input", "x", "--journal", "off"]) != 0
+    assert not (tmp_path / "started").exists()
+    assert "--allow code" in capsys.readouterr().err
+    assert main(["check", file]) != 0  # and the check says so before
+    assert "code" in capsys.readouterr().out
+
+
+def test_a_draft_starts_nothing_while_it_is_checked(tmp_path, capsys):
+    assert main(["run", _checking(tmp_path, []), "--input", "x", "--journal", "off"]) == 0
+    assert not (tmp_path / "started").exists()
+    assert "import path" in capsys.readouterr().out

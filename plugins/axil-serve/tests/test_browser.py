@@ -420,3 +420,53 @@ def test_in_a_browser_no_fault_of_accessibility_is_found(site, axe):
                 found.append(f"{scheme} {width} {view}: wider than the window")
         context.close()
     assert found == []
+
+
+def focused(page: Any) -> str:
+    """Return what has the focus, by its tag and its label or text."""
+    return page.evaluate(
+        "() => { const e = document.activeElement;"
+        " return e.tagName + ' ' + (e.getAttribute('aria-label') || e.textContent || e.id) }"
+    )
+
+
+def test_in_a_browser_a_question_is_answered_by_keys_alone(site):
+    page = site.page
+    started(page, "refund", {"amount": 7})
+    page.get_by_role("region", name="question").get_by_label("answer").focus()
+    page.keyboard.type("yes, gladly")
+    page.keyboard.press("Enter")
+    page.get_by_text("done", exact=True).wait_for()
+    page.locator("aside").get_by_text("7: yes, gladly").wait_for()
+    page.get_by_label("find a node").focus()
+    page.keyboard.press("Escape")  # the page's own key, which takes no other from the browser
+    page.keyboard.type("deci")
+    assert page.get_by_label("find a node").input_value() == "deci"
+
+
+def test_in_a_browser_every_page_takes_keys(site):
+    apart(lambda: [greeting().invoke({"name": each}, journal=site.journal, run_id=each)
+                   for each in ("ann", "bob")])  # fmt: skip
+    (site.folder / "keys.yaml").write_text(FLOW, "utf-8")
+    pages = {
+        "": "Search",
+        "run=ann": "find a node",
+        "edit=keys.yaml": "find a node type",
+        "compare=ann,bob": "",
+    }
+    for place, label in pages.items():
+        page = site.go(place)
+        if label:
+            field = page.get_by_label(label, exact=True).first
+            field.focus()
+            page.keyboard.type("gr x")
+            assert field.input_value() == "gr x", place
+        else:
+            page.get_by_role("heading").first.wait_for()
+        before = focused(page)
+        page.keyboard.press("Tab")
+        after = focused(page)
+        page.keyboard.press("Tab")
+        assert before != after != focused(page), place
+        page.keyboard.press("Shift+Tab")
+        assert focused(page) == after, place

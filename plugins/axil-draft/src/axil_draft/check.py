@@ -6,7 +6,14 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from axil.plugin import Message, default_registry, message, text_of
+from axil.plugin import (
+    Grants,
+    Message,
+    current_grants,
+    default_registry,
+    message,
+    text_of,
+)
 from axil_draft.files import draft_of
 
 
@@ -25,11 +32,18 @@ class DraftCheck:
         name: str = Field(default="team.yaml", description="The path of the file that is drafted.")
         model: Any = Field(default="scripted", description="The value of its variable MODEL.")
         allow: list[str] = Field(
-            default=[], description="Grants of the file, as for axil run: read, net:HOST …"
+            default=[],
+            description="Grants of the draft, as for axil run: read, net:HOST …; each has to be a "
+            "grant of this file.",
         )
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
+        self._allow = frozenset(Grants.of(self.config.allow).words)
+        if (own := current_grants()) is not None:
+            # checking a draft makes its components: it may do what this file may, and no more
+            for word in sorted(self._allow):
+                own.need(word, f"a draft that is checked may do what needs --allow {word}.")
 
     def run(self, messages: list[Message]) -> list[Message]:
         """Return the draft's drawing, or the prompt to mend it."""
@@ -38,7 +52,7 @@ class DraftCheck:
             name=self.config.name,
             model=self.config.model,
             registry=default_registry(),
-            allow=frozenset(self.config.allow),
+            allow=self._allow,
         )
         said = draft.report() if draft.is_fine else draft.repair()
         return [message(said, fine=draft.is_fine, file=draft.text, summary=draft.summary())]

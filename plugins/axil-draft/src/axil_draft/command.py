@@ -119,7 +119,8 @@ class _Drafting:
                     file,
                     registry=session.registry,
                     vars=variables,
-                    allow=("env", "network"),  # of the model that the user named
+                    # those of the model that the user named, and those that the draft may need
+                    allow=("env", "network", *self.options.allow),
                 )
                 ways = {
                     "observers": [self],

@@ -89,7 +89,7 @@ from axil_engine.loading import (
 )
 from axil_engine.managed import ManagedRun
 from axil_engine.protocol import RunStatus
-from axil_engine.status import status_of
+from axil_engine.status import OVER, status_of
 
 log = logging.getLogger("axil_engine")
 
@@ -591,7 +591,7 @@ class LocalEngine:
     def live(self, info: RunInfo, now: float | None = None) -> RunInfo:
         """Return what a journal says of a run with the status that the run has in this engine."""
         now = wall_time(self._clock) if now is None else now
-        if info.run_id in self._loaded:
+        if info.run_id in self._loaded and info.status not in OVER:  # else it is being unloaded
             return replace(info, status="running")
         is_due = info.status in ("open", "paused") and info.due is not None and info.due <= now
         return (

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from axil import Question
 from axil.driver import Entry, ReplayIndex, RunInfo, decode_value, question_due
 from axil_engine.protocol import RunStatus
 
+OVER = frozenset(["done", "failed", "cancelled", "limited"])
+"""The statuses of runs that have ended and wait for nothing."""
 TIMER = "timer"
 """The kind of question that only a clock answers; ``data["due"]``: when, in seconds since 1970."""
 
 
 def status_of(info: RunInfo, replay: ReplayIndex) -> RunStatus:
-    """Return the status of a run; ``info`` is taken as it is."""
+    """Return the status of a run; ``info``: what its journal and its engine say."""
+    info = with_recorded_end(info, replay)
     ended: Mapping[str, Any] = {} if replay.ended is None else replay.ended.data
     asked = unanswered(replay)
     return RunStatus(
@@ -24,6 +28,26 @@ def status_of(info: RunInfo, replay: ReplayIndex) -> RunStatus:
         error=str(ended.get("error", "")),
         output=decode_value(ended["output"]) if "output" in ended else None,
     )
+
+
+def with_recorded_end(info: RunInfo, replay: ReplayIndex) -> RunInfo:
+    """Return what is known of a run with the end that its record has; without one, ``info``.
+
+    The record says first that a run has ended: its row and the engine that unloads it follow. So
+    everybody that reads the end of a run reads it here.
+    """
+    if replay.ended is None:
+        return info
+    status = str(replay.ended.data["status"])
+    if status == "paused" and (info.status != "running" or _is_answered(replay)):
+        return info  # it is about to be loaded, or was
+    return replace(info, status=status)
+
+
+def _is_answered(replay: ReplayIndex) -> bool:
+    """Return whether a paused run has got an answer since."""
+    assert replay.ended is not None
+    return len(unanswered(replay)) < len(replay.ended.data.get("questions", ()))
 
 
 def unanswered(replay: ReplayIndex) -> Sequence[Mapping[str, Any]]:
@@ -65,9 +89,11 @@ def _question_of(recorded: Mapping[str, Any]) -> Question:
 
 
 __all__ = [
+    "OVER",
     "TIMER",
     "due_of",
     "recoveries_without_progress",
     "status_of",
     "unanswered",
+    "with_recorded_end",
 ]

@@ -26,11 +26,13 @@ from axil.driver import (
     Edit,
     Entry,
     LocalEngine,
+    ReplayIndex,
     RunInfo,
     SharedJournal,
     decode_value,
     fork,
     snapshot,
+    with_recorded_end,
 )
 from axil.plugin import JournalError, did_you_mean, hook_manager, thaw
 from axil_serve.access import Caller
@@ -177,12 +179,13 @@ class RunService:
 
     def look(self, caller: Caller, run_id: str) -> dict[str, Any]:
         """Return a run: its status, outline, questions and output."""
-        info = self._seen(caller, run_id, "look")
+        info, entries = self._seen(caller, run_id, "look"), self._entries(run_id)
+        info = with_recorded_end(info, ReplayIndex(entries))
         kept = self._kept(run_id)
         data = info_data(info, str(kept.get("session", info.thread)))
         data["workflow"] = str(kept.get("workflow", info.graph))
         data["metadata"] = plain(kept.get("metadata", {}))
-        return {**data, **run_data(self._entries(run_id), info.status)}
+        return {**data, **run_data(entries, info.status)}
 
     async def result(self, caller: Caller, run_id: str) -> dict[str, Any]:
         """Return a run as ``look`` does; the output of a typed graph is its state."""

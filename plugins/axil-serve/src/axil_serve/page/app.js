@@ -1,7 +1,7 @@
 // The page: a list of runs, a run, runs side by side, and the editor.
 import { compare } from "./compare.js"
 import { ago, button, LongList, make, parsed } from "./dom.js"
-import { page, problem, RunPage, show } from "./look.js"
+import { onKeys, page, problem, RunPage, show } from "./look.js"
 import { Exported, Server } from "./server.js"
 
 page.app = document.getElementById("app")
@@ -125,6 +125,7 @@ page.open = openRun
 async function route() {
   leave()
   leave = () => {}
+  onKeys(null)
   const own = (turns += 1), isCurrent = () => own === turns
   const wanted = new URLSearchParams(location.hash.slice(1))
   if (wanted.has("token")) { // not in the address bar, nor in the history

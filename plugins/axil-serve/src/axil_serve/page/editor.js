@@ -1,7 +1,7 @@
 // The editor of a workflow file: its text, its graph, forms for nodes and edges, and what the check finds.
 import { button, details, make, parsed } from "./dom.js"
 import { GraphView, keyOf, shape } from "./graph.js"
-import { page, problem, show } from "./look.js"
+import { onKeys, page, problem, show } from "./look.js"
 import { scopeOf } from "./run.js"
 
 const LINE = 20
@@ -177,7 +177,7 @@ class EditorPage {
     this.palette.parentElement.open = !matchMedia("(max-width: 800px)").matches
     this.drawPalette("")
     this.dragging()
-    page.app.onkeydown = (event) => this.pressed(event)
+    onKeys((event) => this.pressed(event))
     this.unload = (event) => this.isChanged && event.preventDefault()
     window.addEventListener("beforeunload", this.unload)
     this.view.text = draft ? draft.text : file.digest ? file.text : EMPTY
@@ -191,7 +191,7 @@ class EditorPage {
     if (this.isChanged) drafts.set(this.name, { text: this.view.text, digest: this.digest })
     else drafts.delete(this.name)
     window.removeEventListener("beforeunload", this.unload)
-    page.app.onkeydown = null
+    onKeys(null)
   }
 
   get isChanged() {

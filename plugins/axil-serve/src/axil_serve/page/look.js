@@ -18,6 +18,14 @@ const amounts = (node) => [
   money(node.cost),
 ].filter(Boolean).join(" · ")
 
+// What keys do on a page; null: nothing of its own. What `handle` returns does not count: a handler
+// that returns false would take every key from the browser.
+export function onKeys(handle) {
+  page.app.onkeydown = handle && ((event) => {
+    handle(event)
+  })
+}
+
 export function show(...inside) {
   page.app.replaceChildren(make("main", {}, inside), page.status)
 }
@@ -84,7 +92,7 @@ export class RunPage {
     this.graph = plan ? new GraphView(place, plan, (what) => this.choose(what)) : null
     if (!plan) this.list = place
     this.sources = plan ? edgeKeys(plan, []) : []
-    page.app.onkeydown = (event) => event.key === "Escape" && this.choose(null)
+    onKeys((event) => event.key === "Escape" && this.choose(null))
     this.turn("graph")
     this.draw()
   }
