@@ -112,8 +112,8 @@ def test_runs_that_ended_or_wait_for_people_cost_a_look_nothing(journals: Journa
         return connection.execute(f"explain (format json) {_TAKE}", given).fetchone()[0]
 
     plan = json.dumps(journal.writer.database.transact(planned))
-    assert "runs_by_due" in plan
-    (pages,) = rows("select pg_relation_size('runs_by_due') / 8192")[0]
+    assert "runs_by_turn" in plan
+    (pages,) = rows("select pg_relation_size('runs_by_turn') / 8192")[0]
     assert pages <= 2
     assert journal.take(10, time.time()) == ["due"]
 

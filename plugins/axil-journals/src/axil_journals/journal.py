@@ -200,7 +200,10 @@ class SharedJournal(Journal, Protocol):
         digests: Collection[str] | None = None,
         without: Collection[str] = (),
     ) -> Sequence[str]:
-        """Take runs that are due and that no living process holds, those that are due first first.
+        """Take runs that are due and that no living process holds, in the order of their times.
+
+        The time of a run that is due ``AT_ONCE`` is when it was last written: it was submitted,
+        answered or interrupted then. So a timer that has come waits for no later submission.
 
         Args:
             now: seconds since 1970, by the engine's clock.
@@ -469,7 +472,8 @@ class _Shelf:
 
 
 _Due = tuple[float, float, str]
-"""The time at which a run is due, the time of its last change, and its id."""
+"""The time by which it is taken (that of its last change, of one that is due at once), the time at
+which it is due, and its id."""
 
 
 class MemoryJournal:
@@ -542,12 +546,14 @@ class MemoryJournal:
         """See ``SharedJournal``."""
         taken: list[str] = []
         passed: list[_Due] = []
-        while len(taken) < most and (first := self._first_due()) is not None and first[0] <= now:
+        last = max(now, time.time())
+        while len(taken) < most and (first := self._first_due()) is not None and first[0] <= last:
             heapq.heappop(self._due)
-            run_id = first[2]
+            _, due, run_id = first
             shelf = self._shelves[run_id]
             digest = shelf.header.get("digest", "")
-            if run_id in without or (digests is not None and digest not in digests):
+            is_unknown = digests is not None and digest not in digests
+            if due > now or run_id in without or is_unknown:
                 passed.append(first)
             else:
                 shelf.is_taken = True
@@ -559,9 +565,9 @@ class MemoryJournal:
     def next_due(self, now: float) -> float | None:
         """See ``SharedJournal``."""
         first = self._first_due()
-        if first is None or first[0] > now:
-            return None if first is None else first[0]
-        later = (due for due, _, run_id in self._due if due > now and self._is_due(run_id, due))
+        if first is None or first[1] > now:
+            return None if first is None else first[1]
+        later = (due for _, due, run_id in self._due if due > now and self._is_due(run_id, due))
         return min(later, default=None)
 
     def _is_due(self, run_id: str, due: float) -> bool:
@@ -569,14 +575,14 @@ class MemoryJournal:
         return shelf is not None and not shelf.is_held and shelf.due == due
 
     def _first_due(self) -> _Due | None:
-        while self._due and not self._is_due(self._due[0][2], self._due[0][0]):
+        while self._due and not self._is_due(self._due[0][2], self._due[0][1]):
             heapq.heappop(self._due)
         return self._due[0] if self._due else None
 
     def put_down(self, run_id: str, shelf: _Shelf) -> None:
         """Note when a run that has no holder is due, and tell those that wait for changes."""
         if shelf.due is not None:
-            heapq.heappush(self._due, (shelf.due, shelf.touched, run_id))
+            heapq.heappush(self._due, (shelf.due or shelf.touched, shelf.due, run_id))
         self._bell.ring()
 
     def release(self, run_id: str) -> None:
@@ -585,7 +591,7 @@ class MemoryJournal:
         if shelf is not None and shelf.is_taken and shelf.holder is None:
             shelf.is_taken = False
             if shelf.due is not None:
-                heapq.heappush(self._due, (shelf.due, shelf.touched, run_id))
+                heapq.heappush(self._due, (shelf.due or shelf.touched, shelf.due, run_id))
 
     def wake(self, run_id: str, due: float = AT_ONCE) -> None:
         """See ``SharedJournal``."""

@@ -1,8 +1,9 @@
 """Connections to the server: retried while it is away, and one that listens and holds the lease.
 
 A process that takes or claims runs is a *holder*: a row with the time until which it counts as
-alive, by the server's clock. One thread renews the row, clears away holders that are dead, so that
-their runs can be taken, and listens for changes.
+alive, by the server's clock. One thread renews the row, clears away holders that are dead, frees the
+runs of holders that are not there, and listens for changes. A transaction that takes or claims runs
+renews the row, too, and so locks it: no run gets a holder that was cleared away.
 
 A notification says what has changed: ``due`` (a run became due), ``mail`` and the holder of the run
 that it is for, or ``end`` (a run ended). Of many processes, each notification of a due run wakes
@@ -43,10 +44,16 @@ _WOKEN: Final = 16
 
 _REAP = """
 with dead as (delete from holders where until < now() returning id),
+lost as (
+    select id, holder from runs where holder <> 0 and not exists (
+        select from holders where holders.id = runs.holder and until >= now()
+    )
+),
 freed as (
     update runs set holder = 0, epoch = (random() * 9e15)::bigint,
         due = case when has_mail and status = 'paused' then 0 else due end
-    from dead where runs.holder = dead.id returning 1
+    -- one that a new process has taken meanwhile has another holder
+    from lost where runs.id = lost.id and runs.holder = lost.holder returning 1
 )
 select (select count(*) from freed), (select count(*) from holders)
 """
@@ -152,6 +159,17 @@ class Database:
                     self.holder = self.transact(self._registered)
         return self.holder
 
+    def living(self, connection: Any) -> int:
+        """Return the number of this process as a holder that is alive until the transaction ends.
+
+        A process that was stopped for so long that its runs were given to others gets a new number.
+        """
+        with self._lock:
+            sql = "update holders set until = now() + make_interval(secs => %s) where id = %s"
+            if not connection.execute(sql, (self.lease_seconds, self.holder)).rowcount:
+                self.holder = self.transact(self._registered)  # others see it at once
+            return self.holder
+
     def _registered(self, connection: Any) -> int:
         name = f"{socket.gethostname()}:{os.getpid()}"
         sql = (
@@ -204,10 +222,7 @@ class Database:
 
     def _renew(self, connection: Any) -> None:
         if self.holder:
-            sql = "update holders set until = now() + make_interval(secs => %s) where id = %s"
-            if not connection.execute(sql, (self.lease_seconds, self.holder)).rowcount:
-                # this process was stopped for so long that its runs were given to others
-                self.holder = self._registered(connection)
+            self.living(connection)
         freed, self.holders = connection.execute(_REAP).fetchone()
         if freed:
             connection.execute("select pg_notify(%s, 'due')", (self.schema,))

@@ -23,6 +23,7 @@ from axil.driver import (
 from axil.plugin import JournalError
 from axil_postgres.codec import Codec
 from axil_postgres.database import Database
+from axil_postgres.schema import TURN
 from axil_postgres.writer import ROWS, Record, Writer, new_epoch
 
 _INFOS: Final = (
@@ -30,16 +31,18 @@ _INFOS: Final = (
     "exists (select from holders where holders.id = runs.holder and until > now()), "
     "thread, begun, touched, next, forked_from, due from runs"
 )
-_TAKE: Final = """
+_TAKE: Final = f"""
 with found as (
     select id from runs
     where holder = 0 and due <= %(now)s and run <> all(%(without)s::text[])
         and (%(digests)s::text[] is null or digest = '' or digest = any(%(digests)s::text[]))
-    order by due, id limit %(most)s for update skip locked
+        and {TURN} <= greatest(%(now)s, extract(epoch from now()))
+    order by {TURN}, id limit %(most)s for update skip locked
 )
 update runs set holder = %(holder)s, epoch = (random() * 9e15)::bigint
 from found where runs.id = found.id
-returning runs.due, runs.id, runs.run, runs.epoch, runs.next
+returning case when runs.due = 0 then runs.touched else runs.due end, runs.id, runs.run,
+    runs.epoch, runs.next
 """
 _RECORDS: Final = (
     "select run, seq, kind, who, body, sealed, crc from entries where run = any(%s::bigint[]) "
@@ -64,6 +67,10 @@ select (select count(*) from found), (select count(*) from noted),
         select case when holder = 0 then 'due' else 'mail ' || holder end from found
     ))
 """
+_HELD_BY_NONE: Final = (
+    "select run from runs where holder <> 0 "
+    "and not exists (select from holders where holders.id = runs.holder)"
+)
 _MAIL: Final = (
     "select mail.id, runs.run, kind, body, sealed from mail join runs on runs.id = mail.run "
     "where not is_read and runs.run = any(%s::text[]) order by mail.id"
@@ -264,6 +271,7 @@ class PostgresJournal:
 
     def examine(self) -> Sequence[Damage]:
         """Read everything and say what is damaged; nothing is changed."""
+        held = {run for (run,) in self._rows(_HELD_BY_NONE)}
         found: list[Damage] = []
         for (run_id,) in self._rows("select run from runs order by id"):
             good = 0
@@ -272,6 +280,10 @@ class PostgresJournal:
                     good += 1
             except JournalError as error:
                 found.append(Damage(run_id, error.message, good))
+            else:
+                if run_id in held:
+                    message = "it is held by a process that is not there any more"
+                    found.append(Damage(run_id, message, good))
         return found
 
     def cut(self, run_id: str, at: int) -> None:
@@ -285,6 +297,7 @@ class PostgresJournal:
         def doing(connection: Any) -> None:
             with connection.transaction():
                 id, left = self._free(connection, run_id), at
+                connection.execute("update runs set holder = 0 where id = %s", (id,))
                 for row in connection.execute(ROWS, (run_id,)).fetchall():
                     try:
                         several = writer.codec.entries(run_id, row)
@@ -336,8 +349,9 @@ class PostgresJournal:
         }
 
         def doing(connection: Any) -> list[tuple[str, Record | None]]:
-            held = {**given, "holder": writer.database.holder}
-            found = sorted(connection.execute(_TAKE, held).fetchall())
+            with connection.transaction():
+                held = {**given, "holder": writer.database.living(connection)}
+                found = sorted(connection.execute(_TAKE, held).fetchall())
             short = {id: list[Any]() for _, id, _, _, next in found if next <= _SHORT}
             if short:  # in a statement of its own: now nothing else changes them
                 for id, *row in connection.execute(_RECORDS, [list(short)]).fetchall():

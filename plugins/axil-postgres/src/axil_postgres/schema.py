@@ -59,6 +59,15 @@ create index mail_by_run on mail (run) where not is_read;
 create table sealing (id integer primary key check (id = 1), proof bytea not null);
 """
 
+TURN: Final = "(case when due = 0 then touched else due end)"
+"""The time by which due runs are taken, the earliest first: one that was submitted, answered or
+interrupted (``AT_ONCE``) has waited since it was last written.
+"""
+_INDEX: Final = (
+    f"create index if not exists runs_by_turn on runs ({TURN}, id) "
+    "where holder = 0 and due is not null"
+)
+"""The index that due runs are taken by; no part of a version, as every version works with it."""
 _MIGRATIONS: Final[dict[int, str]] = {1: _TABLES}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
 
@@ -68,7 +77,8 @@ def migrate(connection: Any, schema: str) -> None:
 
     Raises: JournalError (AX510): the tables were made by a newer axil-postgres.
     """
-    if _version(connection, schema) == VERSION:
+    has_index = connection.execute("select to_regclass(%s)", (f'"{schema}".runs_by_turn',))
+    if _version(connection, schema) == VERSION and has_index.fetchone()[0] is not None:
         return
     with connection.transaction():
         connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
@@ -86,6 +96,7 @@ def migrate(connection: Any, schema: str) -> None:
             connection.execute(_MIGRATIONS[number])
             connection.execute("delete from version")
             connection.execute("insert into version values (%s)", (number,))
+        connection.execute(_INDEX)
 
 
 def _version(connection: Any, schema: str) -> int:

@@ -220,6 +220,8 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         claimed: dict[PostgresRunWriter, tuple[int, int]] = {}
         written = parts
         with connection.transaction():
+            if claiming:
+                self.database.living(connection)
             if any(part.run.header.get("thread") for part in claiming):
                 # a run begins on a thread after the run before it has been released
                 known = [part for part in parts if part.run.epoch is not None]

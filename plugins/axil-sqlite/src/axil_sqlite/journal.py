@@ -31,7 +31,7 @@ from axil.driver import (
 from axil.plugin import JournalError
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
-from axil_sqlite.store import LONGEST_PAUSE, Store, Sync
+from axil_sqlite.store import LONGEST_PAUSE, TURN, Store, Sync
 from axil_sqlite.writer import Writer, insert
 
 _ROWS = (
@@ -263,11 +263,14 @@ class SqliteJournal:
         writer = self.writer
         writer.finish_now()
         left_out = frozenset(without)
-        sql = "select run, digest, owner, beat from runs where due <= ? order by due, touched"
+        sql = (
+            "select run, digest, owner, beat from runs "
+            f"where due <= ? and {TURN} <= ? order by {TURN}, id"
+        )
         with self._reading(writer) as reader:  # no further than there is room for
             due = (
                 run
-                for run, digest, owner, beat in reader.execute(sql, (now,))
+                for run, digest, owner, beat in reader.execute(sql, (now, max(now, time.time())))
                 if digests is None or not digest or digest in digests
                 if run not in left_out and not writer.is_held(owner, beat, run)
             )

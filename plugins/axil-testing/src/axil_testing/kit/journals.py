@@ -486,7 +486,7 @@ class JournalKit(Kit):
 
         async def law() -> None:
             journal = await self.opened()
-            a, b, c, late = self.own("a", "b", "c", "late")
+            a, b, c, d, late = self.own("a", "b", "c", "d", "late")
             await self.submitted(journal, a, b, c)
             require(
                 list(journal.take(9, 1.0, digests=[b, c], without=[c])) == [b],
@@ -515,7 +515,10 @@ class JournalKit(Kit):
             )
             require(journal.next_due(300.0) == 400.0, "it does not say when a run is due by itself")
             require(not journal.take(9, 399.0), "a run is due before its time")
-            require(list(journal.take(9, 400.0)) == [c], "a run is not due at its time")
+            await self.append(journal, d, Entry("run", data={"graph": "g", "digest": d}))
+            taken = list(journal.take(1, 400.0))
+            require(taken == [c], "a run is not due at its time, or a later submission is first")
+            require(list(journal.take(9, 400.0)) == [d], "a later submission is not taken")
             journal.release(c)
             journal.wake(a)
             require(list(journal.take(9, 1.0)) == [a], "a run that was woken is not due")
