@@ -110,6 +110,7 @@ _SUBJECTS = {
     "Regular expressions": {
         "axil_patterns.errors": "PatternFault PatternLimit",
         "axil_patterns.patterns": "Match Pattern compile_pattern",
+        "axil_patterns.schemas": "BoundedSchema SchemaFinding",
     },
     "Graphs as data, and their files": {
         "axil_files.changes": "spec_changes=changes",

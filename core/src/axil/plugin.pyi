@@ -257,6 +257,7 @@ from axil_patterns.patterns import (
     Pattern as Pattern,
     compile_pattern as compile_pattern,
 )
+from axil_patterns.schemas import BoundedSchema as BoundedSchema, SchemaFinding as SchemaFinding
 from axil_typed.reducers import MAXIMUM as MAXIMUM, SUM as SUM, as_reducer as as_reducer
 from axil_typed.views import model_view as model_view
 

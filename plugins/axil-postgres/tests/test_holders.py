@@ -21,7 +21,7 @@ def adding() -> RootGraph:
 
 
 def submitted(journal: PostgresJournal, *run_ids: str) -> None:
-    """Store runs that nobody executes yet."""
+    """Store runs that no engine executes yet."""
     graph = adding()
 
     async def go() -> None:
@@ -80,7 +80,7 @@ def test_a_process_that_wakes_after_its_lease_claims_runs_as_a_living_holder(jou
     writer.close()
 
 
-def test_a_run_whose_holder_is_not_there_is_told_freed_and_done(journals: Journals):
+def test_a_run_whose_holder_is_not_there_is_named_freed_and_done(journals: Journals):
     journal = journals()
     submitted(journal, "orphan")
     database = journal.writer.database

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field, field_validator
@@ -15,6 +17,26 @@ from axil_control.named import as_processor, component
 from axil_control.patterns import GroupConfig
 
 _MARK: Final = "{match}"
+MAX_CHARACTERS: Final = 10_000_000
+"""Characters of a text that a processor makes."""
+
+
+def bounded_text(pieces: Iterable[str]) -> str:
+    """Return pieces as one text.
+
+    Raises: InputError (AX639): it would be too long, as one that grows in every round of a cycle.
+    """
+    found, length = list[str](), 0
+    for piece in pieces:
+        length += len(piece)
+        if length > MAX_CHARACTERS:
+            raise InputError(
+                "AX639",
+                f"the text that a processor makes has more than {MAX_CHARACTERS:,} characters.",
+                "Put less into it: a template that repeats its input doubles it in every round.",
+            )
+        found.append(piece)
+    return "".join(found)
 
 
 class RegexExtract:
@@ -49,20 +71,23 @@ class RegexExtract:
     def __call__(self, seen: EdgeInput) -> Any:
         config = self.config
         matches = (config.taken(match) for match in self._pattern.matches(seen.text))
-        found = (
-            (config.template or _MARK).replace(_MARK, text) for text in matches if text is not None
-        )
-        if config.multiple:
-            lines = list(found)
-            if lines:
-                return "\n".join(lines)
-        else:
-            first = next(found, None)
-            if first is not None:
-                return first
+        texts = (text for text in matches if text is not None)
+        parts = (config.template or _MARK).split(_MARK)
+        found = islice(texts, None if config.multiple else 1)
+        if (first := next(found, None)) is not None:
+            return bounded_text(_lines(parts, chain([first], found)))
         if config.on_no_match == "drop":
             return None
         return (config.default_value or "") if config.on_no_match == "default" else seen.payload
+
+
+def _lines(parts: Sequence[str], texts: Iterable[str]) -> Iterator[str]:
+    """Yield the pieces of a template for each text, a line each; between its parts is the text."""
+    for number, text in enumerate(texts):
+        yield "\n" * bool(number) + parts[0]
+        for part in parts[1:]:
+            yield text
+            yield part
 
 
 _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
@@ -98,7 +123,7 @@ class Template:
         self._parts = _parts(config.template)
 
     def __call__(self, seen: EdgeInput) -> str:
-        return "".join(
+        return bounded_text(
             part if isinstance(part, str) else self._value(seen, part) for part in self._parts
         )
 

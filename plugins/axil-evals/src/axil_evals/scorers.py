@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil import MISSING
-from axil.plugin import Pattern, compile_pattern
+from axil.plugin import BoundedSchema, Pattern, compile_pattern
 from axil_evals.errors import EvalError
 from axil_evals.trials import Case, Score, Trial, in_order, value_of
 
@@ -138,13 +138,15 @@ class Schema:
         self.config = config
 
     @cached_property
-    def _validator(self) -> Any:
-        from jsonschema import Draft202012Validator
+    def _schema(self) -> BoundedSchema:
+        return BoundedSchema(self.config.json_schema)
 
-        return cast("Any", Draft202012Validator)(dict(self.config.json_schema))
+    async def score(self, case: Case, trial: Trial, ctx: Any, /) -> Score:
+        """Return 1 if it fits, else 0 with the first fault.
 
-    def score(self, case: Case, trial: Trial, ctx: Any, /) -> Score:
-        """Return 1 if it fits, else 0 with the first fault."""
+        Raises: PatternFault (AX637), PatternLimit (AX638): the schema cannot be used.
+        """
+        import asyncio
         import json
 
         from axil.plugin import thaw
@@ -155,8 +157,8 @@ class Schema:
                 value = json.loads(value)
             except ValueError:
                 return Score(value=0.0, passed=False, reason="it is no JSON")
-        fault = next(self._validator.iter_errors(value), None)
-        reason = "" if fault is None else f"{fault.json_path}: {fault.message}"[:200]
+        fault = await asyncio.to_thread(lambda: self._schema.first_fault(value))
+        reason = "" if fault is None else f"{fault.path}: {fault.message}"[:200]
         return Score(value=float(fault is None), passed=fault is None, reason=reason)
 
 

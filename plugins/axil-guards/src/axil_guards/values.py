@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
+from axil.plugin import BoundedSchema
 from axil_agent import Chosen, decided
 from axil_guards.finding import Finding
 from axil_wrappers import Settings
@@ -33,17 +35,18 @@ class SchemaGuard:
         self.config = config
 
     @cached_property
-    def _validator(self) -> Any:
-        from jsonschema import Draft202012Validator
+    def _schema(self) -> BoundedSchema:
+        return BoundedSchema(self.config.json_schema)
 
-        return cast("Any", Draft202012Validator)(dict(self.config.json_schema))
+    async def check(self, value: Any, ctx: Any, /) -> Finding | None:
+        """Return the first place that does not fit.
 
-    def check(self, value: Any, ctx: Any, /) -> Finding | None:
-        """Return the first place that does not fit."""
-        fault = next(self._validator.iter_errors(value), None)
+        Raises: PatternFault (AX637), PatternLimit (AX638): the schema cannot be used.
+        """
+        fault = await asyncio.to_thread(lambda: self._schema.first_fault(value))
         if fault is None:
             return None
-        return Finding(reason=f"{fault.json_path} does not fit the schema ({fault.validator})")
+        return Finding(reason=f"{fault.path} does not fit the schema ({fault.keyword})")
 
 
 _SYSTEM = (

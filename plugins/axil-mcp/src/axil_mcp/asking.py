@@ -144,16 +144,14 @@ def _boolean(value: Any) -> bool | None:
 
 def misfit(value: Any, schema: Mapping[str, Any]) -> str:
     """Return the fault of a value, in words; empty: there is none."""
-    from jsonschema import SchemaError, validators
+    from axil.plugin import BoundedSchema, PatternFault, PatternLimit
 
-    kind: Any = validators.validator_for(dict(schema))
     try:
-        kind.check_schema(dict(schema))
-        error = next(iter(kind(dict(schema)).iter_errors(value)), None)
-    except SchemaError:
+        found = BoundedSchema(schema).first_fault(value)
+    except (PatternFault, PatternLimit):
         # a form that cannot be met refuses no answer; the server reports its own errors
         return ""
-    if error is None:
+    if found is None:
         return ""
-    where = ".".join(str(key) for key in error.absolute_path)
-    return clean(f"{where}: {error.message}" if where else str(error.message), 500)
+    where = found.path.removeprefix("$").removeprefix(".")
+    return clean(f"{where}: {found.message}" if where else found.message, 500)

@@ -1,9 +1,9 @@
-"""Errors of regular expressions.
+"""Errors of regular expressions and of schemas.
 
 AxilError
 └── PatternError         a sentence with an id
-    ├── PatternFault         a pattern cannot be read, or is too large    (ValueError)
-    └── PatternLimit         a search took longer than its limit          (RuntimeError)
+    ├── PatternFault         a pattern or a schema cannot be read, or is too large    (ValueError)
+    └── PatternLimit         a search or a validation passed its limit                (RuntimeError)
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class PatternError(AxilError):
 
 
 class PatternFault(PatternError, ValueError):
-    """A pattern that cannot be read, or is too large."""
+    """A pattern or a schema that cannot be read, or is too large."""
 
 
 class PatternLimit(PatternError, RuntimeError):
-    """A search that took longer than its limit."""
+    """A search or a validation that passed its limit."""

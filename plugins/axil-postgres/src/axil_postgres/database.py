@@ -1,9 +1,9 @@
 """Connections to the server: retried while it is away, and one that listens and holds the lease.
 
 A process that takes or claims runs is a *holder*: a row with the time until which it counts as
-alive, by the server's clock. One thread renews the row, clears away holders that are dead, frees the
-runs of holders that are not there, and listens for changes. A transaction that takes or claims runs
-renews the row, too, and so locks it: no run gets a holder that was cleared away.
+alive, by the server's clock. One thread renews the row, clears away holders that are dead, frees
+the runs of holders that are not there, and listens for changes. A transaction that takes or claims
+runs renews the row, too, and so locks it: no run gets a holder that was cleared away.
 
 A notification says what has changed: ``due`` (a run became due), ``mail`` and the holder of the run
 that it is for, or ``end`` (a run ended). Of many processes, each notification of a due run wakes

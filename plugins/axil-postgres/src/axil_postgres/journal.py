@@ -36,7 +36,7 @@ with found as (
     select id from runs
     where holder = 0 and due <= %(now)s and run <> all(%(without)s::text[])
         and (%(digests)s::text[] is null or digest = '' or digest = any(%(digests)s::text[]))
-        and {TURN} <= greatest(%(now)s, extract(epoch from now()))
+        and {TURN} <= greatest(%(now)s, extract(epoch from now()) + 3600)
     order by {TURN}, id limit %(most)s for update skip locked
 )
 update runs set holder = %(holder)s, epoch = (random() * 9e15)::bigint

@@ -11,7 +11,9 @@ import weakref
 from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from heapq import merge
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -31,7 +33,7 @@ from axil.driver import (
 from axil.plugin import JournalError
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
-from axil_sqlite.store import LONGEST_PAUSE, TURN, Store, Sync
+from axil_sqlite.store import LONGEST_PAUSE, Store, Sync
 from axil_sqlite.writer import Writer, insert
 
 _ROWS = (
@@ -263,14 +265,17 @@ class SqliteJournal:
         writer = self.writer
         writer.finish_now()
         left_out = frozenset(without)
-        sql = (
-            "select run, digest, owner, beat from runs "
-            f"where due <= ? and {TURN} <= ? order by {TURN}, id"
+        # in the order of the index, each: those that are due at once, and those whose time has come
+        sql = "select touched, run, digest, owner, beat from runs where due = 0 order by touched"
+        timed = (
+            "select due, run, digest, owner, beat from runs where due > 0 and due <= ? order by due"
         )
         with self._reading(writer) as reader:  # no further than there is room for
             due = (
                 run
-                for run, digest, owner, beat in reader.execute(sql, (now, max(now, time.time())))
+                for _, run, digest, owner, beat in merge(
+                    reader.execute(sql), reader.execute(timed, (now,)), key=itemgetter(0)
+                )
                 if digests is None or not digest or digest in digests
                 if run not in left_out and not writer.is_held(owner, beat, run)
             )

@@ -74,16 +74,9 @@ LONGEST_PAUSE = 0.005
 
 _MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS, 3: _SHARED}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
-TURN = "(case when due = 0 then touched else due end)"
-"""The time by which due runs are taken, the earliest first: one that was submitted, answered or
-interrupted (``AT_ONCE``) has waited since it was last written.
-"""
-_INDICES = (
-    "create index if not exists runs_by_touched on runs (touched, id)",
-    f"create index if not exists runs_by_turn on runs ({TURN}, id) where due is not null",
-)
-"""The indices that pages of runs are read by, and due runs are taken by; no part of a version, as
-every version works with them and without them.
+_INDEX = "create index if not exists runs_by_touched on runs (touched, id)"
+"""The index that pages of runs are read by; no part of a version, as every version works with it
+and without it.
 """
 
 _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
@@ -191,8 +184,7 @@ class Store:
             connection.executescript(
                 f"begin immediate; {_MIGRATIONS[next]}; pragma user_version = {next}; commit;"
             )
-        for index in _INDICES:
-            connection.execute(index)
+        connection.execute(_INDEX)
 
     @contextmanager
     def alone(self) -> Generator[None]:
