@@ -43,7 +43,9 @@ class BoundedSchema:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         """Read the schema. Raises: PatternFault: AX637 it is no schema; AX601 a pattern is none."""
         from jsonschema.exceptions import ValidationError
-        from jsonschema_specifications import REGISTRY
+        from jsonschema_specifications import (  # pyright: ignore[reportMissingTypeStubs]  # none
+            REGISTRY,
+        )
 
         kind, given = _validator(), _of_one_draft(schema)
         _left.set([MAX_STEPS, _SECONDS])
@@ -137,6 +139,7 @@ def _validator() -> Any:
     from jsonschema import Draft202012Validator, validators
 
     draft: Any = Draft202012Validator
+    made: Any = validators
     own = {
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
@@ -145,7 +148,7 @@ def _validator() -> Any:
         "uniqueItems": _unique_items,
     }
     keywords = cast("dict[str, Keyword]", {**draft.VALIDATORS, **own})
-    return validators.extend(draft, {name: _counted(each) for name, each in keywords.items()})
+    return made.extend(draft, {name: _counted(each) for name, each in keywords.items()})
 
 
 def _counted(keyword: Keyword) -> Keyword:
