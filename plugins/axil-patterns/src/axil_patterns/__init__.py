@@ -1,4 +1,4 @@
-"""Regular expressions within bounds of size and time."""
+"""Regular expressions and JSON Schemas within bounds of size and time."""
 
 from axil_patterns.errors import PatternError, PatternFault, PatternLimit
 from axil_patterns.patterns import Match, Pattern, compile_pattern
