@@ -187,6 +187,7 @@ from axil_cli.arguments import add_shared_arguments as add_shared_arguments
 from axil_config.decoding import decode_config as decode_config, refers_to as refers_to
 from axil_config.grants import (
     Grants as Grants,
+    is_axils as is_axils,
     reads_path as reads_path,
     sends_to as sends_to,
     writes_path as writes_path,
