@@ -139,12 +139,12 @@ def test_the_server_that_code_chose_gets_what_libpq_finds(server, own):
 @pytest.mark.parametrize(
     ("more", "found"),
     [
-        ("passfile=/home/me/other", "passfile"),
+        ("passfile=/own/other", "passfile"),
         ("hostaddr=192.0.2.1", "hostaddr"),
         ("service=own", "service"),
-        ("sslcert=/home/me/cert sslkey=/home/me/key", "sslcert, sslkey"),
-        ("sslrootcert=/home/me/root", "sslrootcert"),
-        ("sslkeylogfile=/home/me/keys", "sslkeylogfile"),
+        ("sslcert=/own/cert sslkey=/own/key", "sslcert, sslkey"),
+        ("sslrootcert=/own/root", "sslrootcert"),
+        ("sslkeylogfile=/own/keys", "sslkeylogfile"),
         ("gsslib=gssapi", "gsslib"),
         ("host=/run/postgresql", "socket"),
         ("host=@abstract", "socket"),

@@ -196,9 +196,11 @@ from axil_config.misfits import Misfit as Misfit, misfits as misfits
 from axil_config.policy import Policy as Policy
 from axil_config.redaction import (
     REDACTED as REDACTED,
+    keep_secret as keep_secret,
     redact_data as redact_data,
     redact_text as redact_text,
     secret_spans as secret_spans,
+    without_secrets as without_secrets,
 )
 from axil_config.secrets import (
     Secret as Secret,

@@ -26,6 +26,7 @@ from axil.plugin import (
     Secret,
     current_grants,
     decode_config,
+    keep_secret,
     note_own,
     sends_to,
 )
@@ -334,6 +335,7 @@ class Service(Generic[C]):
             raise ConfigError(
                 Problem("AX800", "api_key", f"there is no key for {self.host}.", hint)
             )
+        keep_secret(found)
         return found
 
     async def call(self, attempt: Callable[[C, Showing], Awaitable[T]], emit: Emit) -> T:
