@@ -96,6 +96,31 @@ def test_no_component_of_a_file_names_recorded_runs(tmp_path):
     assert tried >= 10
 
 
+def test_no_file_names_the_journal_that_keeps_its_runs(write):
+    """Its address is the user's, and may be filled in by the user's variables."""
+    file = write()
+    data = json.loads(file.read_text())
+    journal = {"journal": {"type": "postgresql", "url": "postgresql://db.example.org/x"}}
+    for named in ({**data, **journal}, {"graph": {**data["graph"], **journal}}):
+        file.write_text(json.dumps(named))
+        assert 'unknown key "journal"' in refused(file, "AX")
+    for each in default_registry().candidates():
+        try:
+            made: Any = default_registry().resolve(each.kind, f"{each.distribution}/{each.name}")
+            schema = json.dumps(made.Config.model_json_schema())
+        except (AxilError, AttributeError, ImportError):
+            continue
+        assert '"kind": "journals"' not in schema, each
+
+
+def test_the_database_of_a_files_store_is_listed(write, capsys):
+    pytest.importorskip("axil_pgvector")
+    pytest.importorskip("psycopg")
+    store = {"type": "pgvector", "dsn": "postgresql://me@db.example.org/x"}
+    file = write(retrievers=[{"type": "store", "store": store, "paths": ["."]}])
+    assert "net:db.example.org" in checked(capsys, file)["own"]
+
+
 def test_recorded_runs_are_no_documents(tmp_path):
     from axil_models import ContextQuery
 
