@@ -57,6 +57,85 @@ def test_a_memory_of_a_file_writes_to_its_own_folder_only(write, tmp_path, monke
     assert not (tmp_path / "flows/rc").exists()
 
 
+@pytest.mark.parametrize("name", ["runs.db", "runs.db-wal", "lock", ".gitignore"])
+def test_no_memory_of_a_file_writes_to_recorded_runs(write, tmp_path, capsys, monkeypatch, name):
+    monkeypatch.chdir(tmp_path / "flows")
+    ways = ["--journal", str(tmp_path / "flows/.axil")]
+    assert main(["run", str(write()), "--input", "x", *ways]) == 0
+    before = {each: each.read_bytes() for each in (tmp_path / "flows/.axil").iterdir()}
+    memory = {"type": "file_memory", "path": f".axil/{name}", "remember": "reply"}
+    file = write(memories=[memory])
+    off = ["--journal", "off"]
+    assert main(["run", str(file), "--input", "x", "--allow", "write", *off]) == 2
+    assert "AX137" in capsys.readouterr().err
+    assert main(["check", str(file), "--allow", "write"]) == 2
+    assert before == {each: each.read_bytes() for each in (tmp_path / "flows/.axil").iterdir()}
+
+
+def test_no_component_of_a_file_names_recorded_runs(tmp_path):
+    """Every setting of every component that is a path is checked, and in the same place."""
+    registry, tried = default_registry(), 0
+    for each in registry.candidates():
+        try:
+            component: Any = registry.resolve(each.kind, f"{each.distribution}/{each.name}")
+            schema = component.Config.model_json_schema()
+        except (AxilError, AttributeError, ImportError):
+            continue
+        names = [n for n, of in schema.get("properties", {}).items() if "x-axil-path" in of]
+        for name in names:
+            of = schema["properties"][name]
+            value: Any = ".axil/runs.db"
+            value = [value] if of.get("type") == "array" else value
+            base = (schema.get("examples") or getattr(component, "examples", None) or ({},))[0]
+            config = {**base, name: value}
+            grants = Grants(folder=str(tmp_path), words=frozenset({"read", "write"}))
+            with granted(grants), pytest.raises(ConfigError) as caught:
+                make_component(component, config)
+            assert "AX137" in {problem.id for problem in caught.value.problems}, each
+            tried += 1
+    assert tried >= 10
+
+
+def test_no_file_names_the_journal_that_keeps_its_runs(write):
+    """Its address is the user's, and may be filled in by the user's variables."""
+    file = write()
+    data = json.loads(file.read_text())
+    journal = {"journal": {"type": "postgresql", "url": "postgresql://db.example.org/x"}}
+    for named in ({**data, **journal}, {"graph": {**data["graph"], **journal}}):
+        file.write_text(json.dumps(named))
+        assert 'unknown key "journal"' in refused(file, "AX")
+    for each in default_registry().candidates():
+        try:
+            made: Any = default_registry().resolve(each.kind, f"{each.distribution}/{each.name}")
+            schema = json.dumps(made.Config.model_json_schema())
+        except (AxilError, AttributeError, ImportError):
+            continue
+        assert '"kind": "journals"' not in schema, each
+
+
+def test_the_database_of_a_files_store_is_listed(write, capsys):
+    pytest.importorskip("axil_pgvector")
+    pytest.importorskip("psycopg")
+    store = {"type": "pgvector", "dsn": "postgresql://me@db.example.org/x"}
+    file = write(retrievers=[{"type": "store", "store": store, "paths": ["."]}])
+    assert "net:db.example.org" in checked(capsys, file)["own"]
+
+
+def test_recorded_runs_are_no_documents(tmp_path):
+    from axil_models import ContextQuery
+
+    kept = tmp_path / ".axil"
+    kept.mkdir()
+    (kept / "runs.db").write_text("a canary of another run")
+    (tmp_path / "note.txt").write_text("a canary of this folder")
+    with granted(Grants(folder=str(tmp_path))):
+        found = make_component(
+            default_registry().resolve("context", "keyword"), {"paths": ["."], "include": ["*"]}
+        )
+    blocks = found.get_blocks(ContextQuery("canary"))
+    assert [block.text for block in blocks] == ["a canary of this folder"]
+
+
 def test_a_memory_of_a_file_may_write_beside_it_below_axil(write, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # relative paths begin beside the file, and not here
     file = write(memories=[{"type": "file_memory", "path": ".axil/notes.jsonl"}])

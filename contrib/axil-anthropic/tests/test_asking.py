@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from axil import ConfigError
+from axil.plugin import Grants, granted
 from axil_anthropic import AnthropicModel
 from axil_models import ModelError, PartError, Request, Structure, ToolSpec, file, image
 from axil_testing.stub import Act, Stub
@@ -168,3 +169,41 @@ def test_a_refusal_says_what_there_was():
             model.reply(Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None)
         )
     assert (reply.finish, reply.text) == ("refusal", "no")
+
+
+# -- variables that the SDK reads by itself
+
+OWN = {
+    "ANTHROPIC_CUSTOM_HEADERS": "X-Own: canary-own-1\nX-Api-Key: canary-own-2",
+    "ANTHROPIC_AUTH_TOKEN": "canary-own-3",
+    "ANTHROPIC_API_KEY": "canary-own-4",
+    "ANTHROPIC_WEBHOOK_SIGNING_KEY": "canary-own-5",
+    "ANTHROPIC_ORGANIZATION_ID": "canary-own-6",
+    "ANTHROPIC_IDENTITY_TOKEN": "canary-own-7",
+    "ANTHROPIC_FEDERATION_RULE_ID": "canary-own-8",
+    "ANTHROPIC_WORKSPACE_ID": "canary-own-9",
+}
+
+
+def heard(grants: Grants | None) -> str:
+    """Return the address and the headers of what a model of a file sends."""
+    with Stub("messages") as server:
+        with granted(grants):
+            stated = {"X-Stated": "stated-header"}
+            model = AnthropicModel("m", server.key, server.url, headers=stated)
+        request = Request(messages=[{"role": "user", "content": "hi"}])
+        asyncio.run(model.reply(request, lambda chunk: None))
+        assert server.key in str(server.requests[0].headers)
+        return "".join(f"{each.path} {dict(each.headers)}" for each in server.requests)
+
+
+def test_a_files_host_gets_what_the_file_says_and_no_variable_of_the_user(monkeypatch, tmp_path):
+    for name, value in OWN.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password canary-own-0\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    said = heard(Grants(folder=str(tmp_path)))
+    assert "canary-own" not in said
+    assert "stated-header" in said
+    assert "canary-own" in heard(None)  # of code they are its own

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from axil import ConfigError
+from axil.plugin import Grants, granted
 from axil_gemini import GeminiModel
 from axil_models import ModelError, Request, Structure, ToolSpec, file, image, on_clock
 from axil_testing.kit.heard import Jumping
@@ -222,3 +223,40 @@ def test_either_variable_may_hold_the_key(monkeypatch):
             model.reply(Request(messages=[{"role": "user", "content": "hi"}]), lambda chunk: None)
         )
         assert server.requests[0].headers["x-goog-api-key"] == "from-google"
+
+
+# -- variables that the SDK reads by itself
+
+OWN = {
+    "GOOGLE_API_KEY": "canary-own-1",
+    "GEMINI_API_KEY": "canary-own-2",
+    "GOOGLE_CLOUD_PROJECT": "canary-own-3",
+    "GOOGLE_CLOUD_LOCATION": "canary-own-4",
+    "GOOGLE_GENAI_API_VERSION": "canary-own-5",
+    "GOOGLE_GENAI_USE_VERTEXAI": "true",
+    "GOOGLE_GENAI_USE_ENTERPRISE": "true",
+}
+
+
+def heard(grants: Grants | None) -> str:
+    """Return the address and the headers of what a model of a file sends."""
+    with Stub("generate") as server:
+        with granted(grants):
+            stated = {"X-Stated": "stated-header"}
+            model = GeminiModel("m", server.key, server.url, headers=stated)
+        request = Request(messages=[{"role": "user", "content": "hi"}])
+        asyncio.run(model.reply(request, lambda chunk: None))
+        assert server.key in str(server.requests[0].headers)
+        return "".join(f"{each.path} {dict(each.headers)}" for each in server.requests)
+
+
+def test_a_files_host_gets_what_the_file_says_and_no_variable_of_the_user(monkeypatch, tmp_path):
+    for name, value in OWN.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password canary-own-0\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    said = heard(Grants(folder=str(tmp_path)))
+    assert "canary-own" not in said
+    assert "stated-header" in said
+    assert "canary-own" in heard(None)  # of code they are its own

@@ -54,9 +54,11 @@ _SUBJECTS = {
     },
     "Configuration and secrets": {
         "axil_config.decoding": "decode_config refers_to",
-        "axil_config.grants": "Grants reads_path sends_to writes_path",
+        "axil_config.grants": "Grants is_axils reads_path sends_to writes_path",
         "axil_config.misfits": "Misfit misfits",
-        "axil_config.redaction": "REDACTED redact_data redact_text secret_spans",
+        "axil_config.redaction": """
+            REDACTED keep_secret redact_data redact_text secret_spans without_secrets
+        """,
         "axil_config.secrets": "Secret is_private resolve_secret",
         "registry.components": "make_component",
         "axil_config.wants": "Want is_granted note_own note_want noting_wants refusals_of",

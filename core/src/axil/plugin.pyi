@@ -187,6 +187,7 @@ from axil_cli.arguments import add_shared_arguments as add_shared_arguments
 from axil_config.decoding import decode_config as decode_config, refers_to as refers_to
 from axil_config.grants import (
     Grants as Grants,
+    is_axils as is_axils,
     reads_path as reads_path,
     sends_to as sends_to,
     writes_path as writes_path,
@@ -195,9 +196,11 @@ from axil_config.misfits import Misfit as Misfit, misfits as misfits
 from axil_config.policy import Policy as Policy
 from axil_config.redaction import (
     REDACTED as REDACTED,
+    keep_secret as keep_secret,
     redact_data as redact_data,
     redact_text as redact_text,
     secret_spans as secret_spans,
+    without_secrets as without_secrets,
 )
 from axil_config.secrets import (
     Secret as Secret,

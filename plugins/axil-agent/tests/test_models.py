@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from axil import ConfigError, RootGraph, SpecError
+from axil.plugin import keep_secret
 from axil_agent import (
     Agent,
     Recorder,
@@ -262,6 +263,15 @@ def test_secrets_of_the_environment_are_recorded_nowhere(tmp_path, monkeypatch):
     with pytest.raises(ReplayMiss) as miss:
         agent(Replay(file)).invoke({"topic": "other sk-very-secret"})
     assert "sk-very-secret" not in str(miss.value)
+
+
+def test_secrets_that_were_given_are_recorded_nowhere(tmp_path):
+    keep_secret("canary-of-a-setting", "${FILL}")
+    file = tmp_path / "run.jsonl"
+    model = Recorder(Scripted(['{"o": "you said Bearer canary-of-a-setting"}']), file)
+    agent(model).invoke({"topic": "a canary-of-a-setting b"})
+    assert "canary" not in file.read_text("utf-8")
+    assert "a ${FILL} b" in file.read_text("utf-8")
 
 
 def test_a_new_recording_in_the_same_file_wins_and_loses_nothing(tmp_path):

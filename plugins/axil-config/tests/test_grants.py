@@ -92,6 +92,31 @@ def test_a_folder_that_leads_elsewhere_is_no_leave_to_write_there(tmp_path):
         Grants(folder=str(tmp_path / "in")).path(".axil/rc", "write")
 
 
+@pytest.mark.parametrize("act", ["read", "write"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(".axil/runs.db", ".axil/runs.db-wal", ".axil/runs.db-shm", ".axil/RUNS.db"),
+        *(".axil/lock", ".axil/.gitignore", ".axil/values/ab/abcd", ".axil/attachments.json"),
+        *("link", "kept/runs.db", ".axil/../.axil/lock", "{root}/.axil/runs.db"),
+        *(".axil/runs.db/inside", "../in/.axil/runs.db"),
+    ],
+)
+def test_what_axil_keeps_is_no_files_with_any_grant(tmp_path, given, act):
+    home = tmp_path / "in"
+    (home / ".axil").mkdir(parents=True)
+    (home / "link").symlink_to(home / ".axil/runs.db")
+    words = ["read", "write", "code", f"{act}:{home}/.axil/runs.db"]
+    with pytest.raises(ConfigError, match=r"AX137 .*axil's own"):
+        Grants.of(words, folder=str(home)).path(given.format(root=home), act)
+
+
+@pytest.mark.parametrize("given", [".axil", ".axil/lock.jsonl", ".axil/notes/lock", "lock"])
+def test_what_is_beside_what_axil_keeps_may_be_a_files(tmp_path, given):
+    grants = Grants.of(["write"], folder=str(tmp_path))
+    assert grants.path(given, "write") == f"{os.path.realpath(tmp_path)}/{given}"
+
+
 def test_a_granted_path_begins_in_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     grants = Grants.of(["write:out"], folder=str(tmp_path / "in"))

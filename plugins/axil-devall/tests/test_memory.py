@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from axil import MemoryJournal, NodeFailed, SpecError, run_sync
-from axil.plugin import default_registry
+from axil import ConfigError, MemoryJournal, NodeFailed, SpecError, run_sync
+from axil.plugin import Grants, default_registry, granted
 from axil_agent import Scripted
 from axil_devall import stores
 from axil_devall.config import Attachment, FileConfig, Mem0Config
@@ -172,6 +172,22 @@ def test_what_is_not_like_enough_is_not_found(talk):
 def test_an_embedder_that_is_not_installed_is_an_error_before_anything_runs(flow):
     with pytest.raises(SpecError, match=r'AX301 .*memory\[0\]: unknown embedder "nowhere"'):
         _ = flow([agent("A", READ)], memory=simple(embedding={"provider": "nowhere"})).plan
+
+
+def test_recorded_runs_are_no_files_to_search(talk, tmp_path):
+    (tmp_path / ".axil").mkdir()
+    (tmp_path / ".axil/runs.db").write_text("What are axils? A canary of another run.", "utf-8")
+    (tmp_path / "a.md").write_text("Axils are angles of leaves.", "utf-8")
+    store = [{"name": "bb", "type": "file", "config": {"file_sources": [{"path": "."}]}}]
+    _, script = talk(["ok"], [agent("A", READ)], task="What are axils?", memory=store)
+    assert "angles of leaves" in reported(script, 0)[0]
+    assert "canary" not in reported(script, 0)[0]
+    with granted(Grants(folder=str(tmp_path))), pytest.raises(ConfigError, match="AX137"):
+        Files(
+            FileConfig.model_validate({"file_sources": [{"path": ".axil/runs.db"}]}),
+            Surroundings(default_registry(), str(tmp_path)),
+            "memory",
+        )
 
 
 def test_files_are_found_by_likeness_and_read_again_when_they_change(talk, tmp_path):

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from pydantic import BaseModel, TypeAdapter
 
 from axil import ConfigError
-from axil.plugin import make_component
+from axil.plugin import Grants, granted, make_component
 from axil_models import ModelError, PartError, Request, Structure, ToolSpec, audio, file, image
 from axil_openai import OpenAIEmbedder, OpenAIModel, OpenAIResponsesModel
 from axil_openai.strict import strict
@@ -42,6 +42,70 @@ def body(kind: Any, *said: Any, config: dict[str, Any] | None = None, **more: An
     with Stub("chat" if kind is OpenAIModel else "responses") as server:
         ask(kind("m", server.key, server.url, **(config or {})), *said, **more)
         return server.requests[0].body
+
+
+# -- variables that the SDK reads by itself
+
+OWN = {
+    "OPENAI_CUSTOM_HEADERS": "X-Own: canary-own-1\nAuthorization: Bearer canary-own-2",
+    "OPENAI_ORG_ID": "canary-own-3",
+    "OPENAI_PROJECT_ID": "canary-own-4",
+    "OPENAI_API_KEY": "canary-own-5",
+    "OPENAI_ADMIN_KEY": "canary-own-6",
+    "OPENAI_WEBHOOK_SECRET": "canary-own-7",
+    "AZURE_OPENAI_API_KEY": "canary-own-8",
+    "AZURE_OPENAI_AD_TOKEN": "canary-own-9",
+}
+
+
+@pytest.fixture
+def own(monkeypatch, tmp_path):
+    """The user's variables, and passwords by host in the user's home."""
+    for name, value in OWN.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password canary-own-10\n")
+    (tmp_path / ".netrc").chmod(0o600)
+
+
+def heard(server: Stub, kind: Any, grants: Grants | None, **more: Any) -> str:
+    """Return the address and the headers of what a component of a file sends."""
+    config = {"name": "m", "base_url": server.url, **more}
+    with granted(grants):
+        made: Any = make_component(kind, config)
+    if kind is OpenAIEmbedder:
+        with contextlib.suppress(ModelError):  # the service embeds nothing; it was asked
+            asyncio.run(made.embed(["hi"]))
+    else:
+        ask(made)
+    return "".join(f"{each.path} {dict(each.headers)}" for each in server.requests)
+
+
+@pytest.mark.parametrize("kind", [OpenAIModel, OpenAIResponsesModel, OpenAIEmbedder])
+def test_a_files_host_gets_what_the_file_says_and_no_variable_of_the_user(own, tmp_path, kind):
+    dialect = "responses" if kind is OpenAIResponsesModel else "chat"
+    with Stub(dialect) as server:
+        said = heard(
+            server,
+            kind,
+            Grants(folder=str(tmp_path)),
+            api_key=server.key,
+            organization="stated-org",
+            project="stated-project",
+            headers={"X-Stated": "stated-header"},
+            query={"stated": "query"},
+            retry={"max_tries": 1},
+        )
+    assert "canary-own" not in said
+    for stated in ("stated-org", "stated-project", "stated-header", "stated=query", server.key):
+        assert stated in said
+
+
+def test_a_host_that_code_chose_gets_the_variables_of_the_sdk(own):
+    with Stub() as server:
+        said = heard(server, OpenAIModel, None, api_key=server.key)
+    assert "canary-own-1" in said
+    assert "canary-own-3" in said
 
 
 # -- constructors

@@ -15,7 +15,8 @@ import psycopg
 import pytest
 
 from axil import RootGraph
-from axil.driver import Entry, LocalEngine
+from axil.driver import Entry, LocalEngine, answer_entry
+from axil.plugin import keep_secret
 from axil_postgres import PostgresJournal
 from axil_postgres.database import Database
 from axil_postgres.journal import _TAKE
@@ -47,6 +48,43 @@ def asking() -> RootGraph:
     graph.edge_from_entry(node, {"n": ""})
     graph.edge_to_exit(node, {"said": ""})
     return graph.build()
+
+
+def test_no_row_holds_a_secret_of_the_process(journals: Journals, server: Any) -> None:
+    """Neither of input, question, answer and output, nor of an answer in the mail."""
+    secret = f"canary-{random.getrandbits(64):x}"
+    keep_secret(secret, "${KEY}")
+    graph = RootGraph("telling")
+
+    async def ask(inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        return {"said": await ctx.ask(f"is {secret} it?", name="q")}
+
+    node = graph.create_node(ask, name="ask")
+    graph.edge_from_entry(node, {"n": ""})
+    graph.edge_to_exit(node, {"said": ""})
+    built = graph.build()
+    journal = journals(tables="secretive")
+
+    async def go() -> Any:
+        asked = await built.run({"n": f"Bearer {secret}"}, journal=journal, run_id="r")
+        (question,) = asked.questions
+        journal.post("r", answer_entry(question.id, f"yes, {secret}"))
+        answers = {question.id: f"yes, {secret}"}
+        return await built.resume("r", journal=journal, answers=answers)
+
+    result = asyncio.run(go())
+    assert result.status == "done"
+    with psycopg.connect(server.url) as connection:
+        found = connection.execute(
+            "select table_schema, table_name from information_schema.tables"
+            " where table_schema || '.' || table_name like '%secretive%'"
+        ).fetchall()
+        rows = [
+            str(connection.execute(f'select t::text from "{schema}"."{name}" t').fetchall())
+            for schema, name in found
+        ]
+    assert "Bearer ${KEY}" in "".join(rows)
+    assert secret not in "".join(rows)
 
 
 def test_the_loop_never_waits_for_the_database(journals: Journals, asked: Counter[int]) -> None:

@@ -304,6 +304,22 @@ def test_limits_hold_and_what_is_refused_changes_nothing(tmp_path):
         place.read("large")
 
 
+@pytest.mark.parametrize("name", ["runs.db", "runs.db-wal", "lock"])
+def test_recorded_runs_in_a_workspace_are_neither_read_nor_changed(place, name):
+    (place.root / ".axil").mkdir()
+    (place.root / ".axil" / name).write_bytes(b"a canary of another run")
+    os.symlink(f".axil/{name}", place.root / "alias")
+    for path in (f".axil/{name}", "alias"):
+        for act in (
+            lambda path=path: place.read(path),
+            lambda path=path: place.write(path, b"x"),
+            lambda path=path: place.copy(path, "mine"),
+        ):
+            with pytest.raises(PathRefused):
+                act()
+    assert (place.root / ".axil" / name).read_bytes() == b"a canary of another run"
+
+
 def test_attachments_stay_as_they_came(place):
     (place.root / "attachments").mkdir()
     (place.root / "attachments/in.txt").write_text("given")

@@ -185,13 +185,14 @@ class AnthropicModel(Remote):
         from anthropic import AsyncAnthropic, Timeout
 
         config = self.config
-        return AsyncAnthropic(
+        client = AsyncAnthropic(
             api_key=key or "no-key",
             base_url=self.service.base_url,
             timeout=Timeout(config.timeout_seconds, connect=config.connect_timeout_seconds),
             max_retries=0,
             default_headers=config.headers or None,
         )
+        return self.service.explicit(client, _custom_headers=dict(config.headers))
 
     def _meaning(self, error: Exception) -> ModelError | None:
         import anthropic

@@ -180,7 +180,7 @@ class GeminiModel(Remote):
         asks nothing again by itself.
         """
         import httpx2
-        from google.genai import Client
+        from google.genai import Client, _api_client
         from google.genai.types import HttpOptions
 
         config = self.config
@@ -188,7 +188,13 @@ class GeminiModel(Remote):
             timeout=httpx2.Timeout(config.timeout_seconds, connect=config.connect_timeout_seconds)
         )
         options = HttpOptions(
-            base_url=self.service.base_url, headers=config.headers or None, httpx_async_client=lines
+            base_url=self.service.base_url,
+            # part of the address; else a variable says it
+            api_version=getattr(_api_client, "GOOGLE_AI_API_DEFAULT_VERSION", "v1beta")
+            if self.service.is_of_a_file
+            else None,
+            headers=config.headers or None,
+            httpx_async_client=lines,
         )
         return Line(Client(api_key=key or "no-key", vertexai=False, http_options=options), lines)
 

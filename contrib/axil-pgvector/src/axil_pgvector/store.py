@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from typing import Any, LiteralString
+from typing import Any, LiteralString, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil.plugin import Secret
+from axil.plugin import Secret, current_grants, note_own
 from axil_models import ContextError, Hit, Row, decoded_settings
+from axil_pgvector.connecting import hosts, parameters
 
 _TABLE: LiteralString = """
 CREATE EXTENSION IF NOT EXISTS vector;
@@ -41,9 +43,20 @@ class PgvectorStore:
     Config = PgvectorConfig
 
     def __init__(self, config: PgvectorConfig | None = None, **settings: Any) -> None:
-        """``settings``: those of ``PgvectorConfig``; nothing is opened. Raises: ConfigError."""
+        """``settings``: those of ``PgvectorConfig``; nothing is opened.
+
+        Raises: ConfigError: all that is wrong with them; AX131 a workflow file's ``dsn`` means more
+        than a host, a name and a password.
+        """
         self.config = decoded_settings(PgvectorConfig, config, settings)
         self._open: Any = None
+        grants, dsn = current_grants(), self.config.dsn
+        self._is_of_a_file = grants is not None
+        if grants and (
+            dsn.is_known or (grants.allows(f"env:{dsn.name}") and dsn.name in os.environ)
+        ):
+            for host in hosts(self._parameters()):
+                note_own(f"net:{host}", "dsn")
 
     def upsert(self, rows: Sequence[Row], /) -> None:
         """Add or replace rows. Raises: ContextError (AX911); all methods do."""
@@ -81,6 +94,10 @@ class PgvectorStore:
         if connection is not None:
             connection.close()
 
+    def _parameters(self) -> dict[str, str]:
+        dsn = self.config.dsn.resolve(where="dsn").get_secret_value()
+        return parameters(dsn, is_of_a_file=self._is_of_a_file)
+
     def _asked(self, use: Callable[[Any, Callable[[LiteralString], Any]], Any]) -> Any:
         """Return what ``use`` gives in a transaction; it is given a cursor, and what fills in the
         name of the table.
@@ -92,8 +109,7 @@ class PgvectorStore:
         names = {"table": sql.Identifier(name), "index": sql.Identifier(f"{name}_tags")}
         try:
             if self._open is None:
-                dsn = self.config.dsn.resolve(where="dsn").get_secret_value()
-                self._open = psycopg.connect(dsn)
+                self._open = psycopg.connect(**cast("Any", self._parameters()))
                 with self._open.transaction():
                     # two processes that begin at once would make the extension twice
                     self._open.execute("SELECT pg_advisory_xact_lock(7243)")

@@ -30,7 +30,7 @@ from typing import Any, cast
 from pydantic import BaseModel, Field, TypeAdapter
 
 from axil import ConfigError, Problem
-from axil.plugin import reads_path
+from axil.plugin import reads_path, without_secrets
 from axil_agent.asker import Asker, asker
 from axil_agent.errors import ReplayMiss
 from axil_agent.models import models_through, name_of
@@ -61,14 +61,12 @@ def shown(request: Request, model: str = "") -> dict[str, Any]:
 
 
 def _without_secrets(value: Any) -> Any:
-    return _covered(
-        _named(value),
-        {
-            value: name
-            for name, value in os.environ.items()
-            if _PRIVATE.search(name) and len(value) >= _SHORTEST
-        },
-    )
+    variables = [
+        (value, f"${{{name}}}")
+        for name, value in os.environ.items()
+        if _PRIVATE.search(name) and len(value) >= _SHORTEST
+    ]
+    return without_secrets(_named(value), variables)
 
 
 def _named(value: Any) -> Any:
@@ -81,24 +79,6 @@ def _named(value: Any) -> Any:
             if not (_PRIVATE.search(name) and not isinstance(each, (int, float)))
         }
     return [_named(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
-
-
-def _covered(value: Any, known: Mapping[str, str]) -> Any:
-    """Replace the ``known`` secrets in the texts of ``value`` by the names of their variables."""
-    if isinstance(value, str):
-        for secret, name in known.items():
-            value = value.replace(secret, f"${{{name}}}") if secret in value else value
-        return value
-    if isinstance(value, Mapping):
-        return {
-            _covered(name, known): _covered(each, known)
-            for name, each in cast("Mapping[str, Any]", value).items()
-        }
-    return (
-        [_covered(each, known) for each in cast("list[Any]", value)]
-        if isinstance(value, list)
-        else value
-    )
 
 
 def digest(request: Mapping[str, Any]) -> str:

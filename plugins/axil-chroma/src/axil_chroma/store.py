@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from axil.plugin import Secret, sends_to, writes_path
+from axil.plugin import Secret, current_grants, sends_to, writes_path
 from axil_models import ContextError, Hit, Row, StoreLost, call_async, decoded_settings
 
 Result = TypeVar("Result")
@@ -101,6 +101,7 @@ class ChromaStore:
         """
         self.config = decoded_settings(Place, config, settings)
         self.name = self.config.collection or "blocks"
+        self._is_of_a_file = current_grants() is not None
         self._lock = threading.Lock()
         self._client: Any = None
         self._collection: _Collection | None = None
@@ -179,7 +180,19 @@ class ChromaStore:
         from chromadb.config import Settings
         from chromadb.errors import ChromaError
 
-        place, settings = self.config, Settings(anonymized_telemetry=False)
+        class Stated(Settings):
+            """Settings without those of the environment, and of a file ``.env``."""
+
+            @classmethod
+            def settings_customise_sources(
+                cls, settings_cls: Any, init_settings: Any, *others: Any, **named: Any
+            ) -> tuple[Any, ...]:
+                return (init_settings,)
+
+        place = self.config
+        # of a folder all clients in a process must have equal settings
+        kind = Stated if place.host and self._is_of_a_file else Settings
+        settings = kind(anonymized_telemetry=False)
         named = {"tenant": place.tenant, "database": place.database}
         try:
             if place.path:

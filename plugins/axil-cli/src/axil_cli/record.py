@@ -19,6 +19,7 @@ from axil.plugin import (
     make_component,
     python_target,
     spec_changes,
+    without_secrets,
 )
 from axil_cli.arguments import JOURNAL_FOLDER
 from axil_cli.command import Session, misuse, problems_of
@@ -111,7 +112,7 @@ def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, 
     secret = {
         name
         for name, value in variables.items()
-        if name in declared or isinstance(value, FromEnvironment)
+        if name in declared or isinstance(value, FromEnvironment) or without_secrets(value) != value
     }
     kept = {
         "file": os.path.realpath(file),

@@ -13,6 +13,7 @@ where they are decoded (``decode_config``): fields say what they are by ``reads_
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import os
 import re
 from collections.abc import Iterable
@@ -34,6 +35,10 @@ WORDS: Final = ("code", "env", "import", "mcp", "network", "program", "read", "w
 _NARROW: Final = ("env", "import", "mcp", "net", "program", "read", "write")
 OWN_FOLDER: Final = ".axil"
 """The folder beside a workflow file that the file may write to."""
+_AXILS: Final = frozenset({".gitignore", "attachments.json", "lock", "values"})
+"""The entries of a folder ``.axil``, beside the database of runs, that are axil's own."""
+_RUNS: Final = "runs.db"
+"""The database of runs, wherever it lies; what SQLite puts beside it begins so, too."""
 _REFUSED: Final = os.path.join(OWN_FOLDER, "not-granted")
 """Stands for a path that is refused, where the refusal comes later (``noting_wants``)."""
 _HOST: Final = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
@@ -82,7 +87,8 @@ class Grants:
         """Return the real path of what a file names, without links.
 
         A file reads below its own folder and writes below ``.axil`` in it; elsewhere it needs a
-        grant. Raises: ConfigError (AX137): it is elsewhere.
+        grant. What axil keeps for itself (``is_axils``) no grant opens. Raises: ConfigError
+        (AX137): it is elsewhere, or axil's.
         """
         if "\0" in given:
             message = "a path contains the character NUL, which is not allowed."
@@ -94,6 +100,9 @@ class Grants:
         except (OSError, ValueError) as error:
             message = f"the path {given!r} cannot be resolved: {error}."
             raise ConfigError(Problem("AX137", where, message, "Correct the path.")) from error
+        if is_axils(real):
+            message = f"the workflow file tries to {act} {one_line(given)}, which is axil's own."
+            raise ConfigError(Problem("AX137", where, message, "Name another file."))
         own = root if act == "read" else os.path.join(root, OWN_FOLDER)
         word = f"{act}:{one_line(real)}"
         if _is_below(real, own):
@@ -189,6 +198,20 @@ def host_of(url: str) -> str:
         return (urlsplit(url if "//" in url else f"//{url}").hostname or "").rstrip(".")
     except ValueError:
         return ""
+
+
+def is_axils(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is one of the files that axil keeps for itself: recorded runs, their
+    locks, lists of attachments.
+
+    >>> is_axils("/flows/.axil/runs.db-wal"), is_axils("/flows/.axil/notes.jsonl")
+    (True, False)
+    """
+    parts = os.path.realpath(path).casefold().split(os.sep)  # some systems ignore case
+    after = (name for folder, name in itertools.pairwise(parts) if folder == OWN_FOLDER)
+    return any(name in _AXILS for name in after) or any(
+        name == _RUNS or name.startswith(f"{_RUNS}-") for name in parts
+    )
 
 
 def _doing(what: str) -> str:

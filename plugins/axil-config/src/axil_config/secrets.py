@@ -14,7 +14,9 @@ from axil_config.grants import Grants
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
-_PRIVATE = re.compile(r"secret|password|passwd|token$|api_?key|credential", re.IGNORECASE)
+_PRIVATE = re.compile(
+    r"secret|passw(or)?d|passphrase|token$|api_?key|credential|dsn$|authorization$", re.IGNORECASE
+)
 
 
 def is_private(name: str) -> bool:
@@ -64,6 +66,11 @@ class Secret:
             self._value = value.get_secret_value()
         else:
             raise ValueError("expected {env: NAME}, ${NAME} or text")
+        if self._value is not None and self._grants is not None:  # of a file, or filled into one
+            from axil_config.redaction import REDACTED, keep_secret
+
+            is_filled = isinstance(value, FromEnvironment)
+            keep_secret(self._value, value.template if is_filled else REDACTED)
 
     @property
     def is_known(self) -> bool:
@@ -95,6 +102,8 @@ class Secret:
         """
         from pydantic import SecretStr
 
+        from axil_config.redaction import keep_secret
+
         if self._value is not None:
             return SecretStr(self._value)
         if not permitted and self._grants is not None:
@@ -110,6 +119,7 @@ class Secret:
                     f"Set {self.name}.",
                 )
             )
+        keep_secret(found, "${" + self.name + "}")
         return SecretStr(found)
 
     def __repr__(self) -> str:

@@ -27,6 +27,7 @@ from axil.plugin import (
     did_you_mean,
     format_names,
     install_advice,
+    is_axils,
     make_component,
 )
 from axil_devall.config import (
@@ -95,7 +96,8 @@ class Surroundings:
                     "Move it into that folder or a subfolder.",
                 )
             )
-        return Path(real)
+        grants = current_grants()
+        return Path(real if grants is None else grants.path(real, "read", where))
 
     def written(self, given: str, where: str) -> Path:
         """Return a path below the root that a file may write to.
@@ -311,7 +313,7 @@ def _files(source: Source, root: Path) -> Iterator[Path]:
         suffix if suffix.startswith(".") else f".{suffix}" for suffix in source.file_types or ()
     )
     for file in sorted(root.rglob("*") if source.recursive else root.glob("*")):
-        inside = file.resolve().is_relative_to(root)
+        inside = file.resolve().is_relative_to(root) and not is_axils(file)
         if file.is_file() and inside and (not suffixes or file.suffix in suffixes):
             yield file
 

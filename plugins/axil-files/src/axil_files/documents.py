@@ -26,6 +26,7 @@ from axil.plugin import (
     format_names,
     format_value,
     is_private,
+    keep_secret,
     note_want,
     with_article,
 )
@@ -393,6 +394,8 @@ def _toml_lines(
 # --------------------------------------------------------------------------------------------------
 
 _MAKERS_KEY: Final = re.compile(r"[A-Z0-9]+_API_KEY")
+_FILLED: Final = re.compile(r"\b(?:basic|bearer)\s+\$\{|://[^/\s@]*\$\{[^/\s]*@", re.IGNORECASE)
+"""A text in which a variable is a token, or the password of a URL."""
 PLACEHOLDER: Final = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 
 
@@ -428,6 +431,7 @@ def resolve(
     if isinstance(data, dict):
         data = {key: value for key, value in cast("dict[str, Any]", data).items() if key != "vars"}
     if "${" in repr(data):  # which is found sooner than by a walk through all values
+        work.find_secrets(data, ())
         data = work.walk(data, ())
     work.tell_unknown()
     return Resolved(
@@ -461,6 +465,19 @@ class _Resolver:
         self._unknown: dict[str, list[Place]] = {}
         self.used: set[str] = set()
 
+    def find_secrets(self, value: Any, keys: Keys, *, is_secret: bool = False) -> None:
+        """Note the variables that fill secrets, also by way of others, before any is used."""
+        if isinstance(value, dict):
+            for key, item in cast("dict[str, Any]", value).items():
+                self.find_secrets(item, (*keys, key), is_secret=is_secret)
+        elif isinstance(value, list):
+            for number, item in enumerate(cast("list[Any]", value)):
+                self.find_secrets(item, (*keys, number), is_secret=is_secret)
+        elif isinstance(value, str) and "${" in value and (is_secret or _is_secret(value, keys)):
+            for name in {found[1] for found in PLACEHOLDER.finditer(value)} - self.secrets:
+                self.secrets.add(name)
+                self.find_secrets(self._variables.get(name), ("vars", name), is_secret=True)
+
     def walk(self, value: Any, keys: Keys) -> Any:
         if isinstance(value, str):
             return self.text(value, keys) if "${" in value else value
@@ -472,8 +489,6 @@ class _Resolver:
         return value
 
     def text(self, text: str, keys: Keys) -> Any:
-        if any(isinstance(key, str) and is_private(key) for key in keys[-2:]):
-            self.secrets |= {found[1] for found in PLACEHOLDER.finditer(text)}
         if whole := PLACEHOLDER.fullmatch(text):
             return self.value(whole[1], keys, text)
         parts: list[str] = []
@@ -538,6 +553,9 @@ class _Resolver:
         else:
             self._unknown.setdefault(name, []).append(self._document.place(*keys))
             return found
+        if isinstance(value, str) and (name in self.secrets or is_private(name)):
+            keep_secret(value, "${" + name + "}")
+            value = FromEnvironment(value, "${" + name + "}")
         self._known[name] = value
         return value
 
@@ -583,6 +601,18 @@ class _Resolver:
 
     def problem(self, id: str, keys: Keys, message: str, hint: str) -> None:
         self._report(Problem(id, str(self._document.place(*keys)), message, hint))
+
+
+def _is_secret(text: str, keys: Keys) -> bool:
+    """Return whether what fills a text is a secret: its setting is called so, it is a header, or it
+    reads as one.
+    """
+    names = [key for key in keys[-2:] if isinstance(key, str)]
+    return (
+        any(is_private(name) for name in names)
+        or any(name.lower() == "headers" for name in names[:-1])
+        or _FILLED.search(text) is not None
+    )
 
 
 def _as_text(value: Any) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from axil import MISSING, Question
 from axil.driver import Clock
-from axil.plugin import Channel, JournalError, Overdue, format_names
+from axil.plugin import Channel, JournalError, Overdue, format_names, without_secrets
 from axil_journals.journal import Entry
 from axil_journals.replay import ReplayIndex
 from axil_journals.values import encode_question, encode_value
@@ -117,7 +117,8 @@ def accept_answers(replay: ReplayIndex, given: Mapping[str, Any], clock: Clock) 
     fresh: list[str] = []
     for question, answer in given.items():
         if question in replay.answers:
-            if encode_value(replay.answers[question]) != encode_value(answer):
+            known, now = encode_value(replay.answers[question]), encode_value(answer)
+            if without_secrets(known) != without_secrets(now):
                 raise JournalError(
                     f'the question "{question}" has been answered.',
                     id="AX521",

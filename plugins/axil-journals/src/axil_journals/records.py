@@ -22,7 +22,7 @@ from axil.driver import (
     Send,
     Transition,
 )
-from axil.plugin import Changes, CycleBody, JournalError, Plan, Task
+from axil.plugin import Changes, CycleBody, JournalError, Plan, Task, without_secrets
 from axil_journals.journal import Entry, Journal
 from axil_journals.migrations import left, marked, recorded_graph, versions
 from axil_journals.replay import ReplayIndex
@@ -226,9 +226,9 @@ def reopened(
             mismatch = f"the run was begun with other plugins: {'; '.join(changed)}."
             raise JournalError(mismatch, id="AX524", hint=_WAYS.format(old="those"))
     nothing_given = inputs is None and not values
-    if not (options.resuming or nothing_given) and (data["inputs"], data["values"]) != (
-        encode_value(inputs),
-        encode_delta(values, schema),
+    began_with = [data["inputs"], data["values"]]
+    if not (options.resuming or nothing_given) and without_secrets(began_with) != without_secrets(
+        [encode_value(inputs), encode_delta(values, schema)]
     ):
         raise JournalError(
             "a run of this id was begun with another input.",

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from axil.driver import Frame, Ordinal, inner_frame, new_tuple
-from axil.plugin import JournalError
+from axil.plugin import JournalError, without_secrets
 from axil_journals.journal import Entry
 
 
@@ -62,18 +62,26 @@ class Row(NamedTuple):
 
 
 def row_of(seq: int, entry: Entry) -> Row:
-    """Return the row of an entry.
+    """Return the row of an entry, without the secrets of this process.
 
     Raises: JournalError (AX501): it holds something that is not JSON data.
     """
     who = _encode([entry.frame, entry.node, entry.ordinal]) if entry.node or entry.frame else ""
     try:
-        body = _encode(entry.data)
+        body = _encode(_kept(entry.data))
     except (TypeError, ValueError) as error:
         raise JournalError(
             f"an entry cannot be kept: {error}.", id="AX501", hint="Entries hold JSON data."
         ) from None
     return new_tuple(Row, (seq, entry.kind, who, body))
+
+
+def _kept(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the content of an entry without secrets, but for the source of a run's graph: that is
+    the text of files, and how they were read.
+    """
+    kept = without_secrets(data)
+    return {**kept, "origin": data["origin"]} if "origin" in data else kept
 
 
 def joined(row: Row, done: Entry, round: Entry) -> Row | None:

@@ -26,6 +26,7 @@ from axil.plugin import (
     Secret,
     current_grants,
     decode_config,
+    keep_secret,
     note_own,
     sends_to,
 )
@@ -237,6 +238,24 @@ class Service(Generic[C]):
         )
 
     @property
+    def is_of_a_file(self) -> bool:
+        """True if a workflow file chose the address: it gets what the settings say, and nothing
+        that the SDK finds in the environment.
+        """
+        return self._grants is not None and self.config.base_url is not None
+
+    def explicit(self, client: C, **values: Any) -> C:
+        """Return a client of the SDK for the address; where a file chose that, with ``values`` as
+        the attributes that the SDK fills from variables of its own.
+
+        Raises: AttributeError: this version of the SDK has none of that name.
+        """
+        for name, value in values.items() if self.is_of_a_file else ():
+            getattr(client, name)
+            setattr(client, name, value)
+        return client
+
+    @property
     def host(self) -> str:
         """The service's host, as it may be shown."""
         return (urlsplit(self.base_url).hostname or "") if self.base_url else self.usual.host
@@ -316,6 +335,7 @@ class Service(Generic[C]):
             raise ConfigError(
                 Problem("AX800", "api_key", f"there is no key for {self.host}.", hint)
             )
+        keep_secret(found)
         return found
 
     async def call(self, attempt: Callable[[C, Showing], Awaitable[T]], emit: Emit) -> T:

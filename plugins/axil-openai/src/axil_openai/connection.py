@@ -43,7 +43,7 @@ class Connection(Service["AsyncOpenAI"]):
         from axil_openai.whole import whole_client
 
         config: Any = self.config
-        return AsyncOpenAI(
+        client = AsyncOpenAI(
             api_key=key or _NO_KEY,
             base_url=self.base_url,
             organization=config.organization,
@@ -53,6 +53,12 @@ class Connection(Service["AsyncOpenAI"]):
             http_client=whole_client(),
             default_headers=config.headers or None,
             default_query=dict[str, object](config.query) or None,
+        )
+        return self.explicit(
+            client,
+            organization=config.organization,
+            project=config.project,
+            _custom_headers=dict(config.headers),
         )
 
     def _meaning(self, error: Exception) -> ModelError | None:

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from axil import ConfigError, Problem
-from axil.plugin import Grants, current_grants, reads_path
+from axil.plugin import Grants, current_grants, is_axils, reads_path
 from axil_models import ContextBlock, ContextError, Document, checked_part
 from axil_retrieval.chunks import Boundary, Cut
 from axil_retrieval.reading import documents_of, part_of
@@ -215,13 +215,15 @@ def _given(each: str | Given) -> Document:
 
 
 def _inside(folder: Path, include: Sequence[str]) -> list[Path]:
-    """Return the files of a folder, sorted; links that lead out of it are not followed."""
+    """Return the files of a folder, sorted, without axil's own; links that lead out of it are not
+    followed.
+    """
     home = folder.resolve()
     files = {
         file
         for pattern in include
         for file in folder.rglob(pattern)
-        if file.is_file() and file.resolve().is_relative_to(home)
+        if file.is_file() and file.resolve().is_relative_to(home) and not is_axils(file)
     }
     return sorted(files, key=lambda file: file.as_posix())
 

@@ -17,6 +17,7 @@ from io import BufferedReader
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from axil.plugin import is_axils
 from axil_workspace.entries import (
     TEMPORARY,
     Entry,
@@ -307,8 +308,11 @@ class Workspace:
     ) -> Generator[tuple[Folder, str]]:
         parts = parts_of(self.root, path)
         try:
-            with reached(self.root, parts, make=make, follow=follow) as found:
-                yield found
+            with reached(self.root, parts, make=make, follow=follow) as (folder, name):
+                if is_axils(self.root.joinpath(*folder.names, name)):
+                    text = f'"{path}" is axil\'s own.'
+                    raise PathRefused("AX870", text, "Use another path.")
+                yield folder, name
         except WorkspaceError:
             raise
         except OSError as error:
