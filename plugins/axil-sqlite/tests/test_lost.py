@@ -85,8 +85,7 @@ def test_a_run_that_ends_its_process_is_parked_and_the_others_are_done(
 
 
 def test_a_run_is_lost_until_it_is_written_again(tmp_path: Path) -> None:
-    """What another process had taken, or had at work, is lost when this process is gone; what is
-    released stays lost; what ended, paused or broke off in order is not."""
+    # also one that was only taken, and one that is released; not what broke off in order, or ended
     holder = """
 import sys, os
 from axil.driver import Entry

@@ -208,11 +208,11 @@ class Trial:
 
     run_id: str
     is_idle: bool
-    """Whether the engine executes no other run."""
+    """True: the engine executes no other run."""
     on_progress: Callable[[], None]
     has_progressed: bool = False
     parked: str = ""
-    """Why it was parked."""
+    """The reason why it was parked; empty: it was not."""
     _writer: JournalWriter | None = None
     _reporting: asyncio.Task[None] | None = field(default=None, repr=False)
 
