@@ -41,6 +41,31 @@ def sleeping(seconds: float = DAY) -> Workflow:
     return workflow([node("a", body, mode="async")], ["in a", "a out"], id="sleeping")
 
 
+class Lost(MemoryJournal):
+    """A journal as another process reads it, whose runs were lost."""
+
+    def __init__(self, facts: Collection[Entry] = (), lost: Collection[str] = ("r",)) -> None:
+        super().__init__()
+        self.lost = set(lost)
+        if facts:
+            writer = self.open("r")
+            for entry in facts:
+                writer.append(entry)
+            writer.close()
+
+    def take(self, most: int, now: float, *, lost: bool = False, **more: Any) -> Any:
+        taken = super().take(99, now, **more)
+        fit = [run_id for run_id in taken if (run_id in self.lost) == lost]
+        for run_id in taken:
+            if run_id not in fit[:most]:
+                self.release(run_id)
+        return fit[:most]
+
+
+def alone() -> Entry:
+    return Entry("resumed", data={"alone": True})
+
+
 def within(seconds: float, doing: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     async def go() -> Any:
         async with asyncio.timeout(seconds):
@@ -484,15 +509,117 @@ def test_a_run_of_an_unknown_workflow_is_recovered_only_if_find_returns_it(caplo
 
 def test_a_run_that_was_recovered_too_often_without_progress_is_not_recovered(caplog):
     flow = workflow(["a"], ["in a", "a out"])
-    facts = [Entry("run", data=_header(flow)), *[Entry("resumed")] * MAX_RECOVERIES]
+    facts = [Entry("run", data=_header(flow)), *[alone()] * MAX_RECOVERIES]
 
     async def go() -> None:
-        async with LocalEngine(written(facts), [flow]) as engine:
+        journal = Lost(facts)
+        async with LocalEngine(journal, [flow]) as engine:
             await engine.idle()
             assert "AX543" in caplog.text
-            assert engine.get("r").info.status == "open"
+            status = engine.get("r")
+            assert (status.info.status, status.info.due) == ("parked", None)
+            assert "AX543" in status.error
+            assert [info.status for info in engine.list()] == ["parked"]
+            assert (await engine.result("r")).status == "parked"
+            journal.lost.clear()  # it has ended
             await engine.resume("r")
             assert (await engine.result("r")).status == "done"
+
+    within(60, go)
+
+
+def test_a_parked_run_can_be_cancelled():
+    flow = workflow(["a"], ["in a", "a out"])
+    facts = [Entry("run", data=_header(flow)), *[alone()] * MAX_RECOVERIES]
+
+    async def go() -> None:
+        async with LocalEngine(Lost(facts), [flow]) as engine:
+            await engine.idle()
+            await engine.cancel("r")
+            assert engine.get("r").info.status == "cancelled"
+
+    within(60, go)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        pytest.param([Entry("resumed")] * 2 * MAX_RECOVERIES, id="beside others"),
+        pytest.param([*[alone()] * MAX_RECOVERIES, Entry("resumed")], id="ended in order"),
+        pytest.param([alone()] * (MAX_RECOVERIES - 1), id="not often enough"),
+    ],
+)
+def test_only_deaths_of_a_process_with_this_run_alone_are_counted(entries: list[Entry]):
+    flow = workflow(["a"], ["in a", "a out"])
+
+    async def go() -> None:
+        journal = Lost([Entry("run", data=_header(flow)), *entries])
+        async with LocalEngine(journal, [flow]) as engine:
+            assert (await engine.result("r")).status == "done"
+        after = journal.entries("r")[1 + len(entries) :]
+        assert [entry for entry in after if entry.kind == "resumed"] == [alone()]
+
+    within(60, go)
+
+
+def test_lost_runs_begin_one_at_a_time_and_nothing_begins_beside_them():
+    going, seen = list[str](), list[list[str]]()
+    doors = {name: asyncio.Event() for name in ("fresh", "one", "two")}
+
+    async def body(task: Any, ctx: Any) -> Out:
+        name = task.tokens[0].payload["name"]
+        going.append(name)
+        seen.append(list(going))
+        await doors[name].wait()
+        going.remove(name)
+        return Out({"name": name})
+
+    flow = workflow([node("a", body, mode="async")], ["in a", "a out"])
+
+    async def go() -> None:
+        journal = Lost(lost=("one", "two"))
+        async with LocalEngine(journal, loaded=0) as submits:
+            for name in doors:
+                await submits.start(flow, {"name": name}, run_id=name)
+        async with LocalEngine(journal, [flow]) as engine:
+            for name in ("one", "two", "fresh"):
+                while name not in going:  # noqa: ASYNC110  # the engine loads it
+                    await asyncio.sleep(0)
+                doors[name].set()
+            for name in doors:
+                assert (await engine.result(name)).status == "done"
+        assert seen == [["one"], ["two"], ["fresh"]]
+
+    within(60, go)
+
+
+def test_a_lost_run_that_has_progressed_lets_others_begin():
+    going: list[str] = []
+    door = asyncio.Event()
+
+    async def first(task: Any, ctx: Any) -> Out:
+        return Out(task.tokens[0].payload)
+
+    async def second(task: Any, ctx: Any) -> Out:
+        going.append(task.tokens[0].payload["name"])
+        await door.wait()
+        return Out(task.tokens[0].payload)
+
+    nodes = [node("a", first, mode="async"), node("b", second, mode="async")]
+    flow = workflow(nodes, ["in a", "a b", "b out"])
+
+    async def go() -> None:
+        journal = Lost(lost=("one", "two"))
+        async with LocalEngine(journal, loaded=0) as submits:
+            for name in ("one", "two", "fresh"):
+                await submits.start(flow, {"name": name}, run_id=name)
+        async with LocalEngine(journal, [flow]) as engine:
+            while len(going) < 3:  # noqa: ASYNC110  # the engine loads them
+                await asyncio.sleep(0)
+            assert going[0] == "one"
+            door.set()
+            for name in ("one", "two", "fresh"):
+                assert (await engine.result(name)).status == "done"
 
     within(60, go)
 

@@ -19,7 +19,7 @@ from axil.driver import Entry, LocalEngine, answer_entry
 from axil.plugin import keep_secret
 from axil_postgres import PostgresJournal
 from axil_postgres.database import Database
-from axil_postgres.journal import _TAKE
+from axil_postgres.journal import _TAKE_OTHERS
 
 Journals = Callable[..., PostgresJournal]
 
@@ -107,7 +107,7 @@ def test_the_loop_never_waits_for_the_database(journals: Journals, asked: Counte
     assert asked[loop] == 0
 
 
-def test_an_idle_worker_asks_twice_when_something_has_changed(
+def test_an_idle_worker_asks_three_times_when_something_has_changed(
     journals: Journals, asked: Counter[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The statements of many workers follow from these: many-machines.md has the sum."""
@@ -129,7 +129,7 @@ def test_an_idle_worker_asks_twice_when_something_has_changed(
             while not looks:  # noqa: ASYNC110  # another thread looks
                 await asyncio.sleep(0.005)
             await engine.idle()
-            assert sum(asked.values()) == 2 * len(looks)
+            assert sum(asked.values()) == 3 * len(looks)
 
     asyncio.run(go())
 
@@ -147,7 +147,7 @@ def test_runs_that_ended_or_wait_for_people_cost_a_look_nothing(journals: Journa
     given = {"now": time.time(), "most": 10, "without": [], "digests": None, "holder": 1}
 
     def planned(connection: Any) -> Any:
-        return connection.execute(f"explain (format json) {_TAKE}", given).fetchone()[0]
+        return connection.execute(f"explain (format json) {_TAKE_OTHERS}", given).fetchone()[0]
 
     plan = json.dumps(journal.writer.database.transact(planned))
     assert "runs_by_turn" in plan

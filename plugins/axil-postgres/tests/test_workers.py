@@ -163,7 +163,7 @@ def test_a_holder_that_was_stopped_and_taken_over_is_refused(
         database = first.writer.database
         database._renew = lambda connection: None  # type: ignore[method-assign]  # a stopped thread
         since = 0
-        while not (taken := second.take(1, 1.0)):
+        while not (taken := second.take(1, 1.0, lost=True)):
             since = await second.changed(since, 0.2)
         assert taken == ["r"]
         writer.append(Entry("clock", data={"call": 1, "value": 1.0}))

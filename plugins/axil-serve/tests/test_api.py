@@ -6,6 +6,7 @@ import asyncio
 import json
 
 from axil import MemoryJournal
+from axil.driver import Entry
 from axil_serve import Caller, RunService
 
 from .conftest import ADA, ALL, BEN, as_caller, events_of, greeting, refund, served
@@ -72,6 +73,22 @@ def test_a_cancelled_run_is_resumed(client):
     asked(client, run_id)
     assert client.post(f"/v1/runs/{run_id}/cancel").status_code == 202
     assert ended(client, run_id)["status"] == "cancelled"
+    assert client.post(f"/v1/runs/{run_id}/resume").status_code == 202
+    assert asked(client, run_id)["status"] in ("paused", "running")
+
+
+def test_a_parked_run_is_listed_shown_with_its_reason_and_resumed(client, journal):
+    run_id = started(client, workflow="refund", input={"amount": 5})
+    asked(client, run_id)
+    assert client.post(f"/v1/runs/{run_id}/cancel").status_code == 202
+    assert ended(client, run_id)["status"] == "cancelled"
+    writer = journal.open(run_id)  # as an engine does after too many deaths of its process
+    writer.append(Entry("ended", data={"status": "parked", "error": "AX543 it died"}))
+    writer.close()
+    shown = client.get(f"/v1/runs/{run_id}").json()
+    assert (shown["status"], shown["error"]) == ("parked", "AX543 it died")
+    listed = client.get("/v1/runs", params={"status": "parked"}).json()["runs"]
+    assert [run["run_id"] for run in listed] == [run_id]
     assert client.post(f"/v1/runs/{run_id}/resume").status_code == 202
     assert asked(client, run_id)["status"] in ("paused", "running")
 

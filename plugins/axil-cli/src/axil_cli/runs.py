@@ -61,7 +61,7 @@ _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 _LISTED = "axil runs list shows them."
 _PAUSE_SECONDS: Final = 0.01
 """Between two runs that are forgotten: other processes that wait for the journal come first."""
-_OPEN: Final = ("open", "paused", "failed", "limited", "cancelled")
+_OPEN: Final = ("open", "paused", "failed", "limited", "cancelled", "parked")
 
 
 class Runs:

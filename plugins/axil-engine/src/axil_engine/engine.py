@@ -25,6 +25,10 @@ posted to it.
 What the engine says it did (started, answered, cancelled) was stored before it said so. So after a
 crash nothing has to be repeated by hand: runs without a living holder are due.
 
+A run may be what ends the process. So runs whose process died (*lost*) are tried one at a time
+(``Trial``): until such a run has made progress, the engine begins nothing else. One that ends the
+process again and again, with no other run in it, is parked: that is an end in its record.
+
 What must stay true:
 
 * A run that is changed while it is not loaded is changed under its lock, and a locked run is not
@@ -76,10 +80,11 @@ from axil.plugin import EngineError, JournalError, RunError
 from axil_engine.loading import (
     PATIENCE_SECONDS,
     RECHECK_SECONDS,
+    BusyError,
     Gathered,
     OpenedJournal,
+    Trial,
     append,
-    check_recoveries,
     deliver,
     discard_all,
     finish,
@@ -89,7 +94,7 @@ from axil_engine.loading import (
 )
 from axil_engine.managed import ManagedRun
 from axil_engine.protocol import RunStatus
-from axil_engine.status import OVER, status_of
+from axil_engine.status import OVER, PARKED, status_of
 
 log = logging.getLogger("axil_engine")
 
@@ -154,14 +159,14 @@ class LocalEngine:
         self._loaded: dict[str, _Loaded] = {}
         self._refused: dict[str, Exception] = {}  # runs that this engine cannot load
         self._looks = 0  # how often mail was looked for
-        self._asked_for: set[str] = set()  # runs that a caller wants resumed
         self._mail = Gathered(self.journal, self.journal.mail)
         self._infos = Gathered(self.journal, self.journal.infos)
         self._waiters: dict[str, Waiters] = {}
         self._cancelled: set[str] = set()  # since the last look for due runs began
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._wanted = asyncio.Event()  # there may be due runs, and room for them
-        self._is_pulling = False
+        self._is_pulling = self._is_emptying = False
+        self._trial: Trial | None = None  # while it goes on, nothing else begins
         self._changed, self._closing = asyncio.Event(), asyncio.Lock()
         self._pulling: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[Any]] = []
@@ -263,7 +268,7 @@ class LocalEngine:
                     loaded.abort()
                 await asyncio.wait({loaded.task})  # it may have paused meanwhile
             ended = (await self._recorded(run_id)).ended
-            if ended is not None and ended.data["status"] != "paused":
+            if ended is not None and ended.data["status"] not in ("paused", PARKED):
                 return True
             data = {"status": "cancelled", "error": reason}
             is_stored = await self._append(run_id, [Entry("ended", data=data)])
@@ -281,7 +286,6 @@ class LocalEngine:
         self._workflow_of(replay)
         if replay.ended is None or replay.ended.data["status"] != "done":
             self._refused.pop(run_id, None)
-            self._asked_for.add(run_id)
             await off_loop(self.journal, self.journal.wake, run_id)
             self._look()
 
@@ -374,11 +378,15 @@ class LocalEngine:
         """
         self._cancelled.clear()
         room, journal = self.max_loaded - len(self._loaded), self.journal
-        if room <= 0:
+        self._is_emptying = self._is_emptying and bool(self._loaded)
+        if room <= 0 or self._trial is not None or self._is_emptying:
             return None
         now, digests = wall_time(self._clock), None if self._find else list(self._workflows)
-        without = list(self._refused)
-        taken = await off_loop(journal, journal.take, room, now, digests=digests, without=without)
+        take = partial(journal.take, digests=digests, without=list(self._refused))
+        if lost := await off_loop(journal, take, 1, now, lost=True):
+            await self._try(lost[0])
+            return None
+        taken = await off_loop(journal, take, room, now)
         await asyncio.gather(*map(self._load, taken))
         return await off_loop(journal, journal.next_due, now) if len(taken) < room else None
 
@@ -394,39 +402,68 @@ class LocalEngine:
             for waiting in waits:
                 waiting.cancel()
 
-    async def _load(self, run_id: str) -> None:
-        """Load a run that was taken, or release it."""
+    async def _try(self, run_id: str) -> None:
+        """Load a lost run: nothing else begins until it has made progress, or is unloaded."""
+
+        def end() -> None:
+            if self._trial is trial:
+                self._trial = None
+                self._look()
+
+        self._trial = trial = Trial(run_id, not self._loaded, end)
+        is_settled = await self._load(run_id, trial)
+        if run_id not in self._loaded:
+            self._trial = None
+            if is_settled:  # else it is tried again when something has changed
+                self._look()
+        elif trial.has_progressed:
+            end()
+
+    async def _load(self, run_id: str, trial: Trial | None = None) -> bool:
+        """Load a run that was taken, or release it.
+
+        Returns: False: it was released, and may be loaded later.
+        """
         looks = self._looks
         try:
             async with self._lock(run_id):
                 # one that is loaded is about to be unloaded, and is taken again then
                 if self._is_closed or run_id in self._cancelled or run_id in self._loaded:
                     await off_loop(self.journal, self.journal.release, run_id)
-                    return
+                    return False
                 options = {**self._options, "clock": self._clock}
                 if self._folder_of is not None:
                     options["workspace"] = self._folder_of(run_id)
                 found = await load(
                     self.journal,
                     run_id,
-                    partial(self._checked_workflow, run_id),
+                    lambda replay, _: self._workflow_of(replay),
                     options,
                     self._mail,
                     self.patience_seconds,
+                    trial,
                 )
-                self._asked_for.discard(run_id)
                 if found is not None:
                     workflow, run = found
                     self._loaded[run_id] = _Loaded(
                         run, asyncio.create_task(self._work(workflow, run))
                     )
+            if found is None and trial is not None and trial.parked:
+                log.error("run %s is parked: %s", run_id, trial.parked)
+                await self._resolve_ended(run_id)
+        except BusyError:
+            self._is_emptying = True  # nothing begins until this engine is idle
+            await off_loop(self.journal, self.journal.release, run_id)
+            return False
         # A workflow that is not found, or does not compile, concerns the runs of it alone.
         except Exception as error:  # noqa: BLE001  # ``find`` may raise anything
             await self._interrupted(run_id, error)
             await off_loop(self.journal, self.journal.release, run_id)
+            return run_id in self._refused
         if self._looks != looks:  # mail may have come after it was read, and before it was loaded
             with suppress(JournalError):  # else it is found by the next look
                 await self._deliver_to(run_id, await self._mail.of(run_id))
+        return True
 
     async def _work(self, workflow: Workflow, run: ManagedRun) -> None:
         """Execute a loaded run, and unload it."""
@@ -439,9 +476,13 @@ class LocalEngine:
         finally:
             try:
                 if not run.has_begun:
+                    assert run.recorder is not None
+                    run.recorder.close()  # what was appended before it began holds it
                     await off_loop(self.journal, self.journal.release, run.id)
             finally:
                 del self._loaded[run.id]
+                if self._trial is not None and self._trial.run_id == run.id:
+                    self._trial = None
                 if result is not None and result.status != "paused":
                     _resolve(self._waiters.pop(run.id, ()), result)
                 self._look()
@@ -573,15 +614,6 @@ class LocalEngine:
             message = f'the engine has no workflow "{name}" in the version that the run began with.'
             hint = "Pass this workflow to the engine, or a function `find` that returns it."
             raise EngineError(message, id="AX542", hint=hint)
-        return found
-
-    def _checked_workflow(
-        self, run_id: str, replay: ReplayIndex, entries: Sequence[Entry]
-    ) -> Workflow:
-        """Return the workflow of a run to be loaded, unless it is interrupted again and again."""
-        found = self._workflow_of(replay)
-        if run_id not in self._asked_for:
-            check_recoveries(run_id, entries)
         return found
 
     def _with_live_status(self, infos: Iterable[RunInfo]) -> list[RunInfo]:

@@ -7,10 +7,10 @@ is slow or far away holds up no other run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
@@ -31,7 +31,7 @@ from axil.driver import (
 from axil.plugin import Body, EngineError, JournalError, Plan, Task
 from axil_engine.clock import SuspendingClock
 from axil_engine.managed import ManagedRun
-from axil_engine.status import recoveries_without_progress
+from axil_engine.status import NO_PROGRESS, PARKED, recoveries_without_progress
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,7 +42,7 @@ PATIENCE_SECONDS = 5.0
 RECHECK_SECONDS = 5.0
 """Seconds between two looks at a journal that reports no change."""
 MAX_RECOVERIES = 5
-"""Recoveries without progress before a run is left for a person to look at."""
+"""Recoveries without progress before a run is left for a person to resume."""
 _THREADS = 8
 _SETTLED = 8  # callers that are resumed in one turn of the loop
 
@@ -193,6 +193,87 @@ class OpenedJournal:
         self._journal.forget(run_id)
 
 
+class BusyError(Exception):
+    """A lost run has to be the only one that its engine executes, and it is not."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """The execution of a lost run, from its resumption to the first progress that is stored.
+
+    A run that was lost, and had made progress since it was last resumed, may be executed beside
+    others. One that had not is executed with no other run in the engine, and this is recorded: if
+    the process dies again, it was this run. After ``MAX_RECOVERIES`` of these it is parked.
+    """
+
+    run_id: str
+    is_idle: bool
+    """True: the engine executes no other run."""
+    on_progress: Callable[[], None]
+    has_progressed: bool = False
+    parked: str = ""
+    """The reason why it was parked; empty: it was not."""
+    _writer: JournalWriter | None = None
+    _reporting: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    def parked_entry(self, entries: Sequence[Entry]) -> Entry | None:
+        """Return the entry that parks the run; None: it is tried. Raises: BusyError."""
+        times = recoveries_without_progress(entries, alone=True)
+        if times >= MAX_RECOVERIES:
+            self.parked = (
+                f"AX543 the process died {times} times while it executed this run alone, "
+                "without progress."
+            )
+            return Entry("ended", data={"status": PARKED, "error": self.parked})
+        if not self.is_idle and recoveries_without_progress(entries):
+            raise BusyError
+        return None
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """See ``JournalWriter``."""
+        return self._given.entries
+
+    def kept(self) -> Awaitable[None] | None:
+        """See ``JournalWriter``."""
+        return self._given.kept()
+
+    def close(self) -> None:
+        """See ``JournalWriter``."""
+        self._given.close()
+
+    @property
+    def _given(self) -> JournalWriter:
+        assert self._writer is not None
+        return self._writer
+
+    async def begin(self, writer: JournalWriter) -> None:
+        """Record that the run is resumed, and wait until it is stored: its bodies follow."""
+        self._writer = writer
+        try:
+            writer.append(Entry("resumed", data={"alone": True} if self.is_idle else {}))
+            if (stored := writer.kept()) is not None:
+                await stored
+        except BaseException:
+            writer.close()
+            raise
+
+    def append(self, entry: Entry) -> None:
+        """See ``JournalWriter``; the resumption has been recorded, unless it has data."""
+        if entry.kind == "resumed" and "now" not in entry.data:
+            return
+        self._given.append(entry)
+        if entry.kind not in NO_PROGRESS and self._reporting is None:
+            self._reporting = asyncio.ensure_future(self._report())
+
+    async def _report(self) -> None:
+        with suppress(JournalError):
+            if (stored := self._given.kept()) is not None:
+                await stored
+            self.has_progressed = True
+            self.on_progress()
+
+
 async def load(
     journal: SharedJournal,
     run_id: str,
@@ -200,14 +281,16 @@ async def load(
     options: Mapping[str, Any],
     mail: Mail,
     patience_seconds: float = PATIENCE_SECONDS,
+    trial: Trial | None = None,
 ) -> tuple[Workflow, ManagedRun] | None:
     """Return a run that was taken, ready to be awaited, with the answers in its mail.
 
     Args:
         workflow_of: returns the workflow for a record; it may raise.
         options: as of ``axil.Options``.
-    Returns: None: its mail cancels it, and it is cancelled.
-    Raises: JournalError; what ``workflow_of`` raises. The run is not released then.
+        trial: of a run that was lost.
+    Returns: None: its mail cancels it, and it is cancelled; or it is parked.
+    Raises: JournalError; BusyError; what ``workflow_of`` raises. The run is not released then.
     """
     opened = await off_loop(journal, OpenedJournal, journal, run_id)
     entries = opened.writer.entries
@@ -221,10 +304,21 @@ async def load(
             await off_loop(journal, journal.discard, [each.number for each in letters])
             await off_loop(journal, journal.release, run_id)
             return None
+    if trial is not None:
+        if (parked := trial.parked_entry(entries)) is not None:
+            await append(opened.writer, [parked])
+            await off_loop(journal, journal.release, run_id)
+            return None
+        await trial.begin(opened.writer)
+        opened.writer = trial
     clock: Clock = options.get("clock") or RealClock()
     suspending = SuspendingClock(clock, patience_seconds)
     given = {**options, "journal": opened, "run_id": run_id, "resuming": True, "clock": suspending}
-    run = suspending.run = workflow.begun(ManagedRun, None, None, given)
+    try:
+        run = suspending.run = workflow.begun(ManagedRun, None, None, given)
+    except BaseException:
+        opened.writer.close()  # a run on trial is held by it
+        raise
     if letters:
         answers = [letter.entry for letter in letters if _is_new(letter.entry, replay, clock)]
         if answers and not await run.take(answers):

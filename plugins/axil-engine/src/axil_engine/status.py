@@ -10,8 +10,12 @@ from axil import Question
 from axil.driver import Entry, ReplayIndex, RunInfo, decode_value, question_due
 from axil_engine.protocol import RunStatus
 
-OVER = frozenset(["done", "failed", "cancelled", "limited"])
-"""The statuses of runs that have ended and wait for nothing."""
+PARKED = "parked"
+"""The status of a run that ended its process again and again: it waits until it is resumed."""
+OVER = frozenset(["done", "failed", "cancelled", "limited", PARKED])
+"""The statuses of runs that have ended, and of those that only a person resumes."""
+NO_PROGRESS = frozenset(["resumed", "clock", "began"])
+"""The kinds of entries that a run repeats each time that it is resumed."""
 TIMER = "timer"
 """The kind of question that only a clock answers; ``data["due"]``: when, in seconds since 1970."""
 
@@ -65,13 +69,20 @@ def due_of(replay: ReplayIndex) -> float | None:
     return min((due for due in times if due is not None), default=None)
 
 
-def recoveries_without_progress(entries: Sequence[Entry]) -> int:
-    """Count how often a run was resumed since the last entry that records any progress."""
+def recoveries_without_progress(entries: Sequence[Entry], *, alone: bool = False) -> int:
+    """Count how often a run was resumed since the last entry that records any progress.
+
+    Args:
+        alone: only how often the engine resumed it, lost, with no other run beside it: what ended
+            the process then was this run. An orderly end of the process begins the count anew.
+    """
     times = 0
     for entry in reversed(entries):
         if entry.kind == "resumed":
+            if alone and not entry.data.get("alone"):
+                break
             times += 1
-        elif entry.kind not in ("clock", "began"):
+        elif entry.kind not in NO_PROGRESS:
             break
     return times
 
@@ -89,7 +100,9 @@ def _question_of(recorded: Mapping[str, Any]) -> Question:
 
 
 __all__ = [
+    "NO_PROGRESS",
     "OVER",
+    "PARKED",
     "TIMER",
     "due_of",
     "recoveries_without_progress",

@@ -199,16 +199,21 @@ class SharedJournal(Journal, Protocol):
         *,
         digests: Collection[str] | None = None,
         without: Collection[str] = (),
+        lost: bool = False,
     ) -> Sequence[str]:
         """Take runs that are due and that no living process holds, in the order of their times.
 
         The time of a run that is due ``AT_ONCE`` is when it was last written: it was submitted,
         answered or interrupted then. So a timer that has come waits for no later submission.
 
+        A run is *lost* when the process that held it has died without releasing it, until it is
+        written again: this run may be what ended the process. One that is released stays lost.
+
         Args:
             now: seconds since 1970, by the engine's clock.
             digests: only runs of these graphs; None: of all.
             without: runs that the engine cannot load.
+            lost: True: only lost runs; False: only others.
         """
         ...
 
@@ -542,8 +547,11 @@ class MemoryJournal:
         *,
         digests: Collection[str] | None = None,
         without: Collection[str] = (),
+        lost: bool = False,
     ) -> Sequence[str]:
-        """See ``SharedJournal``."""
+        """See ``SharedJournal``; no run is lost, as the journal ends with its process."""
+        if lost:
+            return ()
         taken: list[str] = []
         passed: list[_Due] = []
         # waiting for times that are far off costs nothing; a clock may have been put back a little

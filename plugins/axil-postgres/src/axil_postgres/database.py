@@ -51,7 +51,9 @@ lost as (
 ),
 freed as (
     update runs set holder = 0, epoch = (random() * 9e15)::bigint,
-        due = case when has_mail and status = 'paused' then 0 else due end
+        due = case when has_mail and status = 'paused' then 0 else due end,
+        -- one that was taken, and not written yet, may have ended the process, too
+        status = case when due <= extract(epoch from now()) then 'running' else status end
     -- one that a new process has taken meanwhile has another holder
     from lost where runs.id = lost.id and runs.holder = lost.holder returning 1
 )

@@ -34,7 +34,8 @@ _INFOS: Final = (
 _TAKE: Final = f"""
 with found as (
     select id from runs
-    where holder = 0 and due <= %(now)s and run <> all(%(without)s::text[])
+    where holder = 0 and status {{which}} 'running' and due <= %(now)s
+        and run <> all(%(without)s::text[])
         and (%(digests)s::text[] is null or digest = '' or digest = any(%(digests)s::text[]))
         and {TURN} <= greatest(%(now)s, extract(epoch from now()) + 3600)
     order by {TURN}, id limit %(most)s for update skip locked
@@ -44,6 +45,9 @@ from found where runs.id = found.id
 returning case when runs.due = 0 then runs.touched else runs.due end, runs.id, runs.run,
     runs.epoch, runs.next
 """
+_TAKE_LOST: Final = _TAKE.format(which="=")
+_TAKE_OTHERS: Final = _TAKE.format(which="<>")
+"""A run that its dead holder had, and that was not written since, has the status ``running``."""
 _RECORDS: Final = (
     "select run, seq, kind, who, body, sealed, crc from entries where run = any(%s::bigint[]) "
     "order by run, seq"
@@ -337,6 +341,7 @@ class PostgresJournal:
         *,
         digests: Collection[str] | None = None,
         without: Collection[str] = (),
+        lost: bool = False,
     ) -> Sequence[str]:
         """See ``axil.driver.SharedJournal``."""
         writer = self.writer
@@ -351,7 +356,9 @@ class PostgresJournal:
         def doing(connection: Any) -> list[tuple[str, Record | None]]:
             with connection.transaction():
                 held = {**given, "holder": writer.database.living(connection)}
-                found = sorted(connection.execute(_TAKE, held).fetchall())
+                found = sorted(
+                    connection.execute(_TAKE_LOST if lost else _TAKE_OTHERS, held).fetchall()
+                )
             short = {id: list[Any]() for _, id, _, _, next in found if next <= _SHORT}
             if short:  # in a statement of its own: now nothing else changes them
                 for id, *row in connection.execute(_RECORDS, [list(short)]).fetchall():

@@ -63,11 +63,14 @@ TURN: Final = "(case when due = 0 then touched else due end)"
 """The time by which due runs are taken, the earliest first: one that was submitted, answered or
 interrupted (``AT_ONCE``) has waited since it was last written.
 """
-_INDEX: Final = (
+_INDEXES: Final = (
     f"create index if not exists runs_by_turn on runs ({TURN}, id) "
-    "where holder = 0 and due is not null"
+    "where holder = 0 and due is not null",
+    "create index if not exists runs_by_loss on runs (id) where holder = 0 and status = 'running'",
 )
-"""The index that due runs are taken by; no part of a version, as every version works with it."""
+"""The indexes that due and lost runs are taken by; no part of a version, as every version works
+with them.
+"""
 _MIGRATIONS: Final[dict[int, str]] = {1: _TABLES}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
 
@@ -77,7 +80,7 @@ def migrate(connection: Any, schema: str) -> None:
 
     Raises: JournalError (AX510): the tables were made by a newer axil-postgres.
     """
-    has_index = connection.execute("select to_regclass(%s)", (f'"{schema}".runs_by_turn',))
+    has_index = connection.execute("select to_regclass(%s)", (f'"{schema}".runs_by_loss',))
     if _version(connection, schema) == VERSION and has_index.fetchone()[0] is not None:
         return
     with connection.transaction():
@@ -96,7 +99,8 @@ def migrate(connection: Any, schema: str) -> None:
             connection.execute(_MIGRATIONS[number])
             connection.execute("delete from version")
             connection.execute("insert into version values (%s)", (number,))
-        connection.execute(_INDEX)
+        for index in _INDEXES:
+            connection.execute(index)
 
 
 def _version(connection: Any, schema: str) -> int:

@@ -98,6 +98,7 @@ _STATES: Final = {
     "done": TaskState.TASK_STATE_COMPLETED,
     "failed": TaskState.TASK_STATE_FAILED,
     "limited": TaskState.TASK_STATE_FAILED,
+    "parked": TaskState.TASK_STATE_FAILED,
     "cancelled": TaskState.TASK_STATE_CANCELED,
 }
 """From the status of a run to the state of its task; of all others it is at work."""

@@ -146,7 +146,7 @@ def question_data(question: Question) -> dict[str, Any]:
 def run_data(entries: Sequence[Entry], status: str) -> dict[str, Any]:
     """Return a recorded run: its outline and its open questions."""
     result = outline(entries)
-    is_over = status in ("done", "failed", "cancelled", "limited")
+    is_over = status in ("done", "failed", "cancelled", "limited", "parked")
     waiting = [] if is_over else [q for q in open_questions(entries) if q.kind != "timer"]
     return {
         "input": plain(thaw(result.input)),

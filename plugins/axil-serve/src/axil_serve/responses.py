@@ -51,6 +51,7 @@ _STATUSES: Final = {
     "done": "completed",
     "failed": "failed",
     "limited": "failed",
+    "parked": "failed",
     "cancelled": "cancelled",
 }
 """From the status of a run to that of its response; of all others ``in_progress``."""

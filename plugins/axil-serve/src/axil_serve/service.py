@@ -53,7 +53,7 @@ from axil_serve.files import RunFile, RunFiles, Upload, digests
 log = logging.getLogger("axil_serve")
 P = ParamSpec("P")
 T = TypeVar("T")
-OVER: Final = frozenset({"done", "failed", "cancelled", "limited"})
+OVER: Final = frozenset({"done", "failed", "cancelled", "limited", "parked"})
 """Statuses with which a run has ended; it can be resumed unless it is done."""
 _STORED_TRIES: Final = 500
 _STORED_SECONDS: Final = 0.01

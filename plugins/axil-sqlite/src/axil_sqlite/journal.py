@@ -34,7 +34,7 @@ from axil.plugin import JournalError
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
 from axil_sqlite.store import LONGEST_PAUSE, Store, Sync
-from axil_sqlite.writer import Writer, insert
+from axil_sqlite.writer import LOST, Writer, insert
 
 _ROWS = (
     "select seq, kind, who, body, crc from entries where run = (select id from runs "
@@ -260,16 +260,26 @@ class SqliteJournal:
         *,
         digests: Collection[str] | None = None,
         without: Collection[str] = (),
+        lost: bool = False,
     ) -> Sequence[str]:
         """See ``axil.driver.SharedJournal``; a run of an unknown digest fits every engine."""
         writer = self.writer
         writer.finish_now()
         left_out = frozenset(without)
+
+        def fits(run: str, owner: str, beat: float) -> bool:
+            # one that this process holds no more after a fault of its disk is not lost
+            is_lost = owner not in ("", writer.owner)
+            return is_lost == lost and not writer.is_held(owner, beat, run)
+
         # in the order of the index, each: those that are due at once, and those whose time has come
         sql = "select touched, run, digest, owner, beat from runs where due = 0 order by touched"
         timed = (
             "select due, run, digest, owner, beat from runs where due > 0 and due <= ? order by due"
         )
+        if lost:  # few runs have an owner, and many may be due
+            sql = sql.replace("where", "indexed by runs_by_owner where owner != '' and")
+            timed = timed.replace("where", "indexed by runs_by_owner where owner != '' and")
         with self._reading(writer) as reader:  # no further than there is room for
             due = (
                 run
@@ -277,7 +287,7 @@ class SqliteJournal:
                     reader.execute(sql), reader.execute(timed, (now,)), key=itemgetter(0)
                 )
                 if digests is None or not digest or digest in digests
-                if run not in left_out and not writer.is_held(owner, beat, run)
+                if run not in left_out and fits(run, owner, beat)
             )
             wanted = list(islice(due, most))
         if not wanted:
@@ -287,11 +297,11 @@ class SqliteJournal:
             for run in wanted:
                 sql = "select owner, beat from runs where run = ? and due <= ?"
                 found = connection.execute(sql, (run, now)).fetchone()
-                if found is not None and not writer.is_held(found[0], found[1], run):
+                if found is not None and fits(run, *found):
                     sql = "update runs set owner = ?, beat = ? where run = ?"
                     connection.execute(sql, (writer.owner, time.time(), run))
                     taken.append(run)
-            writer.taken.update(taken)
+            writer.taken.update(dict.fromkeys(taken, lost))
         return taken
 
     def next_due(self, now: float) -> float | None:
@@ -305,9 +315,10 @@ class SqliteJournal:
         with writer.lock:
             if run_id in writer.taken:
                 with writer.store.writing() as connection:
-                    sql = "update runs set owner = '' where run = ? and owner = ?"
-                    connection.execute(sql, (run_id, writer.owner))
-                writer.taken.discard(run_id)
+                    is_lost = writer.taken[run_id]
+                    sql = "update runs set owner = ?, beat = 0 where run = ? and owner = ?"
+                    connection.execute(sql, (LOST if is_lost else "", run_id, writer.owner))
+                writer.taken.pop(run_id, None)
 
     def wake(self, run_id: str, due: float = AT_ONCE) -> None:
         """See ``axil.driver.SharedJournal``."""

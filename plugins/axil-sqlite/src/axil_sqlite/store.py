@@ -74,9 +74,12 @@ LONGEST_PAUSE = 0.005
 
 _MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS, 3: _SHARED}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
-_INDEX = "create index if not exists runs_by_touched on runs (touched, id)"
-"""The index that pages of runs are read by; no part of a version, as every version works with it
-and without it.
+_INDEXES = (
+    "create index if not exists runs_by_touched on runs (touched, id)",
+    "create index if not exists runs_by_owner on runs (owner) where owner != ''",
+)
+"""The indexes that pages of runs and runs with a holder are read by; no part of a version, as every
+version works with them and without them.
 """
 
 _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
@@ -184,7 +187,8 @@ class Store:
             connection.executescript(
                 f"begin immediate; {_MIGRATIONS[next]}; pragma user_version = {next}; commit;"
             )
-        connection.execute(_INDEX)
+        for index in _INDEXES:
+            connection.execute(index)
 
     @contextmanager
     def alone(self) -> Generator[None]:

@@ -56,6 +56,8 @@ _HOLD = (
     "where id = ? and epoch = ?"
 )
 
+LOST = ":::"
+"""The owner of a run that was lost, and was taken and released since: no process."""
 _SEVERAL = (64, 8, 1)
 """Rows to an insert.
 
@@ -78,8 +80,9 @@ class Writer(GroupCommit["SqliteRunWriter"]):
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{id(self):x}"
         self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self._held: set[SqliteRunWriter] = set()
-        self.taken: set[str] = set()
-        """Runs that were taken for this process, and that no writer of a run holds yet."""
+        self.taken: dict[str, bool] = {}
+        """Runs that were taken for this process, and that no writer of a run holds yet; each with
+        whether it was lost."""
         self._finishing: set[SqliteRunWriter] = set()  # closed, and not written to their end yet
         self._beaten = time.time()
         self._thread: threading.Thread | None = None
@@ -228,7 +231,7 @@ class Writer(GroupCommit["SqliteRunWriter"]):
                     run.fault = error
                     continue
                 self._held.add(run)
-                self.taken.discard(run.run_id)
+                self.taken.pop(run.run_id, None)
                 fresh.append(part)
         parts += self._hold(connection, fresh)
         insert(

@@ -24,6 +24,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final, cast
 
 from temporalio import activity
@@ -458,7 +459,10 @@ class TemporalEngine:
         journal, digests = self.journal, None if self._find else list(self._workflows)
         call, now = asyncio.to_thread, time.time()
         async with self._taking:  # what one look holds, another would not find
-            due = await call(journal.take, most, now, digests=digests, without=list(without))
+            take = partial(journal.take, digests=digests, without=list(without))
+            lost = await call(take, most, now, lost=True)
+            others = await call(take, most - len(lost), now) if len(lost) < most else ()
+            due = [*lost, *others]
             try:
                 yield due
             finally:

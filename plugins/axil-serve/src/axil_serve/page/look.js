@@ -5,7 +5,7 @@ import { costs, folded, inputsOf, Live, saidBy, scopeOf } from "./run.js"
 
 export const page = { server: null, me: null, app: null, status: null, open: null }
 
-export const OVER = ["done", "failed", "cancelled", "limited"]
+export const OVER = ["done", "failed", "cancelled", "limited", "parked"]
 const SHOWN_FIRINGS = 30
 const SHOWN_COSTS = 200
 const WAIT = 200

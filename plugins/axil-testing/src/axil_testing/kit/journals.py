@@ -493,6 +493,7 @@ class JournalKit(Kit):
                 "it gives an engine runs of graphs that the engine does not know",
             )
             journal.release(b)
+            require(not journal.take(9, 1.0, lost=True), "a run that was released is lost")
             taken = list(journal.take(2, 1.0))
             require(taken == [a, b], f"of the runs {a}, {b}, {c} it gives {taken} first")
             require(list(journal.take(2, 1.0)) == [c], "a run that was taken is taken again")
@@ -506,6 +507,7 @@ class JournalKit(Kit):
             await _kept(writer)
             require(not journal.take(9, 1.0), "a run at work, or one that waits or ended, is due")
             writer.close()
+            require(not journal.take(9, 1.0, lost=True), "a run that broke off in order is lost")
             taken = list(journal.take(9, 1.0))
             require(taken == [c], f"of the run {c}, which broke off, it gives {taken}")
             journal.release(c)
