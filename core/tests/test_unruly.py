@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -84,6 +86,30 @@ def test_a_limit_of_time_holds_whatever_a_body_does(monkeypatch):
     result = asyncio.run(main())
     assert result.status == "limited"
     assert result.error.id == "AX415"
+
+
+def test_a_limit_of_time_is_looked_at_after_each_body_that_holds_up_the_loop():
+    done = []
+
+    async def holds(inputs):
+        ends = time.monotonic() + 0.02
+        while time.monotonic() < ends:
+            pass
+        done.append(1)
+        return {}
+
+    async def main():
+        chain = RootGraph("g")
+        nodes = [chain.create_node(holds, name=f"n{number}") for number in range(40)]
+        chain.edge_from_entry(nodes[0], {})
+        for one, other in itertools.pairwise(nodes):
+            chain.create_edge(one, other, {})
+        chain.edge_to_exit(nodes[-1], {})
+        return await chain.build().run({}, limits=Limits(seconds=0.03))
+
+    result = asyncio.run(main())
+    assert result.error.id == "AX415"
+    assert len(done) <= 5
 
 
 def test_what_a_body_gives_after_it_was_left_behind_is_thrown_away(monkeypatch):

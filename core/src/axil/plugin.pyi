@@ -134,7 +134,14 @@ from axil.kernel.tokens import (
     Effects as Effects,
     Task as Task,
 )
-from axil.kernel.values import ATOMS as ATOMS, Log as Log, isolate as isolate, same, thaw as thaw
+from axil.kernel.values import (
+    ATOMS as ATOMS,
+    Log as Log,
+    bounded_text as bounded_text,
+    isolate as isolate,
+    same,
+    thaw as thaw,
+)
 from axil.registry.components import make_component as make_component
 from axil.registry.excerpts import format_value as format_value
 from axil.registry.grants import current_grants as current_grants, granted as granted

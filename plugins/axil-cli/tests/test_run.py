@@ -524,6 +524,21 @@ def test_a_second_interrupt_ends_the_command_whatever_a_body_does(flow, kind):
             process.kill()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_interrupt_ends_the_command_though_a_body_holds_up_the_event_loop(flow, number):
+    script = "import axil_cli.signals; axil_cli.signals._ANSWER_SECONDS = 0.1\n" + UNRULY
+    command = [sys.executable, "-c", script, "run", flow(["a blocking"]), "--input", "x"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            for line in process.stderr:
+                if "at work" in line:
+                    break
+            process.send_signal(number)
+            assert process.wait(20) == 130
+        finally:
+            process.kill()
+
+
 @pytest.mark.parametrize("kind", ["thread", "elsewhere"])
 def test_a_thread_that_does_not_end_does_not_hold_up_the_end_of_the_command(flow, kind):
     made = flow([f"a {kind}"], limits={"seconds": 1})

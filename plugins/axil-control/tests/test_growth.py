@@ -14,13 +14,13 @@ import pytest
 GIGABYTE = 1 << 30
 
 
-def doubling(tmp_path: Path, process: dict[str, object]) -> str:
-    """Return the path of a file whose cycle doubles its text; a second cycle only turns."""
+def doubling(tmp_path: Path, process: dict[str, object], seconds: float = 60) -> str:
+    """Return the path of a file whose cycle doubles its text, if ``process`` does."""
     graph = {
         "start": ["a"],
         "end": ["b"],
         "cycle_limits": {"*": {"rounds": "unlimited"}},
-        "limits": {"seconds": 60},
+        "limits": {"seconds": seconds},
         "nodes": [{"id": "a", "type": "passthrough"}, {"id": "b", "type": "passthrough"}],
         "edges": [
             {"from": "a", "to": "b", "process": process},
@@ -68,3 +68,11 @@ def test_a_cycle_that_only_turns_hears_a_signal(tmp_path: Path):
         child.send_signal(signal.SIGTERM)
         child.communicate(timeout=30)
     assert child.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
+
+
+def test_a_cycle_that_only_turns_ends_at_its_limit_of_time(tmp_path: Path):
+    process = {"type": "template", "config": {"template": "{text}"}}
+    with started(doubling(tmp_path, process, seconds=1)) as child:
+        _, err = child.communicate(timeout=30)
+    assert "AX415" in err
+    assert child.returncode == 4

@@ -66,6 +66,7 @@ from axil.kernel.tokens import (
     new_tuple,
     path_of,
 )
+from axil.kernel.values import check_size
 
 
 class RunningFrame:
@@ -209,6 +210,10 @@ class Scheduler:
             if type(out) is not Out:
                 given = type(out).__name__
                 raise BodyError(f"the body gave {given}; a body gives an Out.")
+            if out.output is not None:
+                check_size(out.output)
+            if out.delta:
+                check_size(out.delta)
             is_direct = task.node.spreads and not self._records
             after: Any = machine.follow(task, out) if is_direct else machine.prepare(task, out)
         except Exception as error:  # noqa: BLE001

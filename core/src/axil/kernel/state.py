@@ -42,7 +42,17 @@ from axil.errors import (
     did_you_mean,
     format_names,
 )
-from axil.kernel.values import ATOMS, MISSING, Log, isolate, same, unshared
+from axil.kernel.values import (
+    ATOMS,
+    MAX_CHARACTERS,
+    MISSING,
+    Log,
+    check_size,
+    isolate,
+    same,
+    type_of,
+    unshared,
+)
 
 
 class _NoReset:
@@ -232,6 +242,10 @@ class Schema:
         value = deltas[-1] if reducer is OVERWRITE else reducer.fold(old, deltas)
         if declared.validate is not None and not reducer.whole:
             value = self._valid(declared, value)
+        # the delta was checked when it was given; what it was added to may be long by now
+        kind = type_of(value)
+        if (kind is str or kind is Log or kind is list) and len(value) > MAX_CHARACTERS:
+            check_size(value)
         return value
 
     def start(self, values: Values | None = None) -> State:

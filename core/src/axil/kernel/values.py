@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast, overload
 
+from axil.errors import InvalidValue
+
 type_of: Callable[[Any], Any] = type
 """The type of a value, as something that may be compared and called."""
 
@@ -231,6 +233,66 @@ def isolate(value: Any) -> Any:
             setattr(own, field.name, isolate(getattr(value, field.name)))
         return own
     return value
+
+
+MAX_CHARACTERS: Final = 10_000_000
+"""Characters of one text that a firing gives, or that a field of a state holds."""
+
+MAX_SIZE: Final = 100_000_000
+"""Size of all that a firing gives: its characters, 8 for each value, and 64 for each container."""
+
+
+def check_size(value: Any) -> None:
+    """Check that a value is not so large that only a workflow that multiplies it makes it.
+
+    What is found in several places counts in each, for in a text it is written in each. A log
+    counts by its items alone. Cost: O(values in it), up to the bound; O(1) for a scalar.
+
+    Raises: InvalidValue (AX639).
+    """
+    waiting: list[Any] = [value]
+    left = MAX_SIZE
+    while waiting:
+        each = waiting.pop()
+        kind = type_of(each)
+        left -= 8
+        if kind is str:
+            if len(each) > MAX_CHARACTERS:
+                raise _too_large("a text", MAX_CHARACTERS, "characters")
+            left -= len(each)
+        elif kind is dict:
+            left -= 64
+            waiting.extend(each.values())
+        elif kind is list or kind is tuple:
+            left -= 64 + 8 * len(each)
+            if left >= 0:
+                waiting.extend(each)
+        elif kind is Log:
+            left -= 64 + 8 * len(each)
+        if left < 0:
+            raise _too_large("a value", MAX_SIZE, "bytes, as it is counted here")
+
+
+def bounded_text(pieces: Iterable[str]) -> str:
+    """Return pieces as one text; a text that would be too long is not made.
+
+    Raises: InvalidValue (AX639).
+    """
+    found, length = list[str](), 0
+    for piece in pieces:
+        length += len(piece)
+        if length > MAX_CHARACTERS:
+            raise _too_large("a text", MAX_CHARACTERS, "characters")
+        found.append(piece)
+    return "".join(found)
+
+
+def _too_large(what: str, most: int, unit: str) -> InvalidValue:
+    return InvalidValue(
+        f"{what} that a run makes has more than {most:,} {unit}.",
+        id="AX639",
+        hint="Put less into it: what repeats its input doubles it in every round of a cycle.",
+    )
 
 
 def unshared(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -173,7 +173,7 @@ class RunLoop:
                 command = self._carry_out(command)
                 continue
             task, command = command, None
-            if done & 3 == 3 and time.monotonic() > turn_ends:
+            if done and time.monotonic() > turn_ends:
                 scheduler.put_back(task)
                 self.wake()
                 break

@@ -44,11 +44,6 @@ SLICE = 0.005
 GRACE = 10.0
 """Seconds that a cancelled body has to end; after them the run ends without it."""
 
-_AT_LENGTH = 10
-"""Bodies that take longer than a slice before the loop gets a turn in any case: most of them wait,
-and give it one themselves.
-"""
-
 
 def as_failure(error: BaseException) -> BaseException:
     """Return the error of a body as one that fails its node and ends nothing else.
@@ -284,8 +279,7 @@ class WorkerPool:
         due, working, begin, hear = self._due, self.working, self._begin, self._hear
         self._idle -= 1
         self._many = min(2 * self._many, 64) if due else 1
-        began, at_length = time.monotonic(), 0
-        turn_ends = began + SLICE
+        turn_ends = time.monotonic() + SLICE
         try:
             while not self.is_closed_to_new:
                 if not due:
@@ -323,14 +317,9 @@ class WorkerPool:
                 # left behind by the body: the next one is not to find it
                 if me.cancelling() or copy_context() != self._context:
                     break
-                now = time.monotonic()
-                if now > turn_ends:
-                    at_length += 1
-                    if now - began < SLICE or at_length > _AT_LENGTH:
-                        await asyncio.sleep(0)
-                        now, at_length = time.monotonic(), 0
-                    turn_ends = now + SLICE
-                began = now
+                if time.monotonic() > turn_ends:
+                    await asyncio.sleep(0)
+                    turn_ends = time.monotonic() + SLICE
         except asyncio.CancelledError:
             # by somebody who took it for the task of a body that has ended
             pass

@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from axil.plugin import did_you_mean, format_names
+from axil.plugin import bounded_text, did_you_mean, format_names
 from axil_agent.errors import PromptError
 from axil_models import as_text
 
@@ -46,7 +46,7 @@ def rendered(template: str, fields: Mapping[str, Any], where: str = "") -> str:
     >>> rendered('{a} and {{a}}, {"b": 1}, x^{2}', {"a": 1})
     '1 and {a}, {"b": 1}, x^{2}'
 
-    Raises: PromptError (AX650): a field is not there.
+    Raises: PromptError (AX650): a field is not there; InvalidValue (AX639): it would be too long.
     """
     if isinstance(template, Verbatim):
         return str(template)
@@ -64,7 +64,17 @@ def rendered(template: str, fields: Mapping[str, Any], where: str = "") -> str:
         raise PromptError(
             "AX650", f"the prompt asks for {format_names(missing)}; there is {has}.", hint, where
         )
-    return _PLACE.sub(_filling(fields), template)
+    return bounded_text(_pieces(template, _filling(fields)))
+
+
+def _pieces(template: str, fill: Callable[[re.Match[str]], str]) -> Iterator[str]:
+    """Yield the text between places, and what is put into them."""
+    end = 0
+    for place in _PLACE.finditer(template):
+        yield template[end : place.start()]
+        yield fill(place)
+        end = place.end()
+    yield template[end:]
 
 
 def _filling(fields: Mapping[str, Any]) -> Callable[[re.Match[str]], str]:

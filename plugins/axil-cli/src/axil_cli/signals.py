@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Final
 
 from axil_cli.command import Exit
+
+_ANSWER_SECONDS: Final = 5.0
+"""Time that an event loop has to hear of the first interrupt."""
 
 
 @contextmanager
 def interruptible(stop: Callable[[], None]) -> Generator[None]:
     """Call ``stop`` at the first Ctrl-C (or SIGTERM), and end the process at the second.
 
-    What has not ended half a second after the second one is left as it is.
+    The process also ends if a body holds up the event loop for ``_ANSWER_SECONDS`` after the first
+    one; what a journal has recorded of the run stays. What has not ended half a second after the
+    second one is left as it is.
 
     Args:
         stop: called in a signal handler: it may set a mark, or ask an event loop.
@@ -28,13 +34,15 @@ def interruptible(stop: Callable[[], None]) -> Generator[None]:
         for each in before:
             signal.signal(each, second)
         stop()
+        with suppress(RuntimeError):  # no loop is running
+            loop = asyncio.get_running_loop()
+            leaving = _leave_after(_ANSWER_SECONDS)
+            loop.call_soon_threadsafe(leaving.cancel)
 
     def second(number: int, frame: Any) -> None:
         for each in before:
             signal.signal(each, signal.SIG_DFL)
-        leaving = threading.Timer(0.5, os._exit, (Exit.INTERRUPTED,))
-        leaving.daemon = True
-        leaving.start()
+        _leave_after(0.5)
         raise KeyboardInterrupt
 
     for each in (signal.SIGINT, signal.SIGTERM):
@@ -45,3 +53,11 @@ def interruptible(stop: Callable[[], None]) -> Generator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, signal.SIG_DFL if handler is None else handler)
+
+
+def _leave_after(seconds: float) -> threading.Timer:
+    """End the process after a time, whatever its other threads do."""
+    leaving = threading.Timer(seconds, os._exit, (Exit.INTERRUPTED,))
+    leaving.daemon = True
+    leaving.start()
+    return leaving

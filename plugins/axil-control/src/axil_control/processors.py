@@ -10,33 +10,13 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, Field, field_validator
 
 from axil import MISSING
-from axil.plugin import EdgeInput, refers_to, render, text_of
+from axil.plugin import EdgeInput, bounded_text, refers_to, render, text_of
 from axil_control.errors import InputError
 from axil_control.expression import ROOTS, Key, follow, path_of, root_of
 from axil_control.named import as_processor, component
 from axil_control.patterns import GroupConfig
 
 _MARK: Final = "{match}"
-MAX_CHARACTERS: Final = 10_000_000
-"""Characters of a text that a processor makes."""
-
-
-def bounded_text(pieces: Iterable[str]) -> str:
-    """Return pieces as one text.
-
-    Raises: InputError (AX639): it would be too long, as one that grows in every round of a cycle.
-    """
-    found, length = list[str](), 0
-    for piece in pieces:
-        length += len(piece)
-        if length > MAX_CHARACTERS:
-            raise InputError(
-                "AX639",
-                f"the text that a processor makes has more than {MAX_CHARACTERS:,} characters.",
-                "Put less into it: a template that repeats its input doubles it in every round.",
-            )
-        found.append(piece)
-    return "".join(found)
 
 
 class RegexExtract:

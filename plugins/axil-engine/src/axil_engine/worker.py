@@ -7,9 +7,7 @@ import asyncio
 import gc
 import json
 import os
-import signal
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -139,28 +137,26 @@ async def _serve(
 ) -> None:
     """Run an engine until a signal, or until no run is due; triggers start others meanwhile."""
     ending, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # Windows: Ctrl-C is an exception there
-            loop.add_signal_handler(number, ending.set)
     given: Any = engine
-    async with given:
-        session.tell("The worker is ready; Ctrl+C ends it, and its runs stay in the journal.")
-        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(ending.wait())]
-        for runs in triggered:  # before it may end because nothing is due
-            await runs.look()
-        watching = [asyncio.ensure_future(runs.watch()) for runs in triggered]
-        waits += watching  # none of them ends but by an error
-        if is_draining:
-            waits.append(asyncio.ensure_future(given.idle()))
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for waiting in waits:
-            waiting.cancel()
-        for ended in await asyncio.gather(*watching, return_exceptions=True):
-            if isinstance(ended, Exception):
-                raise ended
-        if ending.is_set():
-            session.tell("The worker ends: runs at work have a few seconds.")
-            await given.close(grace_seconds=_GRACE_SECONDS)
+    with session.interruptible(lambda: loop.call_soon_threadsafe(ending.set)):
+        async with given:
+            session.tell("The worker is ready; Ctrl+C ends it, and its runs stay in the journal.")
+            waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(ending.wait())]
+            for runs in triggered:  # before it may end because nothing is due
+                await runs.look()
+            watching = [asyncio.ensure_future(runs.watch()) for runs in triggered]
+            waits += watching  # none of them ends but by an error
+            if is_draining:
+                waits.append(asyncio.ensure_future(given.idle()))
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for waiting in waits:
+                waiting.cancel()
+            for ended in await asyncio.gather(*watching, return_exceptions=True):
+                if isinstance(ended, Exception):
+                    raise ended
+            if ending.is_set():
+                session.tell("The worker ends: runs at work have a few seconds.")
+                await given.close(grace_seconds=_GRACE_SECONDS)
 
 
 def _workflows(
