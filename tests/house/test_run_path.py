@@ -14,8 +14,8 @@ from axil import CustomNode, RootGraph, Workflow
 MODULES = 17
 """Modules of core that a run of two inline nodes in memory passes through."""
 CHANGES = 79
-"""The number of changes from one of them to another, calls and returns alike; two are the check of
-a state's size.
+"""The number of changes from one of them to another, calls and returns alike; two are the check
+of the size of what a firing gives.
 """
 
 
