@@ -32,6 +32,16 @@ def submitted(journal: PostgresJournal, *run_ids: str) -> None:
     asyncio.run(go())
 
 
+def orphaned(journals: Journals) -> PostgresJournal:
+    """Return a journal with a run whose holder is not there, and no thread that clears it away."""
+    journal = journals()
+    submitting = journals(tables=journal.config.tables)
+    submitted(submitting, "orphan")
+    submitting.close()
+    journal.writer.database.rows("update runs set holder = 987654321")
+    return journal
+
+
 def held_by_none(journal: PostgresJournal) -> list[str]:
     sql = (
         "select run from runs where holder <> 0 "
@@ -82,10 +92,8 @@ def test_a_process_that_wakes_after_its_lease_claims_runs_as_a_living_holder(jou
 
 
 def test_a_run_whose_holder_is_not_there_is_named_freed_and_done(journals: Journals):
-    journal = journals()
-    submitted(journal, "orphan")
+    journal = orphaned(journals)
     database = journal.writer.database
-    database.rows("update runs set holder = 987654321")
     [damage] = journal.examine()
     assert damage.run_id == "orphan"
     assert "not there" in damage.problem
@@ -101,9 +109,7 @@ def test_a_run_whose_holder_is_not_there_is_named_freed_and_done(journals: Journ
 
 
 def test_the_doctor_frees_a_run_whose_holder_is_not_there(journals: Journals):
-    journal = journals()
-    submitted(journal, "orphan")
-    journal.writer.database.rows("update runs set holder = 987654321")
+    journal = orphaned(journals)
     [damage] = journal.examine()
     journal.cut(damage.run_id, damage.good)
     assert list(journal.take(9, 1.0)) == ["orphan"]

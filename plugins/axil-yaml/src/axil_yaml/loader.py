@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, NoReturn, cast
 
 import yaml
 
+from axil import SpecError
 from axil.plugin import (
     MAX_DEPTH,
     MAX_DIGITS,
@@ -81,11 +82,14 @@ def parse_yaml(text: str, name: str) -> Document:
         ) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else None
         message = " ".join(part for part in (error.context, error.problem) if part)
+        if "maximum nesting depth" in message:  # libyaml's own bound, met before ours
+            raise _too_deep(name, line) from error
         raise document_error(
             "AX140",
             name,
-            mark.line + 1 if mark else None,
+            line,
             f"{message or 'this is not YAML'}.",
             _advice(text, error),
         ) from error
@@ -98,6 +102,11 @@ def parse_yaml(text: str, name: str) -> Document:
     finally:
         if builder is not None:
             builder.close()
+
+
+def _too_deep(name: str, line: int | None) -> SpecError:
+    message = f"nested deeper than {MAX_DEPTH} levels."
+    return document_error("AX110", name, line, message, "Reduce the nesting.")
 
 
 _ADVICE: Final = (
@@ -190,9 +199,7 @@ class _Builder:
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
         if len(keys) > MAX_DEPTH:
-            self._fail(
-                event, "AX110", f"nested deeper than {MAX_DEPTH} levels.", "Reduce the nesting."
-            )
+            raise _too_deep(self._name, self._line(event))
         if event.tag is not None:
             self._fail(
                 event,
