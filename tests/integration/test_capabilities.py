@@ -198,6 +198,81 @@ def test_a_link_in_a_folder_leads_a_retriever_of_a_file_nowhere(write, tmp_path)
     assert "fern" not in str(script.requests)
 
 
+SANDBOXED: list[dict[str, Any]] = [
+    {"type": "passthrough", "wrappers": [{"type": "sandbox", "config": {"sandbox": "docker"}}]},
+    {"type": "passthrough", "wrappers": [{"type": "process", "config": {"sandbox": "docker"}}]},
+    {"type": "python", "config": {"code": "print(1)", "sandbox": "docker"}},
+    {
+        "type": "agent",
+        "config": {
+            "model": {"type": "scripted", "default": "x"},
+            "tools": [{"type": "run_command", "programs": ["git"], "sandbox": "docker"}],
+        },
+    },
+]
+
+
+def of_node(tmp_path: Path, node: dict[str, Any]) -> Path:
+    file = tmp_path / "flow.json"
+    graph = {"id": "f", "nodes": [{"id": "A", **node}], "start": ["A"]}
+    file.write_text(json.dumps({"graph": graph}))
+    return file
+
+
+@pytest.mark.parametrize("node", SANDBOXED, ids=lambda node: node["type"])
+def test_a_sandbox_of_containers_that_a_file_names_needs_the_grant_of_its_program(
+    tmp_path, capsys, monkeypatch, node
+):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/docker").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\nexit 1\n")
+    (tmp_path / "bin/docker").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    file = of_node(tmp_path, node)
+    assert "program:docker" in checked(capsys, file)["missing"]
+    reported = refused(file, "AX138")
+    assert "tries to start the program docker" in reported
+    assert "--allow program:docker" in reported
+    assert not (tmp_path / "started").exists()
+    for word in ("program:docker", "program", "code"):
+        assert "program:docker" in checked(capsys, file, "--allow", word)["granted"]
+        assert load(file, allow={word}).plan
+
+
+def test_every_setting_that_can_name_a_container_asks_for_its_program():
+    registry, tried = default_registry(), 0
+    for each in registry.candidates():
+        try:
+            component: Any = registry.resolve(each.kind, f"{each.distribution}/{each.name}")
+            schema = component.Config.model_json_schema()
+        except (AxilError, AttributeError, ImportError):
+            continue
+        for name, of in schema.get("properties", {}).items():
+            if "docker" in of.get("enum", ()):
+                assert of.get("x-axil-program") == ["docker", "podman"], f"{each}: {name}"
+                tried += 1
+    assert tried >= 7
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sandboxes are for Linux")
+@pytest.mark.parametrize("wanted", ["auto", "required"])
+def test_a_file_without_the_grant_starts_no_container_where_there_is_no_other_sandbox(
+    tmp_path, monkeypatch, wanted
+):
+    from axil_sandbox import Bubblewrap
+
+    monkeypatch.setattr(Bubblewrap, "problem", lambda self: "bwrap is not installed")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/docker").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\nexit 1\n")
+    (tmp_path / "bin/docker").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin")
+    wrapper = {"type": "sandbox", "config": {"sandbox": wanted}}
+    file = of_node(tmp_path, {"type": "passthrough", "wrappers": [wrapper]})
+    reported = refused(file, "AX621")
+    assert "docker needs the grant program:docker" in reported
+    assert "--allow program:docker" in reported
+    assert not (tmp_path / "started").exists()
+
+
 class Listener(HTTPServer):
     """A server that keeps the headers of what it is sent."""
 

@@ -54,7 +54,7 @@ _SUBJECTS = {
     },
     "Configuration and secrets": {
         "axil_config.decoding": "decode_config refers_to",
-        "axil_config.grants": "Grants is_axils reads_path sends_to writes_path",
+        "axil_config.grants": "Grants is_axils reads_path sends_to starts_program writes_path",
         "axil_config.misfits": "Misfit misfits",
         "axil_config.redaction": """
             REDACTED keep_secret redact_data redact_text secret_spans without_secrets

@@ -197,6 +197,7 @@ from axil_config.grants import (
     is_axils as is_axils,
     reads_path as reads_path,
     sends_to as sends_to,
+    starts_program as starts_program,
     writes_path as writes_path,
 )
 from axil_config.misfits import Misfit as Misfit, misfits as misfits

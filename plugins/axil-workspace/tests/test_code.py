@@ -26,7 +26,7 @@ from axil_workspace.video import Video
 @pytest.fixture(autouse=True)
 def without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """These are about programs as they run without one; axil-sandbox has tests of its own."""
-    monkeypatch.setattr("axil_subprocess.sandbox.find_sandbox", lambda name: (None, name))
+    monkeypatch.setattr("axil_subprocess.sandbox.find_sandbox", lambda name, **_: (None, name))
 
 
 pytestmark = pytest.mark.skipif(

@@ -7,7 +7,7 @@ A specification that was read from a file carries its grants (``GraphSpec.extras
 compiler puts them in force while it makes the file's components (``granted``); what is made then
 asks for them (``current_grants``). Where none are in force nothing is refused. Settings are checked
 where they are decoded (``decode_config``): fields say what they are by ``reads_path``,
-``writes_path``, ``sends_to`` and the type ``Secret``.
+``writes_path``, ``sends_to``, ``starts_program`` and the type ``Secret``.
 """
 
 from __future__ import annotations
@@ -186,6 +186,16 @@ def sends_to(more: dict[str, Any] | None = None) -> dict[str, Any]:
     choose without leave; see ``reads_path``.
     """
     return {**(more or {}), "x-axil-host": True}
+
+
+def starts_program(*names: str, more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Say of a field of a ``Config`` that a value which is one of ``names`` starts the program of
+    that name: a file needs ``program:NAME``; see ``reads_path``.
+
+    >>> starts_program("docker")
+    {'x-axil-program': ['docker']}
+    """
+    return {**(more or {}), "x-axil-program": [*names]}
 
 
 def host_of(url: str) -> str:

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from axil import NodeSpec
 from axil.driver import ProcessConfig, ProcessExecutor, ProcessExecutorConfig, ProcessWrapper
-from axil.plugin import Body
-from axil_subprocess import Wanted
+from axil.plugin import Body, starts_program
+from axil_subprocess import CONTAINERS, Wanted
 
 
 class SandboxConfig(ProcessConfig):
@@ -23,6 +23,7 @@ class SandboxConfig(ProcessConfig):
         "required",
         description="required: in the first sandbox that works here, or an error; a name: that "
         "one, or an error; auto: without one where none works; off: none.",
+        json_schema_extra=starts_program(*CONTAINERS),
     )
     memory_megabytes: int | None = Field(
         2048, ge=64, description="What each may take, all together and of addresses each."

@@ -3,9 +3,19 @@
 from axil_subprocess.child import KILL, Child, end_elsewhere
 from axil_subprocess.output import Output
 from axil_subprocess.program import Ended, run, settle
-from axil_subprocess.sandbox import Launch, Place, Sandbox, Wanted, find_sandbox, sandboxed
+from axil_subprocess.sandbox import (
+    CONTAINERS,
+    Launch,
+    Place,
+    Sandbox,
+    Wanted,
+    find_sandbox,
+    sandboxed,
+    withheld,
+)
 
 __all__ = [
+    "CONTAINERS",
     "KILL",
     "Child",
     "Ended",
@@ -19,4 +29,5 @@ __all__ = [
     "run",
     "sandboxed",
     "settle",
+    "withheld",
 ]
