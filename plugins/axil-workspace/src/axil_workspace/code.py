@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import Field
 
 from axil.plugin import starts_program
-from axil_subprocess import CONTAINERS, Wanted, withheld
+from axil_subprocess import CONTAINERS, Wanted
 from axil_workspace.errors import NotAllowed, ProgramFault
 from axil_workspace.process import Bounds, Ended, run
 from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
@@ -63,11 +63,6 @@ class Programs(Tools):
             default_factory=dict[str, str], description="Additional environment variables."
         )
 
-    def __init__(self, config: ToolsConfig | None = None) -> None:
-        """Raises: ConfigError (AX887): a name in the config is no tool of the set."""
-        super().__init__(config)
-        self._without = withheld()
-
     wants: tuple[str, ...] = ("code",)
     """The words that a file asks leave for."""
 
@@ -110,7 +105,6 @@ class Programs(Tools):
             given=given,
             sandbox=getattr(self.config, "sandbox", "off"),
             reads=reads,
-            without=[each for each in self._without if not ctx.allows(f"program:{each}")],
         )
 
     def _exactly(self, command: Sequence[str]) -> Sequence[str]:

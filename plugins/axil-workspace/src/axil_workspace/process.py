@@ -128,11 +128,10 @@ async def run(
     given: str = "",
     sandbox: Wanted = "off",
     reads: Sequence[Path] = (),
-    without: Sequence[str] = (),
 ) -> Ended:
     """Run a program in ``folder`` and wait for its end; with ``given`` as its standard input.
 
-    ``reads``: what it reads beside the folder, where it runs in a sandbox. ``without``: sandboxes that are not used.
+    ``reads``: what it reads beside the folder, where it runs in a sandbox.
 
     If the waiting is cancelled, the program is killed with all that it started before this returns.
     Raises: ProgramFault (AX879): it cannot be started. ComponentBlocked (AX621): there is no
@@ -170,7 +169,7 @@ async def run(
             file_bytes=bounds.file_bytes,
         )
         try:
-            launch = await sandboxed(command, place, sandbox, without=without)
+            launch = await sandboxed(command, place, sandbox)
             settings["is_sandboxed"] = launch.command != list(command)
             settings["ends"] = launch.ends
             launcher = await Child.start(
