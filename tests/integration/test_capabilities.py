@@ -514,6 +514,13 @@ def test_a_run_names_all_missing_words_at_once_and_starts_nothing(write, tmp_pat
     assert not (tmp_path / "rc").exists()
 
 
+def test_a_word_that_is_refused_is_not_the_one_that_is_proposed(write, capsys):
+    with pytest.raises(SystemExit):
+        main(["run", str(write()), "--input", "x", "--allow", "net"])
+    reported = " ".join(capsys.readouterr().err.split())
+    assert '"net" names no HOST. Write net:HOST, or network for all.' in reported
+
+
 class Terminal(io.StringIO):
     """A terminal at which a line is typed."""
 

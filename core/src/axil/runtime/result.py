@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
+from axil._door import provided
 from axil.contract.context import Channel, Clock, Question
 from axil.contract.messages import Message
 from axil.contract.meters import Meter, MeterMaker, RunUsage
@@ -34,7 +35,13 @@ else:
 _NONE: Any = None
 Prompts = Literal["off", "digests", "whole"]
 """The part of prompts that a journal keeps."""
-_METHODS = {"channel": "ask", "clock": "now", "hooks": "hook", "executor": "execute"}
+_METHODS = {
+    "channel": "ask",
+    "clock": "now",
+    "hooks": "hook",
+    "executor": "execute",
+    "journal": "entries",
+}
 """Of options that are objects, an attribute that each has."""
 
 
@@ -85,7 +92,7 @@ class Options:
     deps: Any = None
     workspace: Path | None = None
     allow: frozenset[str] = frozenset()
-    """Actions that files may do: ``code``."""
+    """Actions that files may do: ``code``. An unknown word is a ConfigError (AX136)."""
     executor: Any = None
     """The executor of bodies (``axil.driver.Executor``); None: this event loop. The run closes it.
     """
@@ -103,6 +110,8 @@ class Options:
             given = getattr(self, name)
             if given is not None and not hasattr(given, has):
                 raise TypeError(f"{name}: expected an object with {has}, found {given!r:.80}.")
+        if self.allow or not isinstance(self.allow, Collection):
+            provided("axil_config.grants", "Grants", wanted="a run with allow").of(self.allow)
 
     def begin_meter(self, limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
         """Return the meter of a run.

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from axil import ConfigError, Problem
-from axil.plugin import did_you_mean, one_line
+from axil.plugin import did_you_mean, format_value, one_line
 from axil_config.wants import Gathering, Want, gathering, is_granted, note_want, noted
 
 if TYPE_CHECKING:
@@ -32,7 +32,17 @@ Act = Literal["read", "write"]
 
 WORDS: Final = ("code", "env", "import", "mcp", "network", "program", "read", "write")
 """The words that grant a whole kind of action."""
-_NARROW: Final = ("env", "import", "mcp", "net", "program", "read", "write")
+_NAMED: Final = {
+    "env": "NAME",
+    "import": "MODULE",
+    "mcp": "PROGRAM",
+    "net": "HOST",
+    "program": "NAME",
+    "read": "PATH",
+    "write": "PATH",
+}
+"""What stands behind the colon of a narrower word."""
+_NARROW: Final = tuple(_NAMED)
 OWN_FOLDER: Final = ".axil"
 """The folder beside a workflow file that the file may write to."""
 _AXILS: Final = frozenset({".gitignore", "attachments.json", "lock", "values"})
@@ -71,8 +81,12 @@ class Grants:
     def of(given: Iterable[str], folder: str = "") -> Grants:
         """Return the grants that a user wrote; paths begin in the working folder.
 
-        Raises: ConfigError (AX136): a word is unknown.
+        Raises: ConfigError (AX136): a word is unknown, or these are no words.
         """
+        if isinstance(given, (str, bytes)) or not isinstance(cast("Any", given), Iterable):
+            message = f"expected words, found {format_value(given)}."
+            shown = given if isinstance(given, str) and given in WORDS else "code"
+            raise ConfigError(Problem("AX136", "allow", message, f'Write allow={{"{shown}"}}.'))
         return Grants(words=frozenset(_word(each) for each in given), folder=folder)
 
     def at(self, folder: str) -> Grants:
@@ -251,13 +265,21 @@ def _host(given: str) -> str:
 
 
 def _word(given: str) -> str:
+    if not isinstance(cast("Any", given), str):
+        message = f"expected a word, found {format_value(given)}."
+        raise ConfigError(Problem("AX136", "allow", message, 'Write allow={"code"}.'))
     kind, _, name = given.partition(":")
     if not name and given in WORDS:
         return given
-    if not name or kind not in _NARROW:
-        hint = did_you_mean(kind, {*WORDS, *_NARROW}) or (
-            f"Available: {', '.join(WORDS)}, and {', '.join(f'{each}:NAME' for each in _NARROW)}."
-        )
+    if not name and kind in _NARROW:
+        whole = "network" if kind == "net" else kind
+        message = f'"{one_line(given)}" names no {_NAMED[kind]}.'
+        hint = f"Write {kind}:{_NAMED[kind]}, or {whole} for all."
+        raise ConfigError(Problem("AX136", "allow", message, hint))
+    if kind not in _NARROW:
+        narrow = ", ".join(f"{each}:{named}" for each, named in _NAMED.items())
+        words = f"Available: {', '.join(WORDS)}, and {narrow}."
+        hint = did_you_mean(kind, {*WORDS, *_NARROW}) or words
         raise ConfigError(
             Problem("AX136", "allow", f'"{one_line(given)}" is not a permission.', hint)
         )
