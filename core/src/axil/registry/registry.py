@@ -260,8 +260,8 @@ class Registry:
             requires: distributions that the workflow says it needs, with version specifiers, for
                 the advice in messages.
         Raises: UnknownComponent, ComponentBlocked, ComponentConflict, PluginLoadError;
-        PluginContract (AX310): it is written for another
-            version of its kind's contract.
+        PluginContract: AX305 its entry point is None, AX310 it is written for another version of
+            its kind's contract.
         """
         component = self.find(kind, name, where, requires=requires)
         key = (kind, component.name, component.distribution)
@@ -476,6 +476,10 @@ class Registry:
                 hint=self._extra(component, error) or hint,
                 where=where,
             ) from error
+        if found is None:
+            named = f'the {COMPONENT_KINDS[component.kind]} "{component.name}" of {component}'
+            message = f"{named} is no component: {component.value} is None."
+            raise PluginContract(message, hint="Report it to the plugin's owner.", where=where)
         return found
 
     def _extra(self, component: Component, error: BaseException) -> str:
