@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from axil import run_sync
 from axil.plugin import add_shared_arguments, python_target
 from axil_serve.access import RIGHTS, Access, Caller, Right, new_token
+from axil_serve.connections import bounded
 from axil_serve.errors import Unserved
 
 if TYPE_CHECKING:
@@ -350,6 +351,7 @@ def _serve(app: Any, options: argparse.Namespace, listening: Callable[[str], Non
             log_config=None,
             access_log=False,
             lifespan="on",
+            http=bounded(),
             server_header=False,
             timeout_graceful_shutdown=2,
         )
