@@ -520,6 +520,56 @@ def test_a_word_that_is_refused_is_not_the_one_that_is_proposed(write, capsys):
     assert '"net" names no HOST. Write net:HOST, or network for all.' in reported
 
 
+def multiplied(folder: Path, *, files: int, each: int, values: int = 0) -> Path:
+    """Return the first of files that include the next one several times."""
+    for number in range(files):
+        use = {"type": "file", "config": {"path": f"{number + 1}.json"}}
+        nodes: list[dict[str, Any]] = [
+            {"id": f"n{at}", "type": "subgraph", "config": {"type": "file", **use}}
+            for at in range(each)
+        ]
+        if number == files - 1:
+            nodes = [{"id": "n0", "type": "passthrough"}]
+        ids = [node["id"] for node in nodes]
+        graph = {"id": f"g{number}", "nodes": nodes, "start": ids, "end": ids}
+        data = {"vars": {"much": [0] * values}, "graph": graph}
+        (folder / f"{number}.json").write_text(json.dumps(data))
+    return folder / "0.json"
+
+
+@pytest.mark.parametrize(("values", "id"), [(0, "AX117"), (10_000, "AX144")])
+def test_files_that_multiply_are_refused_before_they_are_many(
+    tmp_path, capsys, monkeypatch, values, id
+):
+    from axil_files import loading
+
+    read: list[str] = []
+    kept = loading._parsed
+    monkeypatch.setattr(
+        loading, "_parsed", lambda name, *more: read.append(name) or kept(name, *more)
+    )
+    file = multiplied(tmp_path, files=14, each=3, values=values)
+    with pytest.raises(SpecError, match=f"{id} .*include.* more than") as caught:
+        load(file).plan  # noqa: B018  # compiling is what includes
+    assert len(read) <= loading.MOST_FILES + 1
+    assert len(caught.value.problems) < 100
+    assert main(["check", str(file)]) == 2
+    assert id in capsys.readouterr().out
+
+
+def test_a_file_may_be_included_often_and_read_again(tmp_path):
+    from axil_dependencies import dependencies_of
+    from axil_dependencies.needs import of_graph
+    from axil_files.loading import MOST_FILES
+
+    file = multiplied(tmp_path, files=2, each=MOST_FILES)
+    for _ in range(2):
+        flow = load(file)
+        assert flow.plan
+        assert not dependencies_of([str(file)]).problems
+        assert not of_graph(flow.spec).problems
+
+
 class Terminal(io.StringIO):
     """A terminal at which a line is typed."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -126,8 +126,11 @@ def of_graph(spec: GraphSpec, *, registry: Registry | None = None, **options: An
     Args:
         options: with what those are read: fields of ``axil.plugin.LoadOptions``.
     """
+    from axil.plugin import LoadOptions
+
     walk = _Walk(registry or default_registry(), options)
-    walk.graph(spec, {})
+    # what a plan has included, by other ways, is not counted again
+    walk.graph(replace(spec, extras={**spec.extras, "included": (LoadOptions().tally, ())}), {})
     return walk.needs
 
 

@@ -88,8 +88,8 @@ def refused(id: str, name: str, line: int | None, message: str, hint: str = "") 
     return SpecError(Problem(id, str(Place(file=name, line=line)), message, hint))
 
 
-def measure(document: Document, *, limits: tuple[int, int, int] = (DEEPEST, MOST, LARGEST)) -> None:
-    """Nothing, if the document's data is plain and within bounds.
+def measure(document: Document, *, limits: tuple[int, int, int] = (DEEPEST, MOST, LARGEST)) -> int:
+    """Return the number of values in a document whose data is plain and within bounds.
 
     Raises: SpecError. Cost: O(values), at most ``MOST``.
     """
@@ -159,6 +159,7 @@ def measure(document: Document, *, limits: tuple[int, int, int] = (DEEPEST, MOST
                 (),
                 f"holds more than {largest} characters, variables counted where they are used.",
             )
+    return count
 
 
 def _too(id: str, document: Document, keys: Keys, message: str, hint: str = "") -> SpecError:

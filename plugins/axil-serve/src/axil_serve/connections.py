@@ -30,12 +30,12 @@ def bounded(seconds: float = HEADER_SECONDS) -> type[asyncio.Protocol]:
         """True if a part of the awaited headers is there."""
 
         def connection_made(self, transport: Any) -> None:
-            cast("Any", super()).connection_made(transport)
+            super().connection_made(transport)  # pyright: ignore[reportUnknownMemberType]  # it is Any
             self._await_headers()
 
         def data_received(self, data: bytes) -> None:
             before = self.cycle
-            cast("Any", super()).data_received(data)
+            super().data_received(data)  # pyright: ignore[reportUnknownMemberType]  # it is Any
             is_elsewhere = self.transport.get_protocol() is not self  # a connection was upgraded
             if self.cycle is not before or is_elsewhere:
                 self._forget()
@@ -45,7 +45,7 @@ def bounded(seconds: float = HEADER_SECONDS) -> type[asyncio.Protocol]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._forget()
-            cast("Any", super()).connection_lost(exc)
+            super().connection_lost(exc)  # pyright: ignore[reportUnknownMemberType]  # it is Any
 
         def _await_headers(self) -> None:
             if self._deadline is None:
