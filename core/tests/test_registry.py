@@ -247,7 +247,7 @@ def test_an_entry_point_that_is_none_is_no_component_of_any_kind(plugin, kind):
         Entry(f"axil.{kind}", "b", f"{name}:Holder.nothing", CLOCKS),
     )
     for each in ("a", "b", "a"):
-        with pytest.raises(PluginContract, match="AX305.*acme-clocks 0.3.1.*nothing is None"):
+        with pytest.raises(PluginContract, match=r"AX305.*acme-clocks 0\.3\.1.*nothing is None"):
             known.resolve(kind, each, "flow.yaml:3")
 
 

@@ -63,7 +63,7 @@ def test_an_unknown_word_is_refused(word):
 
 
 @pytest.mark.parametrize("kind", ["env", "import", "mcp", "net", "program", "read", "write"])
-def test_what_a_refused_word_is_told_to_write_is_accepted(kind):
+def test_the_words_that_a_refusal_proposes_are_accepted(kind):
     for word in (kind, f"{kind}:"):
         try:
             [granted] = Grants.of([word]).words

@@ -456,6 +456,7 @@ class Registry:
 
     def _load(self, component: Component, where: str) -> Any:
         target = _TARGET.match(component.value)
+        named = f'the {COMPONENT_KINDS[component.kind]} "{component.name}"'
         try:
             if target is None:
                 raise ImportError(f'"{component.value}" is not module:attribute')
@@ -467,18 +468,14 @@ class Registry:
         except BaseException as error:
             # whatever a plugin does while it is imported, SystemExit included, costs only itself
             cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            named = f'the {COMPONENT_KINDS[component.kind]} "{component.name}"'
             message = f"{named} is provided by {component}, which failed to import "
+            message += f"{component.value} ({cause})."
             doctor = f"axil plugins doctor {component.distribution} --import"
             hint = f"Other plugins are not affected. More: {doctor}"
-            raise PluginLoadError(
-                f"{message}{component.value} ({cause}).",
-                hint=self._extra(component, error) or hint,
-                where=where,
-            ) from error
+            hint = self._extra(component, error) or hint
+            raise PluginLoadError(message, hint=hint, where=where) from error
         if found is None:
-            named = f'the {COMPONENT_KINDS[component.kind]} "{component.name}" of {component}'
-            message = f"{named} is no component: {component.value} is None."
+            message = f"{named} of {component} is no component: {component.value} is None."
             raise PluginContract(message, hint="Report it to the plugin's owner.", where=where)
         return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -110,7 +110,7 @@ class Options:
             given = getattr(self, name)
             if given is not None and not hasattr(given, has):
                 raise TypeError(f"{name}: expected an object with {has}, found {given!r:.80}.")
-        if self.allow or not isinstance(self.allow, Collection):
+        if self.allow != frozenset():
             provided("axil_config.grants", "Grants", wanted="a run with allow").of(self.allow)
 
     def begin_meter(self, limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:

@@ -41,7 +41,7 @@ _NAMED: Final = {
     "read": "PATH",
     "write": "PATH",
 }
-"""What stands behind the colon of a narrower word."""
+"""The texts behind the colons of narrower words."""
 _NARROW: Final = tuple(_NAMED)
 OWN_FOLDER: Final = ".axil"
 """The folder beside a workflow file that the file may write to."""

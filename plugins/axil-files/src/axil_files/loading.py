@@ -145,7 +145,7 @@ class LoadOptions:
     disk, what is read is added.
     """
     tally: Tally = field(default_factory=Tally)
-    """What the workflow includes."""
+    """The inclusions of the workflow."""
     way: tuple[str, ...] = ()
     """The way of inclusions to this graph; empty: it is the first."""
 

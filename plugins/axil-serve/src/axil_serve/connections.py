@@ -23,19 +23,19 @@ def bounded(seconds: float = HEADER_SECONDS) -> type[asyncio.Protocol]:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     class Bounded(cast("Any", AutoHTTPProtocol)):
-        """A connection."""
+        """A connection; what it inherits is known at run time only, hence the ``ignore``."""
 
         _deadline: asyncio.TimerHandle | None = None
         _has_begun = False
         """True if a part of the awaited headers is there."""
 
         def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)  # pyright: ignore[reportUnknownMemberType]  # it is Any
+            super().connection_made(transport)  # pyright: ignore[reportUnknownMemberType]
             self._await_headers()
 
         def data_received(self, data: bytes) -> None:
             before = self.cycle
-            super().data_received(data)  # pyright: ignore[reportUnknownMemberType]  # it is Any
+            super().data_received(data)  # pyright: ignore[reportUnknownMemberType]
             is_elsewhere = self.transport.get_protocol() is not self  # a connection was upgraded
             if self.cycle is not before or is_elsewhere:
                 self._forget()
@@ -45,7 +45,7 @@ def bounded(seconds: float = HEADER_SECONDS) -> type[asyncio.Protocol]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._forget()
-            super().connection_lost(exc)  # pyright: ignore[reportUnknownMemberType]  # it is Any
+            super().connection_lost(exc)  # pyright: ignore[reportUnknownMemberType]
 
         def _await_headers(self) -> None:
             if self._deadline is None:
