@@ -470,9 +470,8 @@ class Registry:
             cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             message = f"{named} is provided by {component}, which failed to import "
             message += f"{component.value} ({cause})."
-            doctor = f"axil plugins doctor {component.distribution} --import"
-            hint = f"Other plugins are not affected. More: {doctor}"
-            hint = self._extra(component, error) or hint
+            more = f"More: axil plugins doctor {component.distribution} --import"
+            hint = self._extra(component, error) or f"Other plugins are not affected. {more}"
             raise PluginLoadError(message, hint=hint, where=where) from error
         if found is None:
             message = f"{named} of {component} is no component: {component.value} is None."
