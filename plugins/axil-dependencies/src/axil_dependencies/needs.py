@@ -126,11 +126,12 @@ def of_graph(spec: GraphSpec, *, registry: Registry | None = None, **options: An
     Args:
         options: with what those are read: fields of ``axil.plugin.LoadOptions``.
     """
-    from axil.plugin import LoadOptions
-
     walk = _Walk(registry or default_registry(), options)
-    # what a plan has included, by other ways, is not counted again
-    walk.graph(replace(spec, extras={**spec.extras, "included": (LoadOptions().tally, ())}), {})
+    if "included" in spec.extras:  # what a plan has included, by other ways, is not counted again
+        from axil.plugin import LoadOptions
+
+        spec = replace(spec, extras={**spec.extras, "included": (LoadOptions().tally, ())})
+    walk.graph(spec, {})
     return walk.needs
 
 
