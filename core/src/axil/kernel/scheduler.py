@@ -428,7 +428,7 @@ class Scheduler:
         """Raises: InvalidValue (AX639): too much waits on edges."""
         self._made = 0
         waiting = (each for running in self._running() for each in running.machine.waiting())
-        check_size(list({id(each): each for each in waiting}.values()), MAX_WAITING)
+        check_size([*{id(each): each for each in waiting}.values()], MAX_WAITING, seen=set())
 
     # -------------------------------------------------------------------- firings and facts
 

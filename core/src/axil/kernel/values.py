@@ -243,21 +243,27 @@ MAX_SIZE: Final = 32_000_000
 To run, record and carry it takes up to 20 times as many bytes of memory.
 """
 
-MAX_WAITING: Final = 4 * MAX_SIZE
+MAX_WAITING: Final = 2 * MAX_SIZE
 """Size of all that waits on the edges of a run."""
 
 
-def check_size(value: Any, most: int = MAX_SIZE) -> int:
+def check_size(
+    value: Any, most: int = MAX_SIZE, used: int = 0, seen: set[int] | None = None
+) -> int:
     """Return the size of a value, which is not so large that only a workflow that multiplies it
     makes it.
 
-    What is found in several places counts in each, for in a text it is written in each. A log
-    counts by its items alone. Cost: O(values in it), up to the bound; O(1) for a scalar.
+    What is found in several places counts in each, for in a text it is written in each; but for
+    texts that are ``seen``, by their ids, which grows. A log counts by its items alone. Cost:
+    O(values in it), up to the bound; O(1) for a scalar.
+
+    Args:
+        used: what other values take of ``most``.
 
     Raises: InvalidValue (AX639).
     """
     waiting: list[Any] = [value]
-    left = most
+    left = most - used
     while waiting:
         each = waiting.pop()
         kind = type_of(each)
@@ -265,7 +271,11 @@ def check_size(value: Any, most: int = MAX_SIZE) -> int:
         if kind is str:
             if len(each) > MAX_CHARACTERS:
                 raise _too_large("a text", MAX_CHARACTERS, "characters")
-            left -= len(each)
+            if seen is None:
+                left -= len(each)
+            elif id(each) not in seen:
+                seen.add(id(each))
+                left -= len(each)
         elif kind is dict:
             left -= 256
             waiting.extend(each.values())
@@ -281,7 +291,7 @@ def check_size(value: Any, most: int = MAX_SIZE) -> int:
             left -= 256 + 16 * len(each)
         if left < 0:
             raise _too_large("a value", most, "bytes, as it is counted here")
-    return most - left
+    return most - used - left
 
 
 def bounded_text(pieces: Iterable[str]) -> str:
