@@ -67,7 +67,7 @@ class Chosen:
     def __init__(self, given: Any, where: str | Place = "model") -> None:
         self.given, self.where = given, where
         self._grants = current_grants()
-        """Those of the file that names it: it may be made when no others are in force."""
+        """The grants of the file that names it: it may be made when none are in force."""
         self._made: Model | None = None
         self._changed: tuple[Through, Model] | None = None
         self._held = LoopLocal(_Held)

@@ -37,7 +37,7 @@ class Dataset:
     left_out: tuple[str, ...] = ()
     """Evaluators of another framework that mean nothing here."""
     grants: Grants | None = None
-    """What its scorers may do; None: all that Python code may do."""
+    """The grants of its scorers; None: all that Python code may do."""
 
     def plain(self) -> dict[str, Any]:
         """Return the dataset as plain data."""
