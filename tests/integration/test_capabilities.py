@@ -655,3 +655,89 @@ def test_a_file_writes_no_lines_of_its_own_into_the_list_of_its_wants(write, cap
     lines = capsys.readouterr().out.splitlines()
     assert len([line for line in lines if "without leave:" in line and "?" not in line]) == 0
     assert "\x1b" not in "".join(line for line in lines if line.startswith("    "))
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"type": "subgraph", "config": {"type": "file", "config": {"path": "inner.json"}}},
+        {
+            "type": "map",
+            "config": {"body": {"type": "subprocess:Popen", "config": {"args": ["touch", "here"]}}},
+        },
+        {
+            "type": "horizontal",
+            "config": {
+                "members": {
+                    "m": {"type": "subprocess:Popen", "config": {"args": ["touch", "here"]}}
+                }
+            },
+        },
+        {
+            "type": "agent",
+            "config": {
+                "model": "scripted",
+                "tools": [
+                    {
+                        "type": "agent",
+                        "config": {
+                            "name": "t",
+                            "agent": {
+                                "type": "subprocess:Popen",
+                                "config": {"args": ["touch", "here"]},
+                            },
+                        },
+                    }
+                ],
+            },
+        },
+        {
+            "type": "passthrough",
+            "wrappers": [
+                {
+                    "type": "fallback",
+                    "config": {
+                        "use": {"type": "subprocess:Popen", "config": {"args": ["touch", "here"]}}
+                    },
+                }
+            ],
+        },
+    ],
+    ids=["file", "map", "team", "tool", "wrapper"],
+)
+def test_what_is_inside_a_file_may_do_no_more_than_the_file(tmp_path, monkeypatch, capsys, node):
+    """Also where the outermost file was granted something else."""
+    monkeypatch.chdir(tmp_path)
+    code = {"type": "subprocess:Popen", "config": {"args": ["touch", "here"]}}
+    inner = {"version": 1, "graph": {"start": ["n"], "nodes": [{"id": "n", **code}]}}
+    (tmp_path / "inner.json").write_text(json.dumps(inner))
+    outer = tmp_path / "outer.json"
+    outer.write_text(json.dumps({"graph": {"start": ["o"], "nodes": [{"id": "o", **node}]}}))
+    for words in ((), ("import:json", "network", "env", "read", "write", "program:touch")):
+        options = [each for word in words for each in ("--allow", word)]
+        assert main(["run", str(outer), "--input", "x", "--journal", "off", *options]) != 0
+        assert main(["check", str(outer), *options]) != 0
+        assert "--allow import:subprocess" in capsys.readouterr().out
+    assert not (tmp_path / "here").exists()
+
+
+def test_a_run_goes_on_with_the_words_that_are_typed_then(tmp_path, monkeypatch, capsys):
+    """Neither an answer, nor a fork, nor what the journal kept of earlier words widens them."""
+    pytest.importorskip("axil_sqlite")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRIVATE", "a-secret-of-mine")
+    nodes = [
+        {"id": "h", "type": "human", "config": {"description": "?"}},
+        {"id": "s", "type": "literal", "config": {"content": "${PRIVATE}"}},
+    ]
+    graph = {"start": ["h"], "nodes": nodes, "edges": [{"from": "h", "to": "s"}], "end": ["s"]}
+    (tmp_path / "flow.json").write_text(json.dumps({"version": 1, "graph": graph}))
+    kept = ("--journal", str(tmp_path / "kept"))
+    begun = main(
+        ["run", "flow.json", "--input", "x", "--run-id", "r", "--allow", "env:PRIVATE", *kept]
+    )
+    assert begun == 3
+    for command in (["answer", "r", "yes"], ["resume", "r"], ["fork", "r", "--current"]):
+        assert main(["runs", *command, *kept]) == 2, command
+        assert "env:PRIVATE" in capsys.readouterr().err
+    assert main(["runs", "answer", "r", "yes", "--allow", "env:PRIVATE", *kept]) == 0

@@ -49,7 +49,7 @@ _SUBJECTS = {
         "kernel.state": "APPEND Field FieldChange OVERWRITE",
         "axil_typed.reducers": "MAXIMUM SUM as_reducer",
         "axil_typed.views": "model_view",
-        "kernel.values": "ATOMS Log bounded_text isolate same_value=same thaw",
+        "kernel.values": "ATOMS Log bounded_text check_size isolate same_value=same thaw",
         "contract.views": "InstanceView StateView read_only without_views",
     },
     "Configuration and secrets": {

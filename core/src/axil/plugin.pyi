@@ -138,6 +138,7 @@ from axil.kernel.values import (
     ATOMS as ATOMS,
     Log as Log,
     bounded_text as bounded_text,
+    check_size as check_size,
     isolate as isolate,
     same,
     thaw as thaw,
