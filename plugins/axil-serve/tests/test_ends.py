@@ -179,7 +179,7 @@ SAID: dict[Ask, dict[str, str]] = {
     by_response: {"limited": "failed"},
     by_streamed_response: {"limited": "failed", "cancelled": "failed"},
 }
-"""What a protocol calls an end for which it has no word of its own; the others know three."""
+"""The words of a protocol for ends that have none of their own; the others know three."""
 THREE = {"limited": "failed", "cancelled": "failed"}
 
 
