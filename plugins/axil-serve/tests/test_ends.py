@@ -210,7 +210,7 @@ def runs(http: TestClient) -> dict[str, str]:
 def test_every_protocol_says_how_a_run_stopped_that_is_not_done(
     http: TestClient, ask: Ask, end: str
 ):
-    for _ in range(max(2, TIMES // 20)):
+    for _ in range(3):
         before = set(runs(http))
         if end == "paused":
             status, said = ask(http, "ask")
