@@ -390,6 +390,8 @@ WITH_A_JOURNAL = """
 import axil
 
 class Journal:
+    entries = None
+
     def __getattr__(self, name):
         raise AssertionError(name)  # nothing is asked of it
 
