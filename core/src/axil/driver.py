@@ -24,7 +24,7 @@ from axil._door import lazy
 _SUBJECTS = {
     "Journals": {
         "axil_journals.journal": """
-            AT_ONCE Bell Cipher Entry Journal JournalWriter Letter RunInfo SharedJournal
+            DUE_NOW ChangeSignal Cipher Entry Journal JournalWriter RunMail RunInfo SharedJournal
             Compactor claimed_error due_of_end question_due
         """,
         "axil_journals.threads": "admit_run left_behind_error overtaken_error",
@@ -32,8 +32,8 @@ _SUBJECTS = {
     },
     "Records as plain data": {
         "axil_journals.rows": """
-            EntryRow=Row entry_row=row_of row_entries=entries_of joined_row=joined
-            damaged_error=damaged
+            EntryRow entry_row row_entries joined_row
+            damaged_error
         """,
         "axil_journals.values": "decode_delta decode_value encode_delta encode_value",
         "kernel.tokens": "Frame Ordinal inner_frame new_tuple",
@@ -45,7 +45,7 @@ _SUBJECTS = {
         "runtime.services": "Progress",
         "axil_journals.recorder": "JournalRecorder answer_entry",
         "kernel.outcomes": "Exit Send Transition",
-        "kernel.plan": "ResolvedGraph=Graph",
+        "kernel.plan": "ResolvedGraph",
         "kernel.scopes": "CycleRun Round",
         "kernel.state": "NO_RESET",
         "spec.graph": "KEPT",
@@ -58,12 +58,12 @@ _SUBJECTS = {
         "axil_journals.records": "record_graph version_changes",
         "axil_inspection.breakpoints": "Breakpoints",
         "axil_inspection.checks": "CheckResult check_workflow want_lines want_rows",
-        "axil_inspection.drawing": "draw_plan=draw join_name=join_of",
+        "axil_inspection.drawing": "draw_plan join_name",
         "axil_inspection.forks": "Edit fork",
         "axil_inspection.snapshots": "Snapshot snapshot",
         "axil_inspection.outlines": "Outline OutlineNode outline",
         "axil_inspection.scopes": """
-            PlanScope=Scope cycle_bounds=bounded edge_label=label shortened walk_plan=walk
+            PlanScope cycle_bounds edge_label shortened walk_plan
         """,
         "axil_inspection.records": "Difference RunStep differences steps",
     },
@@ -72,7 +72,7 @@ _SUBJECTS = {
         "builder.workflow": "RunInput",
         "axil_engine.managed": "ManagedRun",
         "axil_engine.status": "with_recorded_end",
-        "axil_engine.loading": "LastingExecutor Stand go_on lasting_executor",
+        "axil_engine.loading": "LastingExecutor ResumedStatus resume_run lasting_executor",
         "axil_journals.deadlines": "accept_answers wall_time",
         "axil_engine.engine": "LocalEngine",
     },
@@ -80,8 +80,8 @@ _SUBJECTS = {
         "contract.context": "Executor",
         "runtime.pool": "LocalExecutor",
         "axil_process.executor": "JobExecutor ProcessExecutor",
-        "axil_process.wrapper": "ProcessWrapper=Process",
-        "axil_process.config": "ProcessConfig ProcessExecutorConfig=ExecutorConfig",
+        "axil_process.wrapper": "ProcessWrapper",
+        "axil_process.config": "ProcessConfig ProcessExecutorConfig",
     },
     "Bodies as plain data": {
         "axil_process.jobs": """

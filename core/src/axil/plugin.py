@@ -49,7 +49,7 @@ _SUBJECTS = {
         "kernel.state": "APPEND Field FieldChange OVERWRITE",
         "axil_typed.reducers": "MAXIMUM SUM as_reducer",
         "axil_typed.views": "model_view",
-        "kernel.values": "ATOMS Log bounded_text isolate same_value=same thaw",
+        "kernel.values": "ATOMS Log bounded_text isolate same_value thaw",
         "contract.views": "InstanceView StateView read_only without_views",
     },
     "Configuration and secrets": {
@@ -115,22 +115,22 @@ _SUBJECTS = {
         "axil_patterns.schemas": "BoundedSchema SchemaFinding",
     },
     "Graphs as data, and their files": {
-        "axil_files.changes": "spec_changes=changes",
+        "axil_files.changes": "spec_changes",
         "axil_files.documents": """
-            Document KeyPath=Keys Loader MAX_SIZE=LARGEST MAX_DEPTH=DEEPEST
-            MAX_DIGITS=LONGEST_NUMBER MAX_VALUES=MOST check_document=measure
-            document_error=refused parse_json
+            Document KeyPath Loader MAX_SIZE MAX_DEPTH
+            MAX_DIGITS MAX_VALUES check_document
+            document_error parse_json
         """,
-        "axil_files.durations": "format_duration=format_seconds parse_duration=seconds",
+        "axil_files.durations": "format_duration parse_duration",
         "axil_files.functions": "with_functions",
         "axil_files.options": "FileOptions ReadingOptions",
         "axil_files.python": "PythonTarget python_target",
         "axil_files.loading": """
-            LoadOptions dump_spec=dump include_spec=include inline_spec=inline
-            load_spec=load parse_workflow=parse spec_from_document=spec_from
+            LoadOptions dump_spec include_spec inline_spec
+            load_spec parse_workflow spec_from_document
         """,
         "axil_files.templates": "match_path",
-        "axil_files.format": "is_version_0 notes_field workflow_schema=json_schema",
+        "axil_files.format": "is_version_0 notes_field workflow_schema",
         "spec.graph": "RouterSpec SURROUNDINGS with_usual_wrappers",
         "registry.excerpts": "format_value",
     },

@@ -10,7 +10,7 @@ import pytest
 
 from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
 from axil.plugin import compile_spec
-from axil_inspection import as_mermaid, as_text, escaped, walk
+from axil_inspection import as_mermaid, as_text, escaped, walk_plan
 from axil_inspection.scopes import _chosen
 
 EDGES = [
@@ -166,7 +166,7 @@ def test_a_loop_is_a_box_in_a_box():
     g.edge_to_exit(loop)
     plan = g.build().plan
     sound(list(as_mermaid(plan)))
-    kinds = [(step.scope.kind, step.scope.name) for step in walk(plan) if step.kind == "open"]
+    kinds = [(step.scope.kind, step.scope.name) for step in walk_plan(plan) if step.kind == "open"]
     assert kinds == [("graph", "outer"), ("graph", "loop"), ("cycle", "cycle(controller,work)")]
 
 
@@ -182,7 +182,7 @@ def test_deep_nesting_needs_no_recursion():
         payload="fields",
     )
     plan = compile_spec(spec)
-    assert max(step.scope.depth for step in walk(plan)) > 150
+    assert max(step.scope.depth for step in walk_plan(plan)) > 150
     sound(list(as_mermaid(plan)))
 
 

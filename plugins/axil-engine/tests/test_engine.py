@@ -13,7 +13,15 @@ from typing import Any
 import pytest
 
 from axil import MemoryJournal, Out, Question, RootGraph, Workflow, run_sync
-from axil.driver import Entry, LocalExecutor, ManagedRun, ReplayIndex, RunInfo, Stand, go_on
+from axil.driver import (
+    Entry,
+    LocalExecutor,
+    ManagedRun,
+    ReplayIndex,
+    ResumedStatus,
+    RunInfo,
+    resume_run,
+)
 from axil.plugin import EngineError, JournalError
 from axil_engine import LocalEngine
 from axil_engine.loading import MAX_RECOVERIES, Gathered
@@ -845,13 +853,13 @@ def test_go_on_executes_a_run_until_it_waits_or_ends():
         journal, flow, clock = MemoryJournal(), asking(), VirtualClock()
         async with LocalEngine(journal, loaded=0) as engine, flow:
             run_id = await engine.start(flow)
-            assert await go_on(journal, flow, run_id) == Stand("paused")
+            assert await resume_run(journal, flow, run_id) == ResumedStatus("paused")
             await engine.answer(run_id, {"a?n0": 7})
-            assert await go_on(journal, flow, run_id) == Stand("done")
+            assert await resume_run(journal, flow, run_id) == ResumedStatus("done")
             nap = sleeping()
             run_id = await engine.start(nap)
-            stand = await go_on(journal, nap, run_id, clock=clock)
-            assert stand == Stand("paused", DAY)
+            stand = await resume_run(journal, nap, run_id, clock=clock)
+            assert stand == ResumedStatus("paused", DAY)
             assert journal.infos([run_id])[0].due == DAY
 
     within(60, go)

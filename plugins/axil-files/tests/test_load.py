@@ -29,11 +29,13 @@ class Inner:
 
     def scope(self, node, setting):
         from axil.plugin import SubgraphSpec
-        from axil_files.loading import inline
+        from axil_files.loading import inline_spec
 
         Inner.reported = dict(setting.extras)
         return SubgraphSpec(
-            spec=inline({"start": ["w"], "nodes": [{"id": "w", "type": "${KIND}"}]}, setting.extras)
+            spec=inline_spec(
+                {"start": ["w"], "nodes": [{"id": "w", "type": "${KIND}"}]}, setting.extras
+            )
         )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from axil_sandbox import Bubblewrap, Docker, Podman, containers
-from axil_subprocess import Place, find_sandbox, run
+from axil_subprocess import Place, find_sandbox, run_program
 
 _CLIENT = f"""#!{sys.executable}
 import json, os, sys
@@ -156,7 +156,7 @@ def test_a_container_that_is_cancelled_is_ended_and_one_that_ends_is_not(client,
     async def go(code: str, **options: Any) -> Any:
         launch = Docker().launch([sys.executable, "-c", code], Place(folder=tmp_path))
         given = {"env": launch.variables, "ends": launch.ends, "cwd": tmp_path, **options}
-        return await run(launch.command, output_bytes=100, timeout_seconds=60, **given)
+        return await run_program(launch.command, output_bytes=100, timeout_seconds=60, **given)
 
     async def cancelled() -> None:
         code = "import time; open('begun', 'w').close(); time.sleep(60)"

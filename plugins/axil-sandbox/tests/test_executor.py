@@ -18,7 +18,7 @@ from axil.plugin import ComponentBlocked
 from axil_control.code import Python
 from axil_process import ProcessError, WorkerDied
 from axil_process.workers import _shown
-from axil_sandbox import Bubblewrap, Docker, Podman, Sandbox, SandboxExecutor
+from axil_sandbox import Bubblewrap, Docker, Podman, SandboxExecutor, SandboxWrapper
 from axil_testing.kit import Kit, NodeKit
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -37,7 +37,7 @@ class TestSandboxExecutor(Kit):
 
 class TestSandboxWrapper(Kit):
     kind = "wrappers"
-    component = Sandbox
+    component = SandboxWrapper
 
 
 class TestBubblewrap(Kit):
@@ -93,7 +93,7 @@ def test_a_body_sees_no_variables_no_home_and_nothing_of_the_firing_before(
     monkeypatch.setenv("API_KEY", "secret")
     monkeypatch.setenv("SHARED", "word")
     settings = {"environment": ["SHARED"]}
-    wrappers = [Sandbox(settings)] if way == "wrapper" else []
+    wrappers = [SandboxWrapper(settings)] if way == "wrapper" else []
     executor = {"executor": SandboxExecutor(settings)} if way == "executor" else {}
     graph = make(guarded.looks, *wrappers, exits=LOOKED)
     for result in ran(graph, *[{"home": str(tmp_path)}] * 2, **executor):
@@ -130,7 +130,7 @@ def test_a_body_that_cannot_be_named_is_an_error_and_runs_nowhere():
 def test_without_a_sandbox_a_body_does_not_run(monkeypatch):
     for kind in (Bubblewrap, Docker, Podman):
         monkeypatch.setattr(kind, "problem", lambda self: "it is switched off")
-    (result,) = ran(make(guarded.looks, Sandbox()), {})
+    (result,) = ran(make(guarded.looks, SandboxWrapper()), {})
     assert isinstance(result.error.__cause__, ComponentBlocked)
     assert "AX621" in str(result.error)
     assert "it is switched off" in str(result.error)
@@ -169,7 +169,7 @@ def test_a_home_as_a_whole_is_no_part_of_the_import_path(monkeypatch, tmp_path):
     ],
 )
 def test_what_a_body_does_to_its_run_is_the_failure_of_its_firing(body, given, settings, error):
-    (result,) = ran(make(getattr(guarded, body), Sandbox(settings)), given)
+    (result,) = ran(make(getattr(guarded, body), SandboxWrapper(settings)), given)
     cause = result.error.__cause__
     assert isinstance(cause, ProcessError), cause
     assert error in str(cause)
@@ -178,7 +178,7 @@ def test_what_a_body_does_to_its_run_is_the_failure_of_its_firing(body, given, s
 @needs_it
 def test_what_a_body_prints_is_kept_from_the_terminal(caplog, capfd):
     caplog.set_level(logging.INFO, "axil.sandbox")
-    (result,) = ran(make(guarded.prints, Sandbox()), {})
+    (result,) = ran(make(guarded.prints, SandboxWrapper()), {})
     assert result.output == {"n": 0}
     assert capfd.readouterr() == ("", "")
     assert "a body printed: [31mred" in caplog.text
@@ -188,7 +188,7 @@ def test_what_a_body_prints_is_kept_from_the_terminal(caplog, capfd):
 @needs_it
 def test_a_cancelled_run_kills_the_body_and_all_that_it_started(tmp_path):
     begun = tmp_path / "begun"
-    graph = make(guarded.stays, Sandbox(reads=[str(tmp_path / f"mark-{tmp_path.name}")]))
+    graph = make(guarded.stays, SandboxWrapper(reads=[str(tmp_path / f"mark-{tmp_path.name}")]))
 
     def there() -> list[Path]:
         found: list[Path] = []
@@ -219,7 +219,7 @@ def test_a_cancelled_run_kills_the_body_and_all_that_it_started(tmp_path):
 
 @needs_it
 def test_a_body_that_passes_a_limit_of_its_sandbox_fails_with_that_limit():
-    (result,) = ran(make(guarded.swells, Sandbox(memory_megabytes=128)), {})
+    (result,) = ran(make(guarded.swells, SandboxWrapper(memory_megabytes=128)), {})
     cause = result.error.__cause__
     # it is ended from outside, unless the system refuses it the memory before
     assert isinstance(cause, (WorkerDied, MemoryError))
@@ -228,5 +228,5 @@ def test_a_body_that_passes_a_limit_of_its_sandbox_fails_with_that_limit():
 
 
 def test_its_settings_are_those_of_process():
-    assert json.loads(json.dumps(Sandbox(workers=1).use().config)) == {"workers": 1}
-    assert Sandbox(workers=1).config.sandbox == "required"
+    assert json.loads(json.dumps(SandboxWrapper(workers=1).use().config)) == {"workers": 1}
+    assert SandboxWrapper(workers=1).config.sandbox == "required"

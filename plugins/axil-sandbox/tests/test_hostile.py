@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from axil_sandbox import Bubblewrap, Docker, Podman
-from axil_subprocess import Ended, Launch, Place, run, sandboxed
+from axil_subprocess import Ended, Launch, Place, run_program, sandboxed
 from axil_workspace.process import Bounds, run as run_bounded
 
 KINDS = ["bubblewrap", "docker", "podman"]
@@ -44,7 +44,7 @@ def ran(kind: str, code: str, *words: str, **more: Any) -> Ended:
     started = launch(kind, code, *words, **more)
 
     async def go() -> Ended:
-        return await run(
+        return await run_program(
             started.command,
             timeout_seconds=60,
             output_bytes=10_000,
@@ -238,7 +238,7 @@ async def cancelled(doing: Coroutine[Any, Any, Any], begun: Path) -> None:
 def test_what_is_cancelled_is_killed_with_all_that_left_its_group(kind, tmp_path, how):
     mark = f"mark-{tmp_path.name}-{kind}"
     started = launch(kind, _LEAVES, mark, how, folder=tmp_path)
-    doing = run(
+    doing = run_program(
         started.command,
         timeout_seconds=60,
         output_bytes=10_000,
@@ -285,7 +285,7 @@ def test_a_program_does_not_choose_what_starts_its_sandbox(tmp_path):
         place = Place(folder=tmp_path, variables=variables)
         started = await sandboxed([sys.executable, "-c", "print('its')"], place, "bubblewrap")
         assert "LD_PRELOAD" not in started.variables
-        return await run(
+        return await run_program(
             started.command,
             timeout_seconds=60,
             output_bytes=1000,

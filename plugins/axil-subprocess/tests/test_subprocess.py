@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from axil_subprocess import Child, Ended, run
+from axil_subprocess import Child, Ended, run_program
 from axil_testing.members import ends, is_gone
 
 SLEEP = "import time; time.sleep(600)"
@@ -23,7 +23,9 @@ def program(code: str) -> list[str]:
 
 def ran(code: str, *, timeout_seconds: float | None = 120, output_bytes: int = 1000) -> Ended:
     given = program(code)
-    return asyncio.run(run(given, timeout_seconds=timeout_seconds, output_bytes=output_bytes))
+    return asyncio.run(
+        run_program(given, timeout_seconds=timeout_seconds, output_bytes=output_bytes)
+    )
 
 
 async def started(code: str) -> tuple[Child, int]:
@@ -93,7 +95,7 @@ def test_a_program_whose_run_is_cancelled_is_gone_before_the_run_is(tmp_path):
     """
 
     async def cancelled() -> bool:
-        doing = run(program(code), timeout_seconds=None, output_bytes=10, cwd=tmp_path)
+        doing = run_program(program(code), timeout_seconds=None, output_bytes=10, cwd=tmp_path)
         job = asyncio.ensure_future(doing)
         # the program is another process: there is no event to wait for
         while not (tmp_path / "pid").exists():  # noqa: ASYNC110
@@ -158,12 +160,12 @@ def test_no_pipe_is_left_open():
         pytest.skip("this system does not list open files")
 
     async def counts() -> tuple[int, int]:
-        await run(
+        await run_program(
             program(""), timeout_seconds=120, output_bytes=10
         )  # asyncio keeps some for itself
         before = len(os.listdir(folder))
         for _ in range(3):
-            await run(program(""), timeout_seconds=120, output_bytes=10)
+            await run_program(program(""), timeout_seconds=120, output_bytes=10)
             child, _ = await started(f"print(1, flush=True); {SLEEP}")
             await child.kill()
         return before, len(os.listdir(folder))
@@ -174,4 +176,4 @@ def test_no_pipe_is_left_open():
 
 def test_a_program_that_is_not_there_cannot_be_started():
     with pytest.raises(FileNotFoundError):
-        asyncio.run(run(["/there/is/no/such/program"], timeout_seconds=1, output_bytes=1))
+        asyncio.run(run_program(["/there/is/no/such/program"], timeout_seconds=1, output_bytes=1))

@@ -36,7 +36,7 @@ from axil.errors import (
     one_line,
 )
 from axil.kernel.joins import GATE, JOINS, Join
-from axil.kernel.plan import Body, Edge, Graph, Plan, ResolvedNode, Router
+from axil.kernel.plan import Body, Edge, Plan, ResolvedGraph, ResolvedNode, Router
 from axil.kernel.scopes import SubgraphBody
 from axil.kernel.state import Schema
 from axil.kernel.tokens import ENTRY, EXIT
@@ -193,7 +193,7 @@ class NodeInfo:
         spec = GraphSpec(id=self.name, payload=payload, end=(self.name,))
         kind = KINDS[payload]
         return fold(
-            Graph(
+            ResolvedGraph(
                 spec=spec,
                 vertices=(vertex,),
                 edges=edges,
@@ -603,7 +603,7 @@ class _Draft:
             view=self.schema.view,
         )
 
-    def graph(self, *, whole: bool) -> Graph:
+    def graph(self, *, whole: bool) -> ResolvedGraph:
         """Everything resolved, as a graph ready to be folded; the ``whole`` one holds the
         components of all.
         """
@@ -631,7 +631,7 @@ class _Draft:
                     router=-1 if edge.router is None else router_at[edge.router],
                 )
             )
-        return Graph(
+        return ResolvedGraph(
             spec=spec,
             vertices=tuple(self._vertex(node) for node in spec.nodes),
             edges=tuple(edges),

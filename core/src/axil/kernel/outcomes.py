@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from axil.errors import RouteError
-from axil.kernel.plan import Filter, Graph, Plan, PlanEdge, PlanNode
+from axil.kernel.plan import Filter, Plan, PlanEdge, PlanNode, ResolvedGraph
 from axil.kernel.state import Delta, State
 from axil.kernel.tokens import Carried, Ordinal, Out, Token, new_tuple
 
@@ -129,7 +129,7 @@ def routed(plan: Plan, node: PlanNode, out: Out, state: State) -> list[Send]:
     return sends_of(plan, arcs, output, state, filters)
 
 
-def output_of(graph: Graph, ended: FrameResult) -> Any:
+def output_of(graph: ResolvedGraph, ended: FrameResult) -> Any:
     """Return what a graph gives, as its payload kind says; None: nothing left it."""
     left: list[tuple[str, Any]] = []
     for exit in ended.exits:

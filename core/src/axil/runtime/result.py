@@ -14,7 +14,7 @@ from axil.contract.views import thawed
 from axil.errors import AxilError, LimitReached, RunError
 from axil.kernel.events import CycleTally, Ending, Status
 from axil.kernel.outcomes import FrameResult, output_of
-from axil.kernel.plan import Graph
+from axil.kernel.plan import ResolvedGraph
 from axil.kernel.values import thaw
 from axil.runtime.meters import limiting_maker, usual_maker
 from axil.spec.graph import Limits
@@ -169,7 +169,7 @@ class Result(Generic[S]):
 
 def made(
     run_id: str,
-    graph: Graph,
+    graph: ResolvedGraph,
     ended: FrameResult,
     ending: Ending,
     usage: RunUsage,

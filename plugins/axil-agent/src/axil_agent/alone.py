@@ -14,7 +14,7 @@ from axil.plugin import Estimate, Ledger, Reservation, Usage
 _ALONE = Activation((), "agent")
 
 
-class Alone:
+class StandaloneContext:
     """The context of an agent that is called outside a run."""
 
     workspace: Path | None = None

@@ -12,7 +12,7 @@ from axil_models import Message, content_text, plain_data, text_part
 _SENT = ("role", "content", "name", "tool_call_id", "tool_calls", "extra")
 
 
-def spoken(messages: Sequence[Message], speaker: str) -> list[Message]:
+def from_speaker(messages: Sequence[Message], speaker: str) -> list[Message]:
     """Return messages as a conversation holds them, with their speaker."""
     return [{**cast("Message", plain_data(dict(m))), "source": speaker} for m in messages]
 
@@ -22,7 +22,7 @@ def unmarked(given: Mapping[str, Any]) -> Message:
     return {name: given[name] for name in _SENT if name in given}
 
 
-def heard_by(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+def visible_to(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
     """Return a conversation as one of its speakers is sent it, without the tool calls of others.
 
     >>> said = [{"role": "assistant", "content": "Hello.", "source": "ann"}]
@@ -60,9 +60,9 @@ def transcript(messages: Sequence[Mapping[str, Any]]) -> str:
 def since(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
     """Return what was said since a speaker's last turn, as it is sent it."""
     own = [at for at, m in enumerate(messages) if m.get("source") == listener]
-    return heard_by(listener, messages[own[-1] + 1 if own else 0 :])
+    return visible_to(listener, messages[own[-1] + 1 if own else 0 :])
 
 
-def unsaid(history: Sequence[Message], conversation: Sequence[Message]) -> list[Message]:
+def not_yet_sent(history: Sequence[Message], conversation: Sequence[Message]) -> list[Message]:
     """Return the messages of a memory that a conversation does not hold."""
     return [m for m in history if unmarked(m) not in conversation]

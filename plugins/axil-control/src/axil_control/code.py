@@ -25,7 +25,7 @@ from pydantic import BaseModel, Field
 from axil import Context
 from axil.plugin import ComponentBlocked, Message, message, text_of
 from axil_control.conditions import FAILED
-from axil_subprocess import Place, Wanted, run as run_program, sandboxed
+from axil_subprocess import Place, Wanted, run_program, sandboxed
 
 _BLOCK = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _MARGIN: Final = 30.0

@@ -64,11 +64,11 @@ from axil import MemoryJournal, Result, Workflow
 from axil.driver import (
     Clock,
     Entry,
-    Letter,
     RealClock,
     ReplayIndex,
     RunInfo,
     RunInput,
+    RunMail,
     SharedJournal,
     accept_answers,
     answer_entry,
@@ -550,7 +550,7 @@ class LocalEngine:
             await self._deliver_to(run_id, [each for each in letters if each.run_id == run_id])
         return took
 
-    async def _deliver_to(self, run_id: str, letters: Sequence[Letter]) -> None:
+    async def _deliver_to(self, run_id: str, letters: Sequence[RunMail]) -> None:
         """Give its mail to a run, if it is loaded."""
         if (loaded := self._loaded.get(run_id)) is not None:
             await deliver(self.journal, loaded.run, letters)

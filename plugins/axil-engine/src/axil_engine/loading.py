@@ -20,10 +20,10 @@ from axil.driver import (
     Entry,
     Executor,
     JournalWriter,
-    Letter,
     LocalExecutor,
     RealClock,
     ReplayIndex,
+    RunMail,
     SharedJournal,
     accept_answers,
     question_due,
@@ -117,7 +117,7 @@ class Gathered(Generic[OfRun]):
                     await asyncio.sleep(0)
 
 
-Mail = Gathered[Letter]
+Mail = Gathered[RunMail]
 
 
 class LastingExecutor:
@@ -339,7 +339,7 @@ async def append(writer: JournalWriter, entries: Sequence[Entry]) -> None:
         await stored
 
 
-async def deliver(journal: SharedJournal, run: ManagedRun, letters: Sequence[Letter]) -> None:
+async def deliver(journal: SharedJournal, run: ManagedRun, letters: Sequence[RunMail]) -> None:
     """Give mail to a loaded run, and discard it when it is stored in the record of the run.
 
     A letter that cancels the run stays until the run has ended: ``finish`` discards it.
@@ -397,8 +397,8 @@ def check_recoveries(run_id: str, entries: Sequence[Entry], most: int = MAX_RECO
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
-    """The status of a run after ``go_on``."""
+class ResumedStatus:
+    """The status of a run after ``resume_run``."""
 
     status: str
     due: float | None = None
@@ -407,7 +407,7 @@ class Stand:
     """
 
 
-async def go_on(
+async def resume_run(
     journal: SharedJournal,
     workflow: Workflow,
     run_id: str,
@@ -416,7 +416,7 @@ async def go_on(
     patience_seconds: float = PATIENCE_SECONDS,
     max_recoveries: int | None = MAX_RECOVERIES,
     **options: Any,
-) -> Stand:
+) -> ResumedStatus:
     """Execute a run until it ends or waits: what an engine does with a run that is due.
 
     Another engine decides when; the journal decides whether: a run that another process holds is
@@ -443,7 +443,7 @@ async def go_on(
     mail = Gathered(journal, journal.mail)
     loaded = await load(journal, run_id, found, options, mail, patience_seconds)
     if loaded is None:
-        return Stand("cancelled")
+        return ResumedStatus("cancelled")
     _, run = loaded
     reading = asyncio.create_task(_read_mail(journal, run, recheck_seconds, mail))
     try:
@@ -451,7 +451,7 @@ async def go_on(
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-    return Stand(result.status, await finish(journal, run, result, mail))
+    return ResumedStatus(result.status, await finish(journal, run, result, mail))
 
 
 async def _read_mail(
@@ -464,4 +464,4 @@ async def _read_mail(
             await deliver(journal, run, letters)
 
 
-__all__ = ["LastingExecutor", "Stand", "go_on", "lasting_executor"]
+__all__ = ["LastingExecutor", "ResumedStatus", "lasting_executor", "resume_run"]

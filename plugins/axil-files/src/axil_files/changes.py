@@ -33,7 +33,7 @@ _OF_GRAPHS: Final = (
 )
 
 
-def changes(before: GraphSpec, now: GraphSpec) -> list[str]:
+def spec_changes(before: GraphSpec, now: GraphSpec) -> list[str]:
     """Return each difference that may matter to a run, in one line; descriptions and places do not.
 
     >>> from axil import ComponentRef, GraphSpec, NodeSpec

@@ -19,7 +19,7 @@ _UNITS: Final = {
 _PART: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
 
 
-def seconds(given: float | str) -> float:
+def parse_duration(given: float | str) -> float:
     """Return a duration in seconds: a number of them, or numbers with units.
 
     Units: ``s``, ``m`` (minutes), ``h``, ``d``, ``w``, and their names. Raises: ValueError: it is
@@ -51,7 +51,7 @@ def _read(text: str) -> float | None:
     return total
 
 
-def format_seconds(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a duration in its two largest units.
 
     >>> [format_seconds(each) for each in (5, 200, 7300, 200000, 0.25)]

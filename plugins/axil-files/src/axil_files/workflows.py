@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from axil import Workflow
 from axil.plugin import CompileOptions, Grants, Registry, default_registry
-from axil_files.loading import load as load_spec
+from axil_files.loading import load_spec
 
 if TYPE_CHECKING:
     from axil_files.options import ReadingOptions

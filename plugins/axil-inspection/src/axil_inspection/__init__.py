@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from axil_inspection.breakpoints import Breakpoints
     from axil_inspection.checks import CheckResult, check_workflow, want_lines, want_rows
-    from axil_inspection.drawing import as_mermaid, as_text, draw, escaped, join_of
+    from axil_inspection.drawing import as_mermaid, as_text, draw_plan, escaped, join_name
     from axil_inspection.forks import Edit, fork
     from axil_inspection.outlines import Outline, OutlineNode, outline
     from axil_inspection.records import Difference, RunStep, differences, steps
-    from axil_inspection.scopes import Scope, bounded, label, shortened, walk
+    from axil_inspection.scopes import PlanScope, cycle_bounds, edge_label, shortened, walk_plan
     from axil_inspection.snapshots import DueFiring, Snapshot, snapshot
 
 __all__ = [
@@ -26,24 +26,24 @@ __all__ = [
     "Edit",
     "Outline",
     "OutlineNode",
+    "PlanScope",
     "RunStep",
-    "Scope",
     "Snapshot",
     "as_mermaid",
     "as_text",
-    "bounded",
     "check_workflow",
+    "cycle_bounds",
     "differences",
-    "draw",
+    "draw_plan",
+    "edge_label",
     "escaped",
     "fork",
-    "join_of",
-    "label",
+    "join_name",
     "outline",
     "shortened",
     "snapshot",
     "steps",
-    "walk",
+    "walk_plan",
     "want_lines",
     "want_rows",
 ]

@@ -18,7 +18,7 @@ from axil.plugin import (
     one_line,
     refusals_of,
 )
-from axil_inspection.scopes import Scope, walk
+from axil_inspection.scopes import PlanScope, walk_plan
 
 _HEADS: Final = {
     "own": "without leave:",
@@ -43,14 +43,14 @@ class CheckResult:
         return not any(problem.severity == "error" for problem in self.problems)
 
     @property
-    def cycles(self) -> list[Scope]:
+    def cycles(self) -> list[PlanScope]:
         """Its cycles, nested ones and those of inner graphs included."""
         return (
             []
             if self.plan is None
             else [
                 step.scope
-                for step in walk(self.plan)
+                for step in walk_plan(self.plan)
                 if step.kind == "open" and step.scope.kind == "cycle"
             ]
         )
@@ -110,7 +110,7 @@ def _problems_of(error: AxilError) -> tuple[Problem, ...]:
 
 def _at_once(plan: Plan, registry: Registry) -> Iterator[Problem]:
     """Find cycles that two nodes enter which both fire in every run: that fails with AX402."""
-    for step in walk(plan):
+    for step in walk_plan(plan):
         scope = step.scope
         if (
             step.kind != "open"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from axil import AxilError, ComponentRef, EdgeSpec
 from axil.plugin import BACK, ENTRY, EXIT, OUTSIDE, Plan, PlanEdge, PlanNode
-from axil_inspection.scopes import Scope, bounded, label, shortened, walk
+from axil_inspection.scopes import PlanScope, cycle_bounds, edge_label, shortened, walk_plan
 
 if TYPE_CHECKING:
     from axil import Workflow
@@ -20,7 +20,7 @@ Format = Literal["text", "mermaid", "svg"]
 FORMATS: Final[tuple[Format, ...]] = ("text", "mermaid", "svg")
 
 
-def draw(plan: Plan, format: Format = "text") -> str:
+def draw_plan(plan: Plan, format: Format = "text") -> str:
     """Return the picture of a plan: ``text``, a line for each edge; ``mermaid``, a flowchart;
     ``svg``, an image.
 
@@ -45,12 +45,12 @@ def notebook_picture(workflow: Workflow) -> dict[str, str]:
         plan = workflow.plan
     except AxilError as error:
         return {"text/plain": f"{workflow!r}\n{error}"}
-    flowchart = draw(plan, "mermaid")
+    flowchart = draw_plan(plan, "mermaid")
     return {
-        "text/plain": draw(plan),
+        "text/plain": draw_plan(plan),
         "text/markdown": f"```mermaid\n{flowchart}\n```",
         "text/vnd.mermaid": flowchart,
-        "image/svg+xml": draw(plan, "svg"),
+        "image/svg+xml": draw_plan(plan, "svg"),
     }
 
 
@@ -63,7 +63,7 @@ def as_text(plan: Plan) -> Iterator[str]:
     ``→`` an edge, ``⇢`` one that does not trigger, ``↗`` one that leaves the cycle, ``↺`` one that
     comes back and starts the next round.
     """
-    for step in walk(plan):
+    for step in walk_plan(plan):
         scope, margin = step.scope, "    " * step.scope.depth
         if step.kind == "open" and scope.kind == "graph":
             spec = scope.plan.graph.spec
@@ -76,20 +76,20 @@ def as_text(plan: Plan) -> Iterator[str]:
                 scope, "", f"{margin}  in", [(_sign(edge), edge) for edge in entering]
             )
         elif step.kind == "open" and scope.node is not None:
-            yield f"{margin[4:]}{scope.node.level:>4}  ⟳ {scope.name}  {bounded(scope)}"
+            yield f"{margin[4:]}{scope.node.level:>4}  ⟳ {scope.name}  {cycle_bounds(scope)}"
         elif step.kind == "node" and step.node is not None and step.node.vertex.type != "cycle":
             yield from _node(scope, step.node, margin)
 
 
-def _node(scope: Scope, node: PlanNode, margin: str) -> Iterator[str]:
-    message, join = _type(scope, node), join_of(scope, node)
+def _node(scope: PlanScope, node: PlanNode, margin: str) -> Iterator[str]:
+    message, join = _type(scope, node), join_name(scope, node)
     if join != "gate":
         message = f"{message} join {join}".strip()
     arcs = [(_arc_sign(arc), scope.edge(arc.id)) for arc in node.out]
     yield from _edges(scope, f"  {message}", f"{margin}{node.level:>4}  {node.name}", arcs)
 
 
-def _type(scope: Scope, node: PlanNode) -> str:
+def _type(scope: PlanScope, node: PlanNode) -> str:
     """Return the node's type, and the wrappers around it, innermost first: ``python × map``."""
     spec = scope.specs.get(node.name)
     return " × ".join(
@@ -113,7 +113,7 @@ def _sign(edge: EdgeSpec) -> str:
 
 
 def _edges(
-    scope: Scope, indent: str, head: str, edges: list[tuple[str, EdgeSpec]]
+    scope: PlanScope, indent: str, head: str, edges: list[tuple[str, EdgeSpec]]
 ) -> Iterator[str]:
     """Yield a line with the first edge, and one for each further edge below it."""
     first = head + indent
@@ -121,7 +121,7 @@ def _edges(
         yield first
         return
     for number, (sign, edge) in enumerate(edges):
-        words = label(scope, edge)
+        words = edge_label(scope, edge)
         yield f"{first if not number else ' ' * len(first)}  {sign} {edge.target}" + (
             f"  [{words}]" if words else ""
         )
@@ -159,12 +159,14 @@ def as_mermaid(plan: Plan) -> Iterator[str]:
     inside: list[int] = []
     inner: dict[tuple[int, str], int] = {}  # nodes that are graphs → the scope that they are
     drawn: dict[int, dict[str, int]] = {}  # graphs → the numbers of their nodes
-    edges: list[Scope] = []
-    for step in walk(plan):
+    edges: list[PlanScope] = []
+    for step in walk_plan(plan):
         scope, margin = step.scope, "  " * (len(inside) + 1)
         if step.kind == "open":
             if scope.parent is not None:
-                title = scope.name if scope.kind == "graph" else f"{scope.name}: {bounded(scope)}"
+                title = (
+                    scope.name if scope.kind == "graph" else f"{scope.name}: {cycle_bounds(scope)}"
+                )
                 yield f'{margin}subgraph s{scope.id} ["{escaped(title)}"]'
             inside.append(graph)
             if scope.kind == "graph":
@@ -191,7 +193,7 @@ def _is_scope(node: PlanNode) -> bool:
 
 
 def _drawn(
-    scope: Scope, inner: dict[tuple[int, str], int], numbers: dict[str, int]
+    scope: PlanScope, inner: dict[tuple[int, str], int], numbers: dict[str, int]
 ) -> Iterator[str]:
     """Yield the edges of one graph.
 
@@ -208,7 +210,7 @@ def _drawn(
         )
 
     for edge in scope.plan.graph.spec.edges:
-        words = label(scope, edge)
+        words = edge_label(scope, edge)
         line = "-->" if edge.trigger else "-.->"
         yield (
             f"  {end(edge.source, 'out')} {line}"
@@ -217,7 +219,7 @@ def _drawn(
         )
 
 
-def join_of(scope: Scope, node: PlanNode) -> str:
+def join_name(scope: PlanScope, node: PlanNode) -> str:
     """Return the name of a node's join: as its file has it, or what the join calls itself."""
     spec = scope.specs.get(node.name)
     if spec is not None and isinstance(spec.join, ComponentRef):
@@ -231,8 +233,8 @@ __all__ = [
     "Format",
     "as_mermaid",
     "as_text",
-    "draw",
+    "draw_plan",
     "escaped",
-    "join_of",
+    "join_name",
     "notebook_picture",
 ]

@@ -19,7 +19,7 @@ _PLAIN = ("pattern", "name", "template")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Scope:
+class PlanScope:
     """One level of a plan: the whole graph, a graph inside it, or the body of a cycle."""
 
     kind: Literal["graph", "cycle"]
@@ -30,7 +30,7 @@ class Scope:
     depth: int
     specs: Mapping[str, NodeSpec]
     """The specs of the nodes, by name."""
-    parent: Scope | None = None
+    parent: PlanScope | None = None
     node: PlanNode | None = None
     """The node of ``parent`` that this is the inside of."""
     cycle: CycleBody | None = None
@@ -58,15 +58,17 @@ class Step:
     """Something on the walk through a plan: a scope begins, a node of it is met, a scope ends."""
 
     kind: Literal["open", "node", "close"]
-    scope: Scope
+    scope: PlanScope
     node: PlanNode | None = None
 
 
-def walk(plan: Plan) -> Iterator[Step]:
+def walk_plan(plan: Plan) -> Iterator[Step]:
     """Everything in a plan, in plan order; what is inside a node comes right after it."""
     made = 0
-    top = Scope(kind="graph", id=0, name=plan.graph.spec.id, plan=plan, depth=0, specs=_specs(plan))
-    stack: list[tuple[Scope, Iterator[PlanNode]]] = [(top, iter(plan.nodes))]
+    top = PlanScope(
+        kind="graph", id=0, name=plan.graph.spec.id, plan=plan, depth=0, specs=_specs(plan)
+    )
+    stack: list[tuple[PlanScope, Iterator[PlanNode]]] = [(top, iter(plan.nodes))]
     yield Step("open", top)
     while stack:
         scope, nodes = stack[-1]
@@ -83,11 +85,11 @@ def walk(plan: Plan) -> Iterator[Step]:
             yield Step("open", inner)
 
 
-def _inside(scope: Scope, node: PlanNode, id: int) -> Scope | None:
+def _inside(scope: PlanScope, node: PlanNode, id: int) -> PlanScope | None:
     body: Any = node.vertex.body
     if isinstance(body, SubgraphBody):
         specs = _specs(body.plan)
-        return Scope(
+        return PlanScope(
             kind="graph",
             id=id,
             name=node.name,
@@ -101,7 +103,7 @@ def _inside(scope: Scope, node: PlanNode, id: int) -> Scope | None:
         return None
     doors = list(dict.fromkeys(edge.target for edge in body.entrances() if edge.trigger))
     names = tuple(body.graph.vertices[door].name for door in doors)
-    return Scope(
+    return PlanScope(
         kind="cycle",
         id=id,
         name=body.name,
@@ -123,7 +125,7 @@ def _specs(plan: Plan) -> dict[str, NodeSpec]:
 # --------------------------------------------------------------------------------------------------
 
 
-def bounded(scope: Scope) -> str:
+def cycle_bounds(scope: PlanScope) -> str:
     """Say how a cycle is entered and bounded: ``entered at check; at most 100 rounds``."""
     if not scope.entries:
         return "never entered"
@@ -133,7 +135,7 @@ def bounded(scope: Scope) -> str:
     )
 
 
-def _limit(scope: Scope, entry: str) -> str:
+def _limit(scope: PlanScope, entry: str) -> str:
     limit = scope.limits[entry]
     if limit.rounds is None:
         spec = scope.specs.get(entry)
@@ -176,7 +178,7 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
-def label(scope: Scope, edge: EdgeSpec) -> str:
+def edge_label(scope: PlanScope, edge: EdgeSpec) -> str:
     """Return the label of an edge: its condition, and what it carries."""
     parts: list[str] = []
     if edge.condition is not None:

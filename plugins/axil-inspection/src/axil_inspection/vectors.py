@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from axil.plugin import ENTRY, EXIT, Plan
 from axil_inspection.layout import Route, Shape, lay_out
-from axil_inspection.scopes import Scope, bounded, label, shortened, walk
+from axil_inspection.scopes import PlanScope, cycle_bounds, edge_label, shortened, walk_plan
 
 _TURN = 6
 """The radius of a turn beside a node."""
@@ -64,24 +64,24 @@ def as_svg(plan: Plan, states: Mapping[str, str] | None = None) -> Iterator[str]
     for (scope, edge), route in zip(edges, routes, strict=True):
         path, bends = _way(route, ports)
         yield f'<path class="e{"" if edge.trigger else " d"}" d="{path}"/>'
-        if words := label(scope, edge):
+        if words := edge_label(scope, edge):
             labels.put(shortened(words, 32), bends)
     yield from (line for is_box, line in shapes if not is_box)
     yield from labels.lines
     yield "</svg>"
 
 
-def _shapes(plan: Plan) -> tuple[Shape, dict[tuple[int, str], Shape], list[Scope]]:
+def _shapes(plan: Plan) -> tuple[Shape, dict[tuple[int, str], Shape], list[PlanScope]]:
     """Return the box around all, the shapes of nodes by graph and name, and the graphs."""
     ends: dict[tuple[int, str], Shape] = {}
-    scopes: list[Scope] = []
+    scopes: list[PlanScope] = []
     open_: list[tuple[Shape, int, str]] = []  # boxes, and the graph around each one's nodes
     graph, path = 0, ""
-    for step in walk(plan):
+    for step in walk_plan(plan):
         scope = step.scope
         if step.kind == "open":
             is_inner = scope.parent is not None
-            words = scope.name if scope.kind == "graph" else f"{scope.name}: {bounded(scope)}"
+            words = scope.name if scope.kind == "graph" else f"{scope.name}: {cycle_bounds(scope)}"
             box = Shape(words if is_inner else "", style="b")
             if is_inner and scope.node is not None:
                 open_[-1][0].put(scope.node.level, box)

@@ -110,7 +110,7 @@ class RunInfo:
     entries: int = 0
     forked_from: str = ""
     due: float | None = None
-    """The time at which an engine may load it: ``AT_ONCE``, or the end of a sleep or of a limit;
+    """The time at which an engine may load it: ``DUE_NOW``, or the end of a sleep or of a limit;
     None: it has ended, or waits for a person. Journals that engines do not share say None.
     """
 
@@ -150,12 +150,12 @@ class JournalWriter(Protocol):
         ...
 
 
-AT_ONCE = 0.0
+DUE_NOW = 0.0
 """The ``due`` of a run that may be loaded at once: it was submitted, broke off, or was answered."""
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class RunMail:
     """An entry that another process has for the holder of a run: an ``answer``, or an ``ended``
     that cancels it.
     """
@@ -203,7 +203,7 @@ class SharedJournal(Journal, Protocol):
     ) -> Sequence[str]:
         """Take runs that are due and that no living process holds, in the order of their times.
 
-        The time of a run that is due ``AT_ONCE`` is when it was last written: it was submitted,
+        The time of a run that is due ``DUE_NOW`` is when it was last written: it was submitted,
         answered or interrupted then. So a timer that has come waits for no later submission.
 
         A run is *lost* when the process that held it has died without releasing it, until it is
@@ -225,7 +225,7 @@ class SharedJournal(Journal, Protocol):
         """Release a run that was taken and has no open writer; it stays due."""
         ...
 
-    def wake(self, run_id: str, due: float = AT_ONCE) -> None:
+    def wake(self, run_id: str, due: float = DUE_NOW) -> None:
         """Make a run due that no process holds.
 
         Raises: JournalError (AX503): there is no such run.
@@ -240,7 +240,7 @@ class SharedJournal(Journal, Protocol):
         """
         ...
 
-    def mail(self, run_ids: Collection[str]) -> Sequence[Letter]:
+    def mail(self, run_ids: Collection[str]) -> Sequence[RunMail]:
         """Return the letters for these runs that were not discarded, in order."""
         ...
 
@@ -284,7 +284,7 @@ def question_due(question: Mapping[str, Any]) -> float | None:
     return float(due) if isinstance(due, (int, float)) else None
 
 
-class Bell:
+class ChangeSignal:
     """A count of changes that tasks of any event loop wait on; it is rung from any thread."""
 
     def __init__(self) -> None:
@@ -444,9 +444,9 @@ class _Shelf:
     begun: float = field(default_factory=time.time)
     touched: float = 0.0
     ended: str = ""
-    due: float | None = AT_ONCE
+    due: float | None = DUE_NOW
     header: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    letters: list[Letter] = field(default_factory=list[Letter])
+    letters: list[RunMail] = field(default_factory=list[RunMail])
     read: set[int] = field(default_factory=set[int])
 
     @property
@@ -458,7 +458,7 @@ class _Shelf:
         return self.ended or ("running" if self.is_held else "open")
 
     @property
-    def unread(self) -> list[Letter]:
+    def unread(self) -> list[RunMail]:
         return [letter for letter in self.letters if letter.number not in self.read]
 
     def info(self, run_id: str) -> RunInfo:
@@ -494,7 +494,7 @@ class MemoryJournal:
         self._shelves: dict[str, _Shelf] = {}
         self._threads: dict[str, list[str]] = {}
         self._due: list[_Due] = []  # a heap; of some runs it has older times, too
-        self._bell = Bell()
+        self._bell = ChangeSignal()
         self._posted = 0
 
     def open(self, run_id: str) -> JournalWriter:
@@ -602,7 +602,7 @@ class MemoryJournal:
             if shelf.due is not None:
                 heapq.heappush(self._due, (shelf.due or shelf.touched, shelf.due, run_id))
 
-    def wake(self, run_id: str, due: float = AT_ONCE) -> None:
+    def wake(self, run_id: str, due: float = DUE_NOW) -> None:
         """See ``SharedJournal``."""
         shelf = self._known(run_id)
         if not shelf.is_held:
@@ -618,15 +618,15 @@ class MemoryJournal:
         ):
             return False
         self._posted += 1
-        shelf.letters.append(Letter(self._posted, run_id, entry))
+        shelf.letters.append(RunMail(self._posted, run_id, entry))
         if shelf.is_held:
             self._bell.ring()
         else:
-            shelf.due = AT_ONCE
+            shelf.due = DUE_NOW
             self.put_down(run_id, shelf)
         return True
 
-    def mail(self, run_ids: Collection[str]) -> Sequence[Letter]:
+    def mail(self, run_ids: Collection[str]) -> Sequence[RunMail]:
         """See ``SharedJournal``."""
         shelves = (self._shelves.get(run_id) for run_id in run_ids)
         return [letter for shelf in shelves if shelf is not None for letter in shelf.unread]
@@ -687,7 +687,7 @@ class _MemoryWriter:
         shelf.entries[shelf.count] = entry
         shelf.touched = time.time()
         shelf.ended = entry.data["status"] if entry.kind == "ended" else ""
-        shelf.due = due_of_end(entry.data) if shelf.ended else AT_ONCE
+        shelf.due = due_of_end(entry.data) if shelf.ended else DUE_NOW
 
     def kept(self) -> None:
         return None
@@ -698,7 +698,7 @@ class _MemoryWriter:
         if shelf.holder is self:
             shelf.holder, shelf.is_taken = None, False
             if shelf.ended == "paused" and shelf.unread:
-                shelf.due = AT_ONCE
+                shelf.due = DUE_NOW
             self._put_down(self.run_id, shelf)
 
 

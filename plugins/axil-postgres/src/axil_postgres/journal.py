@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from axil.driver import (
-    AT_ONCE,
+    DUE_NOW,
     Cipher,
     Entry,
-    Letter,
     RunInfo,
+    RunMail,
     RunWriter,
     claimed_error,
     entry_row,
@@ -387,7 +387,7 @@ class PostgresJournal:
             sql = "update runs set holder = 0 where run = %s and holder = %s"
             self._rows(sql, run_id, writer.database.holder)
 
-    def wake(self, run_id: str, due: float = AT_ONCE) -> None:
+    def wake(self, run_id: str, due: float = DUE_NOW) -> None:
         """See ``axil.driver.SharedJournal``."""
         self.writer.finish_now(run_id)
         sql = (
@@ -420,11 +420,11 @@ class PostgresJournal:
             raise _unknown(run_id)
         return bool(added)
 
-    def mail(self, run_ids: Collection[str]) -> Sequence[Letter]:
+    def mail(self, run_ids: Collection[str]) -> Sequence[RunMail]:
         """See ``axil.driver.SharedJournal``."""
         opened = self.writer.codec.opened
         return [
-            Letter(number, run, opened(run, kind, body, sealed))
+            RunMail(number, run, opened(run, kind, body, sealed))
             for number, run, kind, body, sealed in self._rows(_MAIL, list(run_ids))
         ]
 

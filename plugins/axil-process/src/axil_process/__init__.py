@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from axil_process.errors import BodyRaised, ProcessError, WorkerDied
     from axil_process.executor import ProcessExecutor
-    from axil_process.wrapper import Process
+    from axil_process.wrapper import ProcessWrapper
 
 _FOUND_IN = {
     "BodyRaised": "errors",
@@ -30,4 +30,4 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(f"axil_process.{module}"), name)
 
 
-__all__ = ["BodyRaised", "Process", "ProcessError", "ProcessExecutor", "WorkerDied"]
+__all__ = ["BodyRaised", "ProcessError", "ProcessExecutor", "ProcessWrapper", "WorkerDied"]

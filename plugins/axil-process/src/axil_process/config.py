@@ -59,7 +59,7 @@ class ProcessConfig(BaseModel):
     )
 
 
-class ExecutorConfig(ProcessConfig):
+class ProcessExecutorConfig(ProcessConfig):
     """The bodies that run in processes, and the settings of those."""
 
     lanes: tuple[str, ...] = Field(

@@ -10,7 +10,7 @@ from axil_sandbox.bubblewrap import Bubblewrap
 from axil_sandbox.containers import Docker, Podman
 
 if TYPE_CHECKING:
-    from axil_sandbox.executor import Sandbox, SandboxExecutor
+    from axil_sandbox.executor import SandboxExecutor, SandboxWrapper
 
 
 def __getattr__(name: str) -> Any:
@@ -22,4 +22,4 @@ def __getattr__(name: str) -> Any:
     return getattr(executor, name)
 
 
-__all__ = ["Bubblewrap", "Docker", "Podman", "Sandbox", "SandboxExecutor"]
+__all__ = ["Bubblewrap", "Docker", "Podman", "SandboxExecutor", "SandboxWrapper"]

@@ -68,7 +68,7 @@ class SandboxExecutor(ProcessExecutor):
         return node.use is None and body.mode != "scope"
 
 
-class Sandbox(ProcessWrapper):
+class SandboxWrapper(ProcessWrapper):
     """The wrapper ``sandbox``: a node's body runs in a sandbox."""
 
     type: ClassVar[str] = "sandbox"
@@ -76,4 +76,4 @@ class Sandbox(ProcessWrapper):
     examples = ({}, {"timeout_seconds": 60, "memory_megabytes": 512})
 
 
-__all__ = ["Sandbox", "SandboxConfig", "SandboxExecutor", "SandboxExecutorConfig"]
+__all__ = ["SandboxConfig", "SandboxExecutor", "SandboxExecutorConfig", "SandboxWrapper"]

@@ -20,11 +20,11 @@ from typing import Any, ClassVar, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil.driver import (
-    AT_ONCE,
+    DUE_NOW,
     Cipher,
     Entry,
-    Letter,
     RunInfo,
+    RunMail,
     RunWriter,
     claimed_error,
     entry_row as row_of,
@@ -320,7 +320,7 @@ class SqliteJournal:
                     connection.execute(sql, (LOST if is_lost else "", run_id, writer.owner))
                 writer.taken.pop(run_id, None)
 
-    def wake(self, run_id: str, due: float = AT_ONCE) -> None:
+    def wake(self, run_id: str, due: float = DUE_NOW) -> None:
         """See ``axil.driver.SharedJournal``."""
         with self._changing(run_id) as (connection, id, is_held):
             if not is_held:
@@ -351,14 +351,14 @@ class SqliteJournal:
                 raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
             yield connection, found[0], writer.is_held(found[1], found[2], run_id)
 
-    def mail(self, run_ids: Collection[str]) -> Sequence[Letter]:
+    def mail(self, run_ids: Collection[str]) -> Sequence[RunMail]:
         """See ``axil.driver.SharedJournal``."""
         sql = (
             "select mail.id, runs.run, kind, body from mail join runs on runs.id = mail.run "
             "where not read and runs.run in (select value from json_each(?)) order by mail.id"
         )
         return [
-            Letter(number, run, self.writer.codec.entry(run, kind, body))
+            RunMail(number, run, self.writer.codec.entry(run, kind, body))
             for number, run, kind, body in self.query(sql, json.dumps(list(run_ids)))
         ]
 

@@ -2,7 +2,7 @@
 
 from axil_subprocess.child import KILL, Child, end_elsewhere
 from axil_subprocess.output import Output
-from axil_subprocess.program import Ended, run, settle
+from axil_subprocess.program import Ended, run_program, settle
 from axil_subprocess.sandbox import Launch, Place, Sandbox, Wanted, find_sandbox, sandboxed
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
     "Wanted",
     "end_elsewhere",
     "find_sandbox",
-    "run",
+    "run_program",
     "sandboxed",
     "settle",
 ]

@@ -29,7 +29,7 @@ class Ended:
     is_stderr_cut: bool
 
 
-async def run(
+async def run_program(
     command: Sequence[str],
     *,
     timeout_seconds: float | None,

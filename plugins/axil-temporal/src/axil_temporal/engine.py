@@ -4,7 +4,7 @@ Theory of operation
 -------------------
 The journal has the runs, with all their values; ``LocalEngine`` without room stores, answers and
 cancels them there, and waits for their results. For each run Temporal has one ``Coordinator``,
-which is named after the run. It has an activity executed, ``go_on`` of the run, on a task queue
+which is named after the run. It has an activity executed, ``resume_run`` of the run, on a task queue
 that only workers with this version of its graph listen to; then it waits for the time at which the
 run is due, or for a signal.
 
@@ -57,8 +57,8 @@ from axil.driver import (
     SharedJournal,
     decode_value,
     fork,
-    go_on,
     lasting_executor,
+    resume_run,
 )
 from axil.plugin import EngineError, JournalError
 from axil_temporal.coordinator import (
@@ -483,7 +483,7 @@ class TemporalEngine:
         if info.due is None or info.due > time.time():
             return [info.status, info.due]
         more: dict[str, Any] = {"max_recoveries": None} if is_asked else {}
-        stand = await go_on(
+        stand = await resume_run(
             self.journal,
             workflow,
             run_id,
