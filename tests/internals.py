@@ -27,8 +27,7 @@ PLACES = {
     "RunServices": "axil.runtime.services:RunServices",
     "pool": "axil.runtime.pool",  # benchmarks: after what time a run gives way, SLICE
     "loop": "axil.runtime.loop",  # benchmarks: the same
-    "PROVIDED_BY": "axil._door:PROVIDED_BY",  # house: what doors give from other distributions
-    "table_of": "axil._door:table_of",  # house: the same
+    "module_of_each": "axil._lazy:module_of_each",  # house: what public modules give
     "file_models": "axil_files.models",  # integration: every key of a file is on its page
 }
 

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from axil._door import PROVIDED_BY, table_of
+
 from axil.plugin import install_advice
 
 DOORS = ("axil", "axil.plugin", "axil.driver")
@@ -206,12 +206,12 @@ for name, distribution in {provided!r}.items():
 def test_an_error_inside_a_distribution_is_not_taken_for_a_missing_one():
     code = """
 import types
-sys.modules["axil_engine"] = package = types.ModuleType("axil_engine")
+sys.modules["axil_journals"] = package = types.ModuleType("axil_journals")
 package.__path__ = []
-from axil.driver import LocalEngine
+from axil_journals import LocalEngine
 """
     with pytest.raises(
-        AssertionError, match=r"ModuleNotFoundError: No module named 'axil_engine.engine'"
+        AssertionError, match=r"ModuleNotFoundError: No module named 'axil_journals.engine.local'"
     ):
         without([], code)
 
@@ -268,9 +268,9 @@ for act in (lambda: g.create_edge("a", "a", formatter="json"), lambda: g.to_spec
 print(g.invoke({}).output)
 """
     assert without(PROVIDED_BY, code).splitlines() == [
-        "AX306 an edge's formatter needs axil-formatters",
+        "AX306 an edge's formatter needs axil-models",
         "AX306 GraphSpec.digest needs axil-journals",
-        "AX306 a run with allow needs axil-config",
+        "AX306 a run with allow needs axil",
         "{'n': False}",
     ]
 
@@ -303,11 +303,11 @@ print(Registry(entry_points=[]).names("joins"))
 
 
 def test_without_config_a_policy_that_is_asked_for_is_not_ignored():
-    reported = "AX306 {} needs axil-config, which is not installed. Install it: " + install_advice(
-        "axil-config"
+    reported = "AX306 {} needs axil, which is not installed. Install it: " + install_advice(
+        "axil"
     )
     wanted = ("the Config of Configured", "AXIL_BLOCK", "AXIL_ONLY", "AXIL_CONFIG")
-    assert without(["axil_config"], CONFIGURED).splitlines() == [
+    assert without(["axil"], CONFIGURED).splitlines() == [
         "1 ()", *map(reported.format, wanted), "()",
     ]  # fmt: skip
 
@@ -326,10 +326,10 @@ try:
 except ImportError as error:
     print(error)
 """
-    reported = "needs axil-inspection, which is not installed. Install it: " + install_advice(
-        "axil-inspection"
+    reported = "needs axil-journals, which is not installed. Install it: " + install_advice(
+        "axil-journals"
     )
-    shown, drawn = without(["axil_inspection"], code).splitlines()
+    shown, drawn = without(["axil_journals"], code).splitlines()
     assert shown == str(
         {"text/plain": f'<RootGraph "hello": 1 node, 2 edges>\nAX306 a picture {reported}'}
     )
@@ -350,10 +350,10 @@ for limits in (axil.Limits(tokens=5), axil.Limits(firings=5, cost=0.5, tokens=5)
     except ImportError as error:
         print(error)
 """
-    reported = "needs axil-budget, which is not installed. Install it: " + install_advice(
-        "axil-budget"
+    reported = "needs axil-models, which is not installed. Install it: " + install_advice(
+        "axil-models"
     )
-    assert without(["axil_budget"], code).splitlines() == [
+    assert without(["axil_models"], code).splitlines() == [
         f"AX306 a limit on tokens {reported}",
         f"AX306 a limit on cost and tokens {reported}",
     ]
@@ -379,11 +379,11 @@ result = axil.run_sync(g.build().run({}, limits=limits, journal=axil.MemoryJourn
 print(result.status, result.usage.firings, result.usage.amounts)
 """
     reported = (
-        "AX306 ctx.ledger needs axil-budget, which is not installed. Install it: "
-        + install_advice("axil-budget")
+        "AX306 ctx.ledger needs axil-models, which is not installed. Install it: "
+        + install_advice("axil-models")
     )
     counted = "done 1 {'cost': 0.5, 'input_tokens': 5}"
-    assert without(["axil_budget"], code).splitlines() == [reported, counted]
+    assert without(["axil_models"], code).splitlines() == [reported, counted]
 
 
 WITH_A_JOURNAL = """
@@ -437,18 +437,19 @@ for act in (lambda: axil.RootGraph("g", state=Brief), lambda: axil.schema_of(Bri
         print(error)
 print(type(axil.RootGraph("g", state=axil.Schema())).__name__)
 """
-    reported = "AX306 {} needs axil-typed, which is not installed. Install it: " + install_advice(
-        "axil-typed"
+    reported = "AX306 {} needs axil, which is not installed. Install it: " + install_advice(
+        "axil"
     )
-    assert without(["axil_typed"], code).splitlines() == [
+    assert without(["axil"], code).splitlines() == [
         reported.format("state=Brief"), reported.format("axil.schema_of"), "RootGraph",
     ]  # fmt: skip
 
 
 def test_without_dependencies_runs_are_not_pinned_and_none_is_refused():
     code = """
-from axil import EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, ComponentRef, Workflow, run_sync
-from axil.driver import recorded_graph
+from axil import EdgeSpec, GraphSpec, NodeSpec, ComponentRef, Workflow, run_sync
+from axil_journals import MemoryJournal
+from axil_journals import recorded_graph
 nodes = (NodeSpec(id="a", use=ComponentRef(type="custom")),)
 edges = (EdgeSpec(source="@entry", target="a"), EdgeSpec(source="a", target="@exit"))
 flow = Workflow(GraphSpec(id="g", nodes=nodes, edges=edges, payload="fields"))
@@ -459,6 +460,6 @@ run_sync(flow.run({"x": 1}, journal=journal, run_id="there", pins=pins))
 print([recorded_graph(journal.entries(run)).get("pins") for run in ("here", "there")])
 print(flow.pins, run_sync(flow.resume("there", journal=journal)).output)
 """
-    assert without(["axil_dependencies"], code).splitlines() == [
+    assert without(["axil"], code).splitlines() == [
         "[None, {'acme': {'version': '1.0'}}]", "{} {'x': 1}",
     ]  # fmt: skip

@@ -10,9 +10,10 @@ from itertools import pairwise
 
 import pytest
 
-from axil import GraphSpec, LimitReached, Limits, MemoryJournal, RootGraph, SpecError
+from axil import GraphSpec, LimitReached, Limits, RootGraph, SpecError
 from axil.plugin import RunUsage
 from axil.runtime.meters import Tally
+from axil_journals import MemoryJournal
 
 
 @dataclass(slots=True)

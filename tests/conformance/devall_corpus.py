@@ -23,12 +23,13 @@ from types import ModuleType
 from typing import Any
 
 from axil import AxilError, GraphSpec, Result, SpecError, Workflow, run_sync
-from axil.plugin import CompileOptions, LoadOptions, Registry, include_spec, inline_spec, load_spec
+from axil.plugin import CompileOptions, Registry
 from axil_agent import Scripted, Tool
+from axil_context import LexicalEmbedder
 from axil_control.channels import Replies
 from axil_devall import stores, tooling
 from axil_devall.functions import TOOLS, expanded
-from axil_retrieval import LexicalEmbedder
+from axil_files import LoadOptions, include_spec, inline_spec, load_spec
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT.parent / "shared" / "chatdev_yaml"

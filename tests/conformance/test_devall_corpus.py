@@ -9,9 +9,10 @@ import re
 import pytest
 
 from axil import AxilError, SpecError, Workflow
-from axil.plugin import CompileOptions, load_spec
+from axil.plugin import CompileOptions
 from axil_cli.sketch import sketched
-from axil_inspection import as_mermaid, as_text
+from axil_files import load_spec
+from axil_journals import as_mermaid, as_text
 
 from .devall_corpus import (
     CORPUS,

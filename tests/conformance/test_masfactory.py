@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from axil import CustomNode, Loop, NodeFailed, RootGraph
+from axil import CustomNode, NodeFailed, RootGraph
+from axil_control import Loop
 from axil_control.switches import LogicSwitch
 
 from . import masfactory_graphs as graphs

@@ -19,9 +19,11 @@ from unittest.mock import patch
 
 import yaml
 
-from axil import Limits, MemoryJournal, NodeFailed, Question, Result, SpecError, Workflow, hookimpl
-from axil.driver import Entry, LocalEngine, fork, inner_frame
-from axil.plugin import CompileOptions, dump_spec, hook_manager
+from axil import Limits, NodeFailed, Question, Result, SpecError, Workflow, hookimpl
+from axil.driver import inner_frame
+from axil.plugin import CompileOptions, hook_manager
+from axil_files import dump_spec
+from axil_journals import Entry, LocalEngine, MemoryJournal, fork
 from axil_process import ProcessExecutor
 from axil_sqlite import SqliteJournal
 from axil_testing import VirtualClock

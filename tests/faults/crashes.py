@@ -45,9 +45,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import axil_sqlite.writer
-from axil import AxilError, MemoryJournal, Result
-from axil.driver import Entry, ReplayIndex
+from axil import AxilError, Result
 from axil.plugin import JournalError, KernelBug
+from axil_journals import Entry, MemoryJournal, ReplayIndex
 from axil_sqlite import SqliteJournal
 from axil_sqlite.journal import SqliteRunWriter
 

@@ -16,8 +16,8 @@ from typing import Any
 import axil_sqlite.journal
 import axil_sqlite.store
 from axil import Result, RootGraph
-from axil.driver import LocalEngine, claimed_error, fork
 from axil.plugin import KernelBug
+from axil_journals import LocalEngine, claimed_error, fork
 
 from ..internals import internal
 from .tools import add_loop

@@ -31,8 +31,8 @@ from hypothesis.stateful import (
 
 import axil_sqlite.writer
 from axil import Result, RootGraph, Run
-from axil.driver import Entry, ReplayIndex, fork
 from axil.plugin import JournalError
+from axil_journals import Entry, ReplayIndex, fork
 from axil_sqlite import SqliteJournal
 from axil_sqlite.store import Sync
 

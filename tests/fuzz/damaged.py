@@ -25,20 +25,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from axil import AxilError, load
-from axil.plugin import Policy, Registry, UnknownComponent, workflow_schema
-from axil_build.settings import read as read_build
+from axil import AxilError
+from axil.plugin import Policy, Registry, UnknownComponent
+from axil_cli.draft.record import RECORD, DraftRecord
+from axil_context.memory.lines import Lines
+from axil_context.memory.skills import read_skills
+from axil_context.retrieval.table import Table
 from axil_devall.notes import NotesFile
-from axil_draft.record import RECORD, DraftRecord
-from axil_engine.triggers import read_triggers
 from axil_evals.datasets import read_dataset
+from axil_files import load, workflow_schema
+from axil_journals.engine.triggers import read_triggers
 from axil_mcp.oauth import OAuthConfig, Store
 from axil_mcp.waiting import InFolder, Paused
-from axil_memory.lines import Lines
-from axil_memory.skills import read_skills
 from axil_models import ContextBlock
 from axil_plugins.advisories import read as read_advisories
-from axil_retrieval.table import Table
+from axil_plugins.build.settings import read as read_build
 from axil_serve.access import Access
 from axil_serve.files import RunFiles
 from axil_testing.golden import Golden
@@ -469,9 +470,9 @@ KINDS: dict[str, Kind] = {
         "axil.toml", written("axil.toml", TRIGGERS), call(lambda f: read_triggers(f / "axil.toml"))
     ),
     "build": Kind(
-        "axil-build.toml",
-        written("axil-build.toml", BUILD),
-        call(lambda f: read_build([str(f / "axil-build.toml")])),
+        "axil-plugins.toml",
+        written("axil-plugins.toml", BUILD),
+        call(lambda f: read_build([str(f / "axil-plugins.toml")])),
     ),
     "policy": Kind("axil.toml", written("axil.toml", POLICY), call(policed)),
     "notes": Kind("notes.jsonl", make_notes, call(noted)),

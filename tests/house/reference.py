@@ -28,7 +28,7 @@ NAMED = {
     "formatters": "a class with `introduction`, `dump` and `parse`",
     "context": "a class with `get_blocks(self, query, top_k)`",
     "tools": "a function, or a class",
-    "embedders": "a class; see [axil-retrieval](../../plugins/axil-retrieval/README.md)",
+    "embedders": "a class; see [axil-context](../../plugins/axil-context/README.md)",
     "stores": "a class with `upsert`, `search`, `delete` and `marks`",
     "wrappers": "a class with `wrap(self, body, node)`",
     "channels": "a class with `async ask(self, question)`",
@@ -41,7 +41,7 @@ NAMED = {
     "scorers": "a class with `score(self, case, trial, ctx)`; "
     "see [axil-evals](../../plugins/axil-evals/README.md#a-scorer-of-your-own)",
     "guards": "a class with `check(self, text, ctx)`; "
-    "see [axil-guards](../../plugins/axil-guards/README.md#a-guard-of-your-own)",
+    "see [axil-wrappers](../../plugins/axil-wrappers/README.md#a-guard-of-your-own)",
     "shorthands": "a function of what a workflow file says under a key, named like the key",
     "dialects": "a function of `(node, graph)`, named like the node type that it reads",
     "hooks": "a module, an object or a class with functions marked by `axil.hookimpl`",

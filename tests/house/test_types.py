@@ -41,7 +41,10 @@ def pyright(
 
 CORRECT = """# pyright: standard
 from typing import TypedDict
-from axil import Limits, Loop, MemoryJournal, RootGraph, load
+from axil import Limits, RootGraph
+from axil_control import Loop
+from axil_files import load
+from axil_journals import MemoryJournal
 from axil_agent import Agent
 
 class Told(TypedDict):
@@ -69,7 +72,10 @@ plain = RootGraph("p", attributes={"a": 1}).invoke({"a": 1}).output["a"]
 # names of limits, since meters may have any.
 SLIPS = """# pyright: standard
 from typing import TypedDict
-from axil import Limits, Loop, MemoryJournal, RootGraph, load
+from axil import Limits, RootGraph
+from axil_control import Loop
+from axil_files import load
+from axil_journals import MemoryJournal
 from axil_agent import Agent
 
 class Told(TypedDict):

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from axil import AxilError, ConfigError, SpecError, load, run_sync
+from axil import AxilError, ConfigError, SpecError, run_sync
 from axil.plugin import Grants, default_registry, granted, make_component
 from axil_agent import Scripted
 from axil_cli.main import main
-from axil_memory import FileMemory
+from axil_context import FileMemory
+from axil_files import load
 from axil_plugins.lock import lock_of
 from axil_testing.kit.confined import confinement_faults
 

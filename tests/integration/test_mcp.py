@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from axil import NodeFailed, RootGraph, load
+from axil import NodeFailed, RootGraph
 from axil.plugin import default_registry
 from axil_agent import Agent, Scripted
 from axil_devall.config import Local
 from axil_devall.tooling import Toolbox
+from axil_files import load
 from axil_mcp import MCPTools
 from axil_mcp.serving import WorkflowServer
 from axil_sqlite import SqliteJournal

@@ -11,8 +11,10 @@ import pytest
 from pydantic import BaseModel
 
 import axil
-from axil import Graph, GraphWarning, Loop, MemoryJournal, RootGraph
+from axil import Graph, GraphWarning, RootGraph
 from axil_agent import Agent, Scripted
+from axil_control import Loop
+from axil_journals import MemoryJournal
 
 
 def asked(model: Scripted, call: int = -1) -> list[tuple[str, Any]]:

@@ -9,7 +9,8 @@ import json
 
 import pytest
 
-from axil import MemoryJournal, Workflow
+from axil import Workflow
+from axil_journals import MemoryJournal
 from axil_testing import VirtualClock
 from axil_wrappers import Cache
 

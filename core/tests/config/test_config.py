@@ -174,7 +174,7 @@ def test_text_from_the_environment_behaves_like_text_and_hides_itself():
 
 def test_config_is_imported_without_pydantic():
     code = """
-import sys, axil_config.decoding, axil_config.policy
+import sys, axil.settings.decoding, axil.settings.policy
 assert not {'pydantic', 'importlib_metadata', 'yaml'} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

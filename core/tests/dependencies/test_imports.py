@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from axil_dependencies.imports import imports_of
+from axil.dependencies.imports import imports_of
 
 
 def write(folder, **files):
@@ -51,9 +51,9 @@ def test_a_name_of_a_door_is_that_of_the_distribution_that_provides_it(tmp_path)
     )
     found = [imports_of([f"{folder}/{name}.py"], folder) for name in ("one", "two", "three")]
     assert [list(each.distributions) for each in found] == [
-        ["axil-typed"],
-        ["axil-typed"],
-        ["axil-dependencies"],
+        ["axil"],
+        ["axil"],
+        ["axil"],
     ]
 
 

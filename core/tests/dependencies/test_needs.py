@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from axil.plugin import Registry, dependencies_of, parse_json
+from axil.plugin import Registry, dependencies_of
+from axil_files import parse_json
 
 
 def written(folder: Path, graph: dict[str, Any]) -> str:
@@ -26,7 +27,7 @@ def test_a_file_needs_its_loader_its_nodes_and_the_strategies_of_its_state(tmp_p
         ("reducers", "append"),
         ("reducers", "append_messages"),
     }
-    assert set(found.distributions()) == {"axil-files", "axil-typed"}
+    assert set(found.distributions()) == {"axil-files", "axil"}
     assert [Path(file).name for file in found.files] == ["flow.json"]
 
 

@@ -10,17 +10,9 @@ import pluggy
 import pytest
 from pydantic import BaseModel
 
-from axil import (
-    GraphSpec,
-    MemoryJournal,
-    NodeSpec,
-    Question,
-    RootGraph,
-    Workflow,
-    run_sync,
-)
-from axil.driver import recorded_graph
+from axil import GraphSpec, NodeSpec, Question, RootGraph, Workflow, run_sync
 from axil.plugin import JournalError, recorded_files
+from axil_journals import MemoryJournal, recorded_graph
 
 
 class Brief(BaseModel):
@@ -67,7 +59,7 @@ def test_what_was_made_in_python_is_pinned_by_its_package_and_what_a_wheel_liste
 
 
 def test_typed_state_is_pinned_to_who_checks_it_and_to_who_provides_its_strategies():
-    assert {"axil", "axil-typed"} == set(RootGraph("g", state=Brief).build().pins)
+    assert {"axil", "axil"} == set(RootGraph("g", state=Brief).build().pins)
 
 
 def test_what_an_installer_writes_does_not_count():
@@ -88,7 +80,8 @@ class Missing:
         if name == "axil_files":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Missing)
-from axil import EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, ComponentRef, Workflow
+from axil import EdgeSpec, GraphSpec, NodeSpec, ComponentRef, Workflow
+from axil_journals import MemoryJournal
 nodes = (NodeSpec(id="a", use=ComponentRef(type="custom")),)
 edges = (EdgeSpec(source="@entry", target="a"), EdgeSpec(source="a", target="@exit"))
 flow = Workflow(GraphSpec(id="g", nodes=nodes, edges=edges, payload="fields"))

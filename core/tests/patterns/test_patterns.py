@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from axil_patterns import Pattern, PatternFault, PatternLimit, compile_pattern
-from axil_patterns.patterns import LARGEST, LONGEST, size_of
+from axil.patterns.patterns import LARGEST, LONGEST, size_of
+from axil.plugin import Pattern, PatternFault, PatternLimit, compile_pattern
 
 ENDLESS = [
     ("^(a|aa)+$", "a" * 60 + "b"),

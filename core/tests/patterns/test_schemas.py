@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from axil_patterns import BoundedSchema, PatternFault, PatternLimit
+from axil.plugin import BoundedSchema, PatternFault, PatternLimit
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_references_that_never_end_or_multiply_are_an_error(schema: Any):
     ],
 )
 def test_a_pattern_that_searches_for_ever_ends(schema: Any, value: Any, monkeypatch: Any):
-    monkeypatch.setattr("axil_patterns.schemas._SECONDS", 0.05)
+    monkeypatch.setattr("axil.patterns.schemas._SECONDS", 0.05)
     with pytest.raises(PatternLimit):
         BoundedSchema(schema).first_fault(value)
 

@@ -101,5 +101,5 @@ def test_digests_are_what_they_were_before_typed_state_left_core():
 
 
 def test_importing_schemas_does_not_import_pydantic():
-    code = "import sys, axil_typed; sys.exit('pydantic' in sys.modules)"
+    code = "import sys, axil; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from axil import MISSING, AxilError, Reducer, Schema, SpecError
 from axil.plugin import APPEND, OVERWRITE, InvalidValue, Log, Registry, use_registry
-from axil_typed.reducers import (
+from axil.typed.reducers import (
     APPEND_MESSAGES,
     BUILT_IN,
     MAXIMUM,
@@ -284,7 +284,7 @@ def test_an_unknown_name_lists_what_there_is():
 
 
 def test_a_registered_strategy_is_known_to_every_schema():
-    from axil_typed.schema import generate_state_schema
+    from axil.typed.schema import generate_state_schema
 
     with use_registry(Registry(entry_points=())):
 

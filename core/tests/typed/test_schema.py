@@ -24,8 +24,8 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from axil import MISSING, Schema, SpecError, State
 from axil.plugin import APPEND, OVERWRITE, InvalidValue, Log, StateView, UnknownComponent
-from axil_typed.reducers import APPEND_MESSAGES, MERGE, SUM, UNION, reducer
-from axil_typed.schema import generate_state_schema, schema_of
+from axil.typed.reducers import APPEND_MESSAGES, MERGE, SUM, UNION, reducer
+from axil.typed.schema import generate_state_schema, schema_of
 
 
 class Color(Enum):

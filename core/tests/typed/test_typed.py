@@ -23,10 +23,10 @@ from pydantic import (
 )
 
 from axil import MISSING, NodeFailed, RootGraph, Schema, State
-from axil.driver import decode_delta, encode_delta
 from axil.plugin import InvalidValue, JournalError, Log, UndeclaredField
-from axil_typed.reducers import reducer
-from axil_typed.schema import generate_state_schema, schema_of
+from axil.typed.reducers import reducer
+from axil.typed.schema import generate_state_schema, schema_of
+from axil_journals import decode_delta, encode_delta
 
 # a failure prints how to repeat it; no law is about seconds
 law = settings(deadline=None, print_blob=True)

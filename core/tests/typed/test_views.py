@@ -10,10 +10,9 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, computed_field
 
-from axil import MISSING
+from axil import MISSING, schema_of
 from axil.plugin import without_views
-from axil_typed import schema_of
-from axil_typed.views import ModelView, safe_get_attr
+from axil.typed.views import ModelView, safe_get_attr
 
 
 class Inner(BaseModel):

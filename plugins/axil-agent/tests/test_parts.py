@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from axil import MemoryJournal, RootGraph, Workflow
+from axil import RootGraph, Workflow
 from axil_agent import (
     Agent,
     HistoryMemory,
@@ -22,6 +22,7 @@ from axil_agent import (
     SingleAgent,
     models_through,
 )
+from axil_journals import MemoryJournal
 from axil_models import (
     LARGEST_PART_BYTES,
     ContextBlock,

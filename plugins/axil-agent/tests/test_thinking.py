@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, NodeFailed, RootGraph, run_sync
+from axil import NodeFailed, RootGraph, run_sync
 from axil_agent import Agent, Reflection, Reply, Scripted, ask, models_through
+from axil_journals import MemoryJournal
 from axil_models import Message, Tool
 
 

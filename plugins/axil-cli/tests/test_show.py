@@ -10,8 +10,8 @@ import pytest
 
 from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
 from axil.plugin import compile_spec
-from axil_inspection import as_mermaid, as_text, escaped, walk_plan
-from axil_inspection.scopes import _chosen
+from axil_journals import as_mermaid, as_text, escaped, walk_plan
+from axil_journals.pictures.scopes import _chosen
 
 EDGES = [
     "a b",

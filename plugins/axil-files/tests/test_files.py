@@ -507,11 +507,11 @@ def test_without_budgets_files_are_read_whose_limits_name_no_prices():
 import sys
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name == "axil_budget":
+        if name == "axil_models":
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Missing())
 import json
-from axil.plugin import dump_spec, parse_json, spec_from_document
+from axil_files import dump_spec, parse_json, spec_from_document
 def read(limits):
     node = {"id": "a", "type": "custom"}
     graph = {"id": "g", "nodes": [node], "start": ["a"], "end": ["a"], "limits": limits}
@@ -526,8 +526,8 @@ except ImportError as error:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.stdout.splitlines() == [
         "{'tokens': 5}",
-        "AX306 axil.plugin.Estimator needs axil-budget, which is not installed. Install it: "
-        + install_advice("axil-budget"),
+        "AX306 axil.plugin.Estimator needs axil-models, which is not installed. Install it: "
+        + install_advice("axil-models"),
     ], done.stderr
 
 
@@ -619,7 +619,7 @@ def test_everything_else_of_a_graph_arrives():
             initial_instruction="hello",
         ),
         version=0.4,
-        requires=["axil-agent>=0.1", "axil-yaml"],
+        requires=["axil-agent>=0.1", "axil-files"],
     )
     assert spec.attributes == {"tone": "dry", "topic": "axils"}
     assert spec.cycle_limits == {
@@ -627,7 +627,7 @@ def test_everything_else_of_a_graph_arrives():
         "": CycleLimit(rounds=None),
     }
     assert spec.limits == Limits(firings=9, seconds=2.5, lanes={"human": 2})
-    assert spec.requires == {"axil-agent": ">=0.1", "axil-yaml": ""}
+    assert spec.requires == {"axil-agent": ">=0.1", "axil-files": ""}
     assert (spec.description, spec.schema, spec.loop) == ("d", None, "A")
     assert {key: spec.extras[key] for key in ("memory", "log_level", "initial_instruction",
     "version")} == {
@@ -879,7 +879,7 @@ def test_a_file_is_loaded_by_its_suffix(tmp_path: Path):
 
 def test_a_suffix_without_a_loader_says_what_to_install(tmp_path: Path):
     (tmp_path / "flow.yaml").write_text("a: 1")
-    with pytest.raises(UnknownComponent, match=re.escape(install_advice("axil-yaml"))):
+    with pytest.raises(UnknownComponent, match=re.escape(install_advice("axil-files"))):
         load_spec(tmp_path / "flow.yaml", registry=registry())
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import axil
 from axil import Out, SpecError
-from axil.plugin import Compiler, Registry, load_spec
+from axil.plugin import Compiler, Registry
+from axil_files import load_spec
 from axil_files.documents import parse_json
 
 

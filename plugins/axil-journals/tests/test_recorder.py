@@ -6,22 +6,19 @@ from typing import Any
 
 import pytest
 
-from axil import Activation, MemoryJournal, Options, Question, run_sync
+from axil import Activation, Options, Question, run_sync
 from axil.driver import (
     Answered,
     Asked,
     ClockRead,
     EffectBegun,
-    Entry,
-    JournalRecorder,
-    ManagedRun,
     Progress,
     Recorder,
-    ReplayIndex,
     SleepBegun,
     StepDone,
 )
 from axil.plugin import JournalError
+from axil_journals import Entry, JournalRecorder, ManagedRun, MemoryJournal, ReplayIndex
 from axil_testing import VirtualClock
 from axil_testing.specs import workflow
 

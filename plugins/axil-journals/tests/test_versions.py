@@ -7,17 +7,9 @@ from typing import Any
 
 import pytest
 
-from axil import (
-    MemoryJournal,
-    Out,
-    RootGraph,
-    SpecError,
-    Workflow,
-    run_sync,
-    schema_of,
-)
-from axil.driver import ReplayIndex, version_changes
+from axil import Out, RootGraph, SpecError, Workflow, run_sync, schema_of
 from axil.plugin import JournalError
+from axil_journals import MemoryJournal, ReplayIndex, version_changes
 from axil_testing.specs import edge, node, workflow
 from axil_testing.versions import Brief, Paper, asks, brief, paper, paused, to_paper, typed
 

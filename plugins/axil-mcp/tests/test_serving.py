@@ -26,8 +26,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ElicitResult, JSONRPCRequest
 from pydantic import BaseModel, SecretStr
 
-from axil import ConfigError, MemoryJournal, Question, RootGraph
+from axil import ConfigError, Question, RootGraph
 from axil.plugin import ComponentBlocked
+from axil_journals import MemoryJournal
 from axil_mcp import MCPTools, Unserved
 from axil_mcp.files import Tools
 from axil_mcp.guard import HttpConfig, Sessions, app_of

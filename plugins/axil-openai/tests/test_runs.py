@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from axil import MemoryJournal, NodeFailed, RootGraph, Workflow
+from axil import NodeFailed, RootGraph, Workflow
 from axil_agent import Agent, HistoryMemory, Recorder, SingleAgent, models_through
+from axil_journals import MemoryJournal
 from axil_models import image
 from axil_openai import OpenAIModel, OpenAIResponsesModel
 from axil_testing import Recorder as Watcher, VirtualClock

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from axil import RootGraph
-from axil.driver import Entry, LocalEngine
+from axil_journals import Entry, LocalEngine
 from axil_postgres import PostgresJournal
 
 Journals = Callable[..., PostgresJournal]

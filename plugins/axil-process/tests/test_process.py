@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 
-from axil import CustomNode, LimitReached, Limits, MemoryJournal, NodeFailed, RootGraph, SpecError
+from axil import CustomNode, LimitReached, Limits, NodeFailed, RootGraph, SpecError
 from axil.driver import LocalExecutor
+from axil_journals import MemoryJournal
 from axil_process import (
     BodyRaised,
     ProcessError,

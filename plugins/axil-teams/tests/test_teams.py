@@ -11,8 +11,8 @@ import pytest
 import axil
 import axil_teams
 from axil import NodeFailed, RootGraph, SpecError
-from axil.driver import PlanScope, walk_plan
 from axil_agent import Agent, Scripted
+from axil_journals import PlanScope, walk_plan
 
 KINDS = {
     name: kind for name in axil_teams.__all__ if hasattr(kind := getattr(axil_teams, name), "scope")

@@ -9,8 +9,10 @@ import asyncio
 import pytest
 from hypothesis import given, strategies as st
 
-from axil import ConfigError, Graph, Limits, MemoryJournal, RootGraph
-from axil.plugin import OverBudget, Price, Pricing, RunUsage
+from axil import ConfigError, Graph, Limits, RootGraph
+from axil.plugin import RunUsage
+from axil_journals import MemoryJournal
+from axil_models import OverBudget, Price, Pricing
 from axil_wrappers import Budget, Cache, Fallback, Limit, Retry, Timeout
 from axil_wrappers.cache import _flights
 

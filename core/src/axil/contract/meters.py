@@ -3,15 +3,15 @@
 The runtime counts firings and seconds. Whatever else bodies use has a name and an amount, and only
 the run's meter knows what names mean: a body reports it (``ctx.spend``) or holds it before
 (``ctx.reserve``), and limits that the runtime does not know (``Limits.uses``) are the meter's.
-A distribution provides meters: ``axil-budget`` those of model calls.
+A meter with limits is a component of the kind ``meters``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from axil.errors import LimitReached
 from axil.kernel.tokens import Activation
@@ -19,16 +19,27 @@ from axil.kernel.tokens import Activation
 
 @dataclass(slots=True)
 class RunUsage:
-    """The resources that a run has used: those that the runtime counts, and in subclasses those
-    that a meter counts.
-    """
+    """The resources that a run has used."""
 
     firings: int = 0
     seconds: float = 0.0
+    tokens: dict[str, int] = field(default_factory=dict[str, int])
+    """Model tokens by kind, as bodies reported them."""
+    cost: float = 0.0
+    """Money, as bodies reported it."""
 
-    if TYPE_CHECKING:  # the meter decides which fields there are
+    def add(self, amounts: Mapping[str, float]) -> None:
+        """Count amounts by name: ``cost`` is money, everything else model tokens by kind."""
+        for name, amount in amounts.items():
+            if name == "cost":
+                self.cost += amount
+            else:
+                self.tokens[name] = self.tokens.get(name, 0) + int(amount)
 
-        def __getattr__(self, name: str) -> Any: ...
+    def restore(self, used: Mapping[str, Any]) -> None:
+        """Count on from the usage in a journal."""
+        self.tokens, self.cost = dict(used.get("tokens", ())), used.get("cost", 0.0)
+        self.add(used.get("amounts", {}))  # of a run that was recorded by an older meter
 
 
 class MeterReservation(Protocol):
@@ -93,7 +104,7 @@ class Meter(Protocol):
         ...
 
 
-MeterMaker = Callable[[Mapping[str, Any], Callable[[LimitReached], None]], Meter]
-"""A function of the limits that the runtime does not know, by name, and of what stops the run with
-a reason. Raises: SpecError (AX128): a limit that the meter does not know, or cannot be.
+MeterMaker = Callable[[RunUsage, Mapping[str, Any], Callable[[LimitReached], None]], Meter]
+"""A function of the usage to count in, of the limits that the runtime does not know, by name, and
+of what stops the run with a reason. Raises: SpecError (AX128): a limit that the meter does not know, or cannot be.
 """

@@ -17,20 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from axil import ComponentRef, GraphSpec, PluginError, Problem, SpecError
-from axil.plugin import (
-    COMPONENT_KINDS,
-    KERNEL,
-    Component,
-    Place,
-    Registry,
-    canonical_name,
-    default_registry,
-)
-from axil_dependencies.references import Reference, references_of, settings_at
+from axil.dependencies.references import Reference, references_of, settings_at
+from axil.errors import PluginError, Problem, SpecError
+from axil.registry.kinds import COMPONENT_KINDS, KERNEL, canonical_name
+from axil.registry.registry import Component, Registry, default_registry
+from axil.spec.graph import ComponentRef, GraphSpec, Place
 
 if TYPE_CHECKING:
-    from axil.plugin import PythonTarget
+    from axil_files import PythonTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +99,7 @@ def dependencies_of(
     """
     seen = registry or default_registry()
     if functions:
-        from axil.plugin import with_functions
+        from axil_files import with_functions
 
         seen = with_functions(seen, functions)
     walk = _Walk(
@@ -159,7 +153,7 @@ class _Walk:
 
     def file(self, path: str) -> None:
         """Walk a workflow file, or a graph in Python, and all inside it."""
-        from axil.plugin import python_target
+        from axil_files import python_target
 
         target = python_target(path)
         if target is not None:
@@ -168,25 +162,25 @@ class _Walk:
         suffix = Path(path).suffix.lower().lstrip(".")
         if suffix:
             self._need("loaders", suffix, path, {})
-        from axil.plugin import load_spec
+        from axil_files import load_spec
 
         self.graph(load_spec(path, registry=self.registry, **self.options), {})
 
     def _python(self, target: PythonTarget) -> None:
-        from axil_dependencies.versions import graphs_of
+        from axil.dependencies.versions import graphs_of
 
         spec = target.load().spec
         for graph in graphs_of(spec):
             self.graph(graph, {})
             if graph.schema is not None and graph.schema.view is not None:
-                self.code("axil-typed", f"{target.text} state")
+                self.code("axil", f"{target.text} state")
         file = target.file or str(getattr(sys.modules.get(target.module), "__file__", None) or "")
         if file:
             self.imported([file], target.folder)
 
     def imported(self, files: Sequence[str], folder: str) -> None:
         """Note what Python files import, and themselves."""
-        from axil_dependencies.imports import imports_of
+        from axil.dependencies.imports import imports_of
 
         found = imports_of(files, folder)
         self.needs.files.update(found.files)
@@ -348,13 +342,13 @@ class _Walk:
             self.needs.problems.extend(error.problems)
 
     def _included(self, path: str, place: Place, spec: GraphSpec) -> GraphSpec:
-        from axil.plugin import LoadOptions, include_spec
+        from axil_files import LoadOptions, include_spec
 
         options = LoadOptions(registry=self.registry, **self.options)
         return include_spec(path, spec.extras, where=str(place), reading=options)
 
     def _inlined(self, given: Mapping[str, Any], place: Place, spec: GraphSpec) -> GraphSpec:
-        from axil.plugin import LoadOptions, inline_spec
+        from axil_files import LoadOptions, inline_spec
 
         options = LoadOptions(registry=self.registry, **self.options)
         return inline_spec(given, spec.extras, place=place, reading=options)

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from typing import TYPE_CHECKING, Any, Final
 
-from axil import ComponentRef, GraphSpec
-from axil.plugin import APPEND, KERNEL, OVERWRITE, canonical_name
+from axil.kernel.state import APPEND, OVERWRITE
+from axil.registry.kinds import KERNEL, canonical_name
+from axil.spec.graph import ComponentRef, GraphSpec
 
 if TYPE_CHECKING:
-    from axil.plugin import CompileOptions
+    from axil.compiler.planner import CompileOptions
 
 _OWN: Final = re.compile(
     r"(^|/)(RECORD|INSTALLER|REQUESTED|direct_url\.json|uv_cache\.json)$|\.pyc$|__pycache__|^\.\./"
@@ -38,7 +39,7 @@ def pins(spec: GraphSpec, setting: CompileOptions) -> dict[str, dict[str, str]]:
         **dict.fromkeys((name for graph in graphs_of(spec) for name in _packages(graph)), ""),
     }
     if any(_names_something(graph) for graph in graphs_of(spec)):
-        from axil_dependencies.needs import of_graph
+        from axil.dependencies.needs import of_graph
 
         options = {"environment": setting.environment, "allow_code": setting.allow_code}
         for graph in graphs_of(spec):

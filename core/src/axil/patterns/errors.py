@@ -8,7 +8,7 @@ AxilError
 
 from __future__ import annotations
 
-from axil import AxilError, Problem
+from axil.errors import AxilError, Problem
 
 
 class PatternError(AxilError):

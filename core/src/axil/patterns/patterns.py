@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
-from axil_patterns.errors import PatternFault, PatternLimit
+from axil.patterns.errors import PatternFault, PatternLimit
 
 LONGEST: Final = 10_000
 """Characters of a pattern."""

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple, cast
 
-from axil_patterns.errors import PatternFault, PatternLimit
-from axil_patterns.patterns import compile_pattern
+from axil.patterns.errors import PatternFault, PatternLimit
+from axil.patterns.patterns import compile_pattern
 
 MAX_STEPS: Final = 200_000
 """Keywords of a schema that one validation looks at, in all places of the value together."""

@@ -22,6 +22,8 @@ COMPONENT_KINDS: Final[Mapping[str, str]] = {
     "stores": "store",
     "wrappers": "wrapper",
     "channels": "channel",
+    "meters": "meter",
+    "pictures": "picture",
     "journals": "journal",
     "ciphers": "cipher",
     "engines": "engine",
@@ -60,7 +62,7 @@ _VERSION: Final = re.compile(r"(\d+)\.(\d+)")
 
 def canonical_name(distribution: str) -> str:
     """Return a distribution's name in the one spelling that is compared: ``Axil_YAML`` is
-    ``axil-yaml``.
+    ``axil-files``.
     """
     return re.sub(r"[-_.]+", "-", distribution).lower()
 

@@ -18,12 +18,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from axil.contract.context import Call, Question
 from axil.kernel.events import CycleTally, Known, RecordFiring, RecordRound
+from axil.kernel.plan import Plan
 from axil.kernel.state import State
 from axil.kernel.tokens import Activation
-from axil.runtime.result import Result
+from axil.runtime.result import Options, Result
 
 if TYPE_CHECKING:
     from axil.runtime.services import Progress
+
+
+class RunJournal(Protocol):
+    """A journal as runs need it. Everything else about journals is theirs."""
+
+    def recorder(
+        self, run_id: str, plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options
+    ) -> Recorder:
+        """Return the recorder of a run that begins or is resumed; nothing is written yet.
+
+        Args:
+            values: those of the state that are given with the inputs, checked.
+        Raises: JournalError: the run cannot be begun or resumed.
+        """
+        ...
+
+    def check_known(self, run_id: str) -> None:
+        """Check that there is such a run. Raises: JournalError (AX503): there is none."""
+        ...
 
 
 class ClockRead(NamedTuple):

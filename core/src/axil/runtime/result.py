@@ -16,7 +16,7 @@ from axil.kernel.events import CycleTally, Ending, Status
 from axil.kernel.outcomes import FrameResult, output_of
 from axil.kernel.plan import ResolvedGraph
 from axil.kernel.values import thaw
-from axil.runtime.meters import limiting_maker, usual_maker
+from axil.runtime.meters import Tally, limiting_maker
 from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar
 
-    from axil_journals.journal import Journal as Journal
+    from axil.runtime.recorder import RunJournal
 
     S = TypeVar("S", default=Any)
 else:
@@ -81,7 +81,8 @@ class Options:
     limits: Limits | None = None
     """None: the graph's own."""
     meter: MeterMaker | None = None
-    """Makes what counts what is used and knows limits of other names; None: axil-budget's."""
+    """Makes what counts what is used and knows limits of other names; None: the installed one
+    that is called ``budget``, where there are such limits."""
     deps: Any = None
     workspace: Path | None = None
     allow: frozenset[str] = frozenset()
@@ -109,17 +110,12 @@ class Options:
 
         Args:
             stop: ends the run when a limit is passed while bodies are at work.
-        Raises: NotInstalled (AX306): axil-budget is needed and not installed; SpecError (AX128):
-        the meter does not know a limit.
+        Raises: UnknownComponent: there are limits on what bodies use, and no meter for them is
+        installed; SpecError (AX128): the meter does not know a limit.
         """
-        make = self.meter or usual_maker()
-        if self.meter is None and limits.uses:
-            make = limiting_maker(f"a limit on {' and '.join(limits.uses)}")
-        return make(limits.uses, stop)
-
-
-def _nothing_used() -> RunUsage:
-    return Options().begin_meter(Limits(), lambda _: None).usage
+        if self.meter is None and not limits.uses:
+            return Tally(RunUsage())
+        return (self.meter or limiting_maker())(RunUsage(), limits.uses, stop)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -144,8 +140,8 @@ class Result(Generic[S]):
     exits: Mapping[str, tuple[Any, ...]] = field(default_factory=dict[str, "tuple[Any, ...]"])
     """Every payload that left, by the node it came from."""
     questions: tuple[Question, ...] = ()
-    usage: RunUsage = field(default_factory=_nothing_used)
-    """The usage: firings, seconds, and the amounts that the run's meter counts."""
+    usage: RunUsage = field(default_factory=RunUsage)
+    """The usage: firings, seconds, model tokens and money."""
     cycles: Mapping[str, CycleTally] = field(default_factory=dict[str, CycleTally])
     """The ends of cycles, by path."""
     error: AxilError | None = None

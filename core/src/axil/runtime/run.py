@@ -18,7 +18,6 @@ from contextvars import copy_context
 from threading import Thread
 from typing import Any
 
-from axil._door import provided
 from axil.contract.meters import Meter
 from axil.errors import JournalError, KernelBug, LimitReached, RunCancelled
 from axil.kernel.plan import Plan
@@ -167,11 +166,10 @@ def _recorder(
 ) -> Recorder | None:
     """Return what records a run; None: it has no journal.
 
-    Raises: NotInstalled (AX306); JournalError: AX507 a thread without a journal; and others.
+    Raises: JournalError: AX507 a thread without a journal; and others.
     """
     if options.journal is not None:
-        made = provided("axil_journals.recorder", "JournalRecorder", wanted="a run with a journal")
-        return made(run_id, plan, inputs, values, options)
+        return options.journal.recorder(run_id, plan, inputs, values, options)
     if options.thread:
         raise JournalError(
             "a thread is named, but there is no journal.",

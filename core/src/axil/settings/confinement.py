@@ -3,7 +3,7 @@
 A specification that was read from a file carries its grants (``GraphSpec.extras["grants"]``). The
 compiler puts them in force while it makes the file's components (``granted``); what is made then
 asks for them (``current_grants``). Where none are in force nothing is refused: what Python code
-names has the leave of that code. Grants themselves, and what files want, are axil-config's.
+names has the leave of that code. Grants themselves, and what files want, are axil's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from axil_config.grants import Grants
+    from axil.settings.grants import Grants
 
 _in_force: ContextVar[Grants | None] = ContextVar("axil.grants", default=None)
 

@@ -10,11 +10,14 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from axil import ConfigError, Problem
-from axil.plugin import Place, current_grants, format_value, note_own
-from axil_config.grants import Grants, host_of
-from axil_config.misfits import Keys, misfits, model_fields_of
-from axil_config.secrets import Secret
+from axil.errors import ConfigError, Problem
+from axil.settings.confinement import current_grants
+from axil.settings.excerpts import format_value
+from axil.settings.grants import Grants, host_of
+from axil.settings.misfits import Keys, misfits, model_fields_of
+from axil.settings.secrets import Secret
+from axil.settings.wants import note_own
+from axil.spec.graph import Place
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

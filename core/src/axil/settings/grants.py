@@ -21,12 +21,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from axil import ConfigError, Problem
-from axil.plugin import did_you_mean, one_line
-from axil_config.wants import Gathering, Want, gathering, is_granted, note_want, noted
+from axil.errors import ConfigError, Problem, did_you_mean, one_line
+from axil.settings.wants import Gathering, Want, gathering, is_granted, note_want, noted
 
 if TYPE_CHECKING:
-    from axil.plugin import Place
+    from axil.spec.graph import Place
 
 Act = Literal["read", "write"]
 

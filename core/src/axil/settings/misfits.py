@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from axil.plugin import did_you_mean, format_names, format_value
-from axil_config.secrets import is_private
+from axil.errors import did_you_mean, format_names
+from axil.settings.excerpts import format_value
+from axil.settings.secrets import is_private
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError

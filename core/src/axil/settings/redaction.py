@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any, Final, cast
 from urllib.parse import quote, unquote, urlsplit
 
-from axil_config.secrets import is_private
+from axil.settings.secrets import is_private
 
 REDACTED = "[redacted]"
 """The text in the place of a secret."""

@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from axil import ConfigError, Problem
-from axil.plugin import FromEnvironment, current_grants
-from axil_config.grants import Grants
+from axil.errors import ConfigError, Problem
+from axil.settings.confinement import current_grants
+from axil.settings.grants import Grants
+from axil.spec.graph import FromEnvironment
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -67,7 +68,7 @@ class Secret:
         else:
             raise ValueError("expected {env: NAME}, ${NAME} or text")
         if self._value is not None and self._grants is not None:  # of a file, or filled into one
-            from axil_config.redaction import REDACTED, keep_secret
+            from axil.settings.redaction import REDACTED, keep_secret
 
             is_filled = isinstance(value, FromEnvironment)
             keep_secret(self._value, value.template if is_filled else REDACTED)
@@ -102,7 +103,7 @@ class Secret:
         """
         from pydantic import SecretStr
 
-        from axil_config.redaction import keep_secret
+        from axil.settings.redaction import keep_secret
 
         if self._value is not None:
             return SecretStr(self._value)

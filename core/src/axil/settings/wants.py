@@ -13,8 +13,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from axil import Problem
-from axil.plugin import current_grants
+from axil.errors import Problem
+from axil.settings.confinement import current_grants
 
 _WIDER: Final = {
     "net": ("network",),

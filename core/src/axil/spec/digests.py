@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, cast
 
-from axil import GraphSpec, Limits, Problem, SpecError
-from axil.plugin import SURROUNDINGS, FromEnvironment, Place
+from axil.errors import Problem, SpecError
+from axil.spec.graph import SURROUNDINGS, FromEnvironment, GraphSpec, Limits, Place
 
 
 def digest_of(spec: GraphSpec) -> str:
@@ -41,14 +41,14 @@ def digest_of(spec: GraphSpec) -> str:
 _MODULES = {
     "axil.compiler.nodes": "axil.nodes",
     "axil.kernel.state": "axil.fields",
-    "axil_config.secrets": "axil.registry.config",
+    "axil.settings.secrets": "axil.registry.config",
     "axil_control.loop_graph": "axil.nodes",
-    "axil_formatters.edges": "axil.builder.graph",
+    "axil_models.formatters.edges": "axil.builder.graph",
     "axil_models.functions": "axil_agent.tools",
-    "axil_typed.checks": "axil.typed",
-    "axil_typed.reducers": "axil.reducers",
-    "axil_typed.schema": "axil.schema",
-    "axil_typed.views": "axil.contract.views",
+    "axil.typed.checks": "axil.typed",
+    "axil.typed.reducers": "axil.reducers",
+    "axil.typed.schema": "axil.schema",
+    "axil.typed.views": "axil.contract.views",
 }
 """Module of axil that has moved → its name in digests of runs that were recorded before."""
 _TOO_DEEP = 200

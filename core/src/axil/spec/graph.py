@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from axil._door import provided
 from axil.errors import Problem, SpecError
 from axil.kernel.joins import Join
 from axil.kernel.plan import CycleLimit
@@ -344,9 +343,11 @@ class GraphSpec:
         qualified name.
 
         Where the file lies and what the environment held do not count: a run resumes after a key
-        was renewed. Raises: NotInstalled: axil-journals, which needs digests, is not installed.
+        was renewed.
         """
-        return provided("axil_journals.digests", "digest_of", wanted="GraphSpec.digest")(self)
+        from axil.spec.digests import digest_of
+
+        return digest_of(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,7 +15,8 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
-from axil.plugin import InvalidValue, JournalError, Log, format_names, same_value
+from axil.errors import InvalidValue, JournalError, format_names
+from axil.kernel.values import Log, same_value
 
 
 def adapter(kind: Any, config: Mapping[str, Any]) -> Any:

@@ -28,16 +28,9 @@ from numbers import Number
 from types import MappingProxyType
 from typing import Any, Final, cast, overload
 
-from axil import MISSING, Problem, Reducer, SpecError
-from axil.plugin import (
-    APPEND,
-    ATOMS,
-    OVERWRITE,
-    InvalidValue,
-    Log,
-    did_you_mean,
-    isolate,
-)
+from axil.errors import InvalidValue, Problem, SpecError, did_you_mean
+from axil.kernel.state import APPEND, OVERWRITE, Reducer
+from axil.kernel.values import ATOMS, MISSING, Log, isolate
 
 Reduce = Callable[[Any, Any], Any]
 
@@ -376,7 +369,9 @@ def register_strategy(
     """
 
     def made(function: Reduce) -> Reducer:
-        from axil.plugin import default_registry  # not needed by anybody who registers nothing
+        from axil.registry.registry import (
+            default_registry,  # not needed by anybody who registers nothing
+        )
 
         if name in BUILT_IN:
             raise SpecError(

@@ -35,19 +35,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
-from axil import MISSING, Problem, Reducer, Schema, SpecError
-from axil.plugin import (
-    APPEND,
-    OVERWRITE,
-    Field,
-    Log,
-    StateView,
-    UnknownComponent,
-    did_you_mean,
-    isolate,
-)
-from axil_typed.checks import Checks, adapter, is_plain
-from axil_typed.reducers import (
+from axil.contract.views import StateView
+from axil.errors import Problem, SpecError, UnknownComponent, did_you_mean
+from axil.kernel.state import APPEND, OVERWRITE, Field, Reducer, Schema
+from axil.kernel.values import MISSING, Log, isolate
+from axil.typed.checks import Checks, adapter, is_plain
+from axil.typed.reducers import (
     APPEND_MESSAGES,
     BUILT_IN,
     as_messages,
@@ -56,7 +49,7 @@ from axil_typed.reducers import (
     unfit_strategy,
     unknown_strategy,
 )
-from axil_typed.views import model_view
+from axil.typed.views import model_view
 
 Resolve = Callable[[str], Any]
 """From a strategy's name to a ``Reducer`` or a function; raises KeyError or UnknownComponent where
@@ -482,7 +475,7 @@ def _reducer(
 
 def _resolved(name: str) -> Any:
     # only schemas that name a strategy of a plugin need it
-    from axil.plugin import default_registry
+    from axil.registry.registry import default_registry
 
     return default_registry().resolve("reducers", name)
 

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any, SupportsIndex, cast
 
-from axil import MISSING, State
-from axil.plugin import InstanceView, Log, did_you_mean, isolate, read_only
+from axil.contract.views import InstanceView, read_only
+from axil.errors import did_you_mean
+from axil.kernel.state import State
+from axil.kernel.values import MISSING, Log, isolate
 
 
 def _names(state: State) -> Iterator[str]:

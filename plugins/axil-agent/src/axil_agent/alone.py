@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import Activation, RunPaused
-from axil.plugin import Estimate, Ledger, Reservation, Usage
+from axil_models import Estimate, Ledger, Reservation, Usage
 
 _ALONE = Activation((), "agent")
 

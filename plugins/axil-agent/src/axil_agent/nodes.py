@@ -25,7 +25,6 @@ from axil.plugin import (
     format_names,
     make_component,
     message,
-    parse_duration,
     refers_to,
 )
 from axil_agent.agent import Agent, DynamicAgent
@@ -44,6 +43,7 @@ from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim, places
 from axil_agent.thinking import Reflection
 from axil_agent.uses import Parts, used
+from axil_files import parse_duration
 from axil_models import (
     Approval,
     ContextQuery,

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from axil import EdgeSpec
-from axil.driver import CheckResult, check_workflow, cycle_bounds, want_lines, want_rows
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, allowing, equipped
 from axil_cli.plain import as_json
 from axil_cli.source import TARGET, settings, workflow_of
+from axil_journals import CheckResult, check_workflow, cycle_bounds, want_lines, want_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,7 +180,7 @@ def equipped(
             "functions are code, which this run does not allow.",
             "Add --allow code, if you trust them.",
         )
-    from axil.plugin import with_functions
+    from axil_files import with_functions
 
     with use_registry(with_functions(session.registry, folder, session.tell)) as registry:
         yield replace(session, registry=registry)

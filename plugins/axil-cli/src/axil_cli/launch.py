@@ -48,7 +48,7 @@ from axil_cli.command import misuse
 
 if TYPE_CHECKING:
     from axil import Workflow
-    from axil.driver import Entry
+    from axil_journals import Entry
 
 _KIND: Final = "options"
 
@@ -150,7 +150,7 @@ def prepared(launch: Launch, options: Iterable[Given]) -> Launch:
 
 def recorded(entries: Iterable[Entry]) -> list[tuple[str, Any]]:
     """Return the steps of bodies that are done, with their results."""
-    from axil.driver import decode_value  # journals, which --help does without
+    from axil_journals import decode_value  # journals, which --help does without
 
     return [
         (str(entry.data["name"]), decode_value(entry.data["value"]))

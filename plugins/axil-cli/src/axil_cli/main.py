@@ -50,7 +50,7 @@ _COLLECTED_AFTER = 50_000
 """Objects that are made before the collector of this process looks at them."""
 _BODIES = ("axil-", "asyncio_")
 """The beginning of the names of such threads."""
-OWN = frozenset({SELF, "axil-files", "axil-plugins", "axil-typed"})
+OWN = frozenset({SELF, "axil-files", "axil-plugins", "axil"})
 """Always admitted: with every plugin blocked one can still see which there are, and why."""
 _OWN = {
     "run": "run a workflow file",

@@ -9,21 +9,18 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from axil import AxilError, Workflow, load
+from axil import AxilError, Workflow
 from axil.plugin import (
     FromEnvironment,
     JournalError,
-    PythonTarget,
     UnknownComponent,
-    load_spec as read,
     make_component,
-    python_target,
-    spec_changes,
     without_secrets,
 )
 from axil_cli.arguments import JOURNAL_FOLDER
 from axil_cli.command import Session, misuse, problems_of
 from axil_cli.source import hooked
+from axil_files import PythonTarget, load, load_spec as read, python_target, spec_changes
 
 _OFF: Final = ("off", "none", "no", "0")
 _UNREADABLE: Final = ("AX513", "AX514", "AX515")
@@ -83,7 +80,7 @@ def _place(where: str) -> tuple[str, dict[str, str]]:
 def _cipher(session: Session) -> Any:
     """Return the cipher of the journal, where its key is set; else None.
 
-    Raises: UnknownComponent: axil-encryption is not installed.
+    Raises: UnknownComponent: axil-journals is not installed.
     """
     for variable in ("AXIL_JOURNAL_KEY", "AXIL_JOURNAL_KEY_FILE"):
         if os.environ.get(variable):

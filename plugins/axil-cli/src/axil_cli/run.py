@@ -490,8 +490,8 @@ def _print(
 
 
 def _ask(questions: Iterable[Question], session: Session) -> None:
-    from axil.driver import format_time
     from axil_cli.picture import question_lines
+    from axil_journals import format_time
 
     for question in questions:
         due = [f"due at {format_time(question.due)}"] if question.due is not None else []

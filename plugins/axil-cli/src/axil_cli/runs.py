@@ -13,23 +13,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from axil import MISSING, run_sync
-from axil.driver import (
-    Edit,
-    Entry,
-    ReplayIndex,
-    RunInfo,
-    answer_entry,
-    decode_value,
-    differences,
-    fork,
-    open_questions,
-    outline,
-    prompts_of,
-    recorded_graph,
-    snapshot,
-    steps,
-    version_changes,
-)
 from axil.plugin import JournalError, install_advice
 from axil_cli import record
 from axil_cli.arguments import add_shared_arguments
@@ -55,6 +38,23 @@ from axil_cli.run import (
 )
 from axil_cli.source import as_data, check_breaks, settings, stopping
 from axil_cli.wants import opened
+from axil_journals import (
+    Edit,
+    Entry,
+    ReplayIndex,
+    RunInfo,
+    answer_entry,
+    decode_value,
+    differences,
+    fork,
+    open_questions,
+    outline,
+    prompts_of,
+    recorded_graph,
+    snapshot,
+    steps,
+    version_changes,
+)
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 """The form of ids of questions: the activation, and the number of the question in it."""

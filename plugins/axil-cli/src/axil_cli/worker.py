@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from axil import Workflow, run_sync
-from axil.driver import Engine
-from axil.plugin import add_shared_arguments
-from axil_engine.triggers import TriggeredRuns, TriggerSettings, read_triggers
+from axil_cli.arguments import add_shared_arguments
+from axil_journals import Engine
+from axil_journals.engine.triggers import TriggeredRuns, TriggerSettings, read_triggers
 
 _GRACE_SECONDS: Final = 10.0
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from axil import Context, MemoryJournal, RootGraph
-from axil_batch import Batch, BatchError, Row, Statistics
+from axil import Context, RootGraph
+from axil_cli import Batch, BatchError, Row, Statistics
+from axil_journals import MemoryJournal
 
 
 def rows(*names: str) -> list[Row]:

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from axil_batch.command import _name
+from axil_cli.batch.command import _name
 from axil_cli.main import main
 
 GRAPH = """

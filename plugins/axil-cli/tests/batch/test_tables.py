@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from axil_batch import BatchError, Row, read_table, write_table
+from axil_cli import BatchError, Row, read_table, write_table
 
 ROWS = [
     {"name": "Ada", "text": 'a, "quoted"\nline', "n": 3},

@@ -14,10 +14,10 @@ import pytest
 import axil
 from axil.plugin import default_registry
 from axil_agent import Scripted
+from axil_cli import DraftError, draft_of
+from axil_cli.draft.command import model_of
+from axil_cli.draft.vocabulary import vocabulary
 from axil_cli.main import main
-from axil_draft import DraftError, draft_of
-from axil_draft.command import model_of
-from axil_draft.vocabulary import vocabulary
 from axil_testing.stub import Act, Stub
 
 DEBATE = """Here it is:
@@ -227,7 +227,7 @@ def test_the_example_of_the_vocabulary_passes_and_it_has_what_is_installed():
 
 
 def test_the_workflow_of_drafting_is_a_file_that_passes_its_check(capsys):
-    assert main(["check", str(files("axil_draft").joinpath("draft.yaml"))]) == 0
+    assert main(["check", str(files("axil_cli").joinpath("draft.yaml"))]) == 0
     assert "at most 6 rounds" in capsys.readouterr().out
 
 

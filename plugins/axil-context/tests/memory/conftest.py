@@ -12,12 +12,12 @@ from axil_testing.members import own_components
 
 INDEXES = {
     "axil.context": {
-        "keyword": "axil_retrieval.keyword:KeywordRetriever",
-        "vector": "axil_retrieval.vector:VectorRetriever",
+        "keyword": "axil_context.retrieval.keyword:KeywordRetriever",
+        "vector": "axil_context.retrieval.vector:VectorRetriever",
     },
-    "axil.formatters": {"twins": "axil_formatters.twins:Twins"},
-    "axil.embedders": {"lexical": "axil_retrieval.lexical:LexicalEmbedder"},
-    "axil.stores": {"memory": "axil_retrieval.rows:MemoryStore"},
+    "axil.formatters": {"twins": "axil_models.formatters.twins:Twins"},
+    "axil.embedders": {"lexical": "axil_context.retrieval.lexical:LexicalEmbedder"},
+    "axil.stores": {"memory": "axil_context.retrieval.rows:MemoryStore"},
 }
 
 

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel
 
-from axil import ConfigError, MemoryJournal, RootGraph, run_sync
+from axil import ConfigError, RootGraph, run_sync
 from axil_agent import Agent, Scripted
-from axil_memory import Blackboard
+from axil_context import Blackboard
+from axil_journals import MemoryJournal
 from axil_models import ContextQuery, Reply
 
 

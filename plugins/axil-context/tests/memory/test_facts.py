@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, RootGraph, run_sync
+from axil import RootGraph, run_sync
 from axil_agent import Agent, Scripted
-from axil_memory import FactMemory
+from axil_context import FactMemory
+from axil_journals import MemoryJournal
 from axil_models import ContextBlock, ContextError, ContextQuery, Reply, Request, Turn
 
 

@@ -17,8 +17,8 @@ import pytest
 
 from axil import run_sync
 from axil_agent import Scripted, SingleAgent
-from axil_memory import FileMemory
-from axil_memory.lines import Lines
+from axil_context import FileMemory
+from axil_context.memory.lines import Lines
 from axil_models import ContextBlock, ContextError, ContextQuery, Turn
 
 
@@ -58,7 +58,7 @@ def test_one_memory_sees_what_another_writes(tmp_path):
 WRITES = """
 import asyncio, sys
 from axil_models import ContextQuery, Turn
-from axil_memory import FileMemory
+from axil_context import FileMemory
 
 async def main():
     memory = FileMemory(path=sys.argv[1], lock_seconds=600)

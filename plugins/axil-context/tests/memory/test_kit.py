@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from axil_memory import Blackboard, FactMemory, FileMemory, Skills, StoreMemory
+from axil_context import Blackboard, FactMemory, FileMemory, Skills, StoreMemory
 from axil_models import ContextBlock
 from axil_testing.kit import ContextKit
 

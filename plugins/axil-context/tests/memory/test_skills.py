@@ -10,8 +10,8 @@ import pytest
 
 from axil import run_sync
 from axil_agent import Scripted, SingleAgent
-from axil_memory import Skills
-from axil_memory.skills import read_skills
+from axil_context import Skills
+from axil_context.memory.skills import read_skills
 from axil_models import ContextError, ContextQuery, Refused
 
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from axil import run_sync
-from axil_memory import StoreMemory
+from axil_context import MemoryStore, StoreMemory, StoreRetriever
 from axil_models import ContextBlock, ContextError, ContextQuery, Turn
-from axil_retrieval import MemoryStore, StoreRetriever
 
 
 def turn(text: str, reply: str, *, run: str = "r", user: str = "", number: int = 1) -> Turn:

@@ -14,6 +14,6 @@ from axil_testing.members import own_components
 @pytest.fixture(autouse=True)
 def registry() -> Any:
     """The components of this distribution, and a formatter for agents."""
-    others = {"axil.formatters": {"twins": "axil_formatters.twins:Twins"}}
+    others = {"axil.formatters": {"twins": "axil_models.formatters.twins:Twins"}}
     with own_components(__file__, others) as made:
         yield made

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from axil import ConfigError
+from axil_context import Cut, Sources, chunked, difference
 from axil_models import ContextBlock, ContextError, Document, block_key
-from axil_retrieval import Cut, Sources, chunked, difference
 
 TEXTS = st.lists(
     st.sampled_from(

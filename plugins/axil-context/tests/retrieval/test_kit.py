@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from axil_retrieval import (
+from axil_context import (
     HybridRetriever,
     KeywordRetriever,
     MemoryStore,

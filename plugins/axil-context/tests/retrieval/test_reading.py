@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from axil_context import Sources, chunked, difference
+from axil_context.retrieval.reading import documents_of
 from axil_models import ContextBlock, ContextError, Document, block_data, image
-from axil_retrieval import Sources, chunked, difference
-from axil_retrieval.reading import documents_of
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 
@@ -85,7 +85,7 @@ def test_a_pdf_that_has_not_changed_is_taken_apart_once(folder, monkeypatch):
         taken.append(where)
         return documents_of(data, where, encoding)
 
-    monkeypatch.setattr("axil_retrieval.sources.documents_of", counted)
+    monkeypatch.setattr("axil_context.retrieval.sources.documents_of", counted)
     sources = Sources(paths=[str(folder / "handbook.pdf")])
     assert sources.read() == sources.read()
     assert len(taken) == 1

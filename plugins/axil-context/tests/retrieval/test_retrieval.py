@@ -19,10 +19,10 @@ from hypothesis import given, strategies as st
 
 from axil import ConfigError, run_sync
 from axil_agent import Scripted, SingleAgent
+from axil_context import HybridRetriever, KeywordRetriever, LexicalEmbedder, VectorRetriever
+from axil_context.retrieval.table import MOST_WORDS, Table
+from axil_context.retrieval.words import words
 from axil_models import ContextBlock, ContextError, ContextQuery
-from axil_retrieval import HybridRetriever, KeywordRetriever, LexicalEmbedder, VectorRetriever
-from axil_retrieval.table import MOST_WORDS, Table
-from axil_retrieval.words import words
 
 
 class Counting:
@@ -119,7 +119,8 @@ PUTS = """
 import sys
 import threading
 from axil_agent import ContextBlock
-from axil_retrieval import KeywordRetriever, table
+from axil_context import KeywordRetriever
+from axil_context.retrieval import table
 table._PATIENCE = 600.0
 retriever = KeywordRetriever(path=sys.argv[1])
 for number in range(50):
@@ -143,7 +144,8 @@ def test_processes_put_into_one_index(tmp_path):
 INDEXES = """
 import sys
 import threading
-from axil_retrieval import KeywordRetriever, table
+from axil_context import KeywordRetriever
+from axil_context.retrieval import table
 table._PATIENCE = 600.0
 for number in range(5):
     documents = [{"text": f"moss {number} {n}", "uri": f"doc-{n}"} for n in range(20)]
@@ -357,7 +359,7 @@ def test_a_vector_has_length_one_or_none(text, dimensions):
 def test_a_vector_is_the_same_everywhere():
     """Stored vectors outlive the process that made them."""
     program = (
-        "from axil_retrieval import LexicalEmbedder; "
+        "from axil_context import LexicalEmbedder; "
         "print(LexicalEmbedder(dimensions=16).vector('An axil, 日本'))"
     )
     done = subprocess.run(

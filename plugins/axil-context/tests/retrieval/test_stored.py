@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from axil import run_sync
-from axil_models import ContextBlock, ContextError, ContextQuery, Row, StoreLost
-from axil_retrieval import (
+from axil_context import (
     BlockIndex,
     Entry,
     IndexSettings,
@@ -23,6 +22,7 @@ from axil_retrieval import (
     MemoryStore,
     StoreRetriever,
 )
+from axil_models import ContextBlock, ContextError, ContextQuery, Row, StoreLost
 
 
 class Counting:

@@ -25,7 +25,7 @@ from pydantic import BaseModel, Field
 from axil import Context
 from axil.plugin import ComponentBlocked, Message, message, text_of
 from axil_control.conditions import FAILED
-from axil_subprocess import Place, Wanted, run_program, sandboxed
+from axil_process import Place, Wanted, run_program, sandboxed
 
 _BLOCK = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _MARGIN: Final = 30.0
@@ -85,7 +85,7 @@ class Python:
         )
         sandbox: Wanted = Field(
             default="auto",
-            description="auto: in a sandbox where axil-sandbox is installed and works; required: "
+            description="auto: in a sandbox where axil-process is installed and works; required: "
             "an error where it does not; off: none.",
         )
 

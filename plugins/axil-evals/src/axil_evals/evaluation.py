@@ -16,13 +16,13 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 
 from axil import AxilError, ComponentRef, Context, Limits, RootGraph, Workflow
-from axil.driver import Journal
 from axil.plugin import default_registry, make_component
 from axil_evals.datasets import Dataset
 from axil_evals.errors import EvalError, OutOfBudget
 from axil_evals.statistics import Interval, interval
 from axil_evals.targets import KeptTarget, Target
 from axil_evals.trials import Case, Score, Scored, Scorer, Trial
+from axil_journals import Journal
 
 MEASURES = ("done", "seconds", "money", "tokens")
 """The measures of each trial beside its scores."""
@@ -148,7 +148,7 @@ class Plan:
     """Trials at the same time."""
     budget: float | None = None
     """Money that trials and scorers together may spend. A trial is given its share of what is left,
-    and is cut off where it needs more. Needs axil-budget."""
+    and is cut off where it needs more. Needs axil-models."""
     model: Any = None
     """The model of judges that name none: a name, or {type: …, …}."""
 

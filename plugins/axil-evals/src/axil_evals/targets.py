@@ -18,12 +18,12 @@ from axil import (
     Result,
     RootGraph,
     Workflow,
-    load,
 )
-from axil.driver import Entry, Journal, ReplayIndex, decode_value
 from axil.plugin import ENTRY, EXIT, did_you_mean, format_names, thaw
 from axil_evals.errors import EvalError, OutOfBudget
 from axil_evals.trials import Case, Trial
+from axil_files import load
+from axil_journals import Entry, Journal, ReplayIndex, decode_value
 from axil_models import plain_data
 
 

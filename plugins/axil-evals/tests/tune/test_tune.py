@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from axil import MemoryJournal, load
 from axil_agent import Reply, models_through
-from axil_evals import LEVEL, Case, Dataset
+from axil_evals import LEVEL, Case, Dataset, Search, Tuned, TuneError, parameters, tune, weigh
+from axil_evals.tuning.editing import edited, parsed
+from axil_evals.tuning.parameters import ends
+from axil_evals.tuning.search import split
+from axil_files import load
+from axil_journals import MemoryJournal
 from axil_models import Usage
-from axil_tune import Search, Tuned, TuneError, parameters, tune, weigh
-from axil_tune.editing import edited, parsed
-from axil_tune.parameters import ends
-from axil_tune.search import split
 
 FLOW = """\
 # The capitals of countries.

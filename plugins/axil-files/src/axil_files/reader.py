@@ -719,13 +719,13 @@ class Reader:
             key: item for key, item in cast("dict[str, Any]", value).items() if item is not None
         }
         if "estimate" in data:
-            from axil.plugin import Estimator  # of axil-budget, which other files do without
+            from axil_models import Estimator  # of axil-models, which other files do without
 
             data["estimate"] = Estimator(
                 **{key: item for key, item in data["estimate"].items() if item is not None}
             )
         if "pricing" in data:
-            from axil.plugin import Pricing
+            from axil_models import Pricing
 
             data["pricing"] = Pricing.read(data["pricing"])
         return Limits(**data)

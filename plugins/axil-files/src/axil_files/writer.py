@@ -215,7 +215,7 @@ def _limits(limits: Limits) -> dict[str, Any]:
     if limits.pricing is not None:
         data["pricing"] = limits.pricing.plain()
     if limits.estimate is not None:
-        from axil.plugin import Estimator  # of axil-budget, which other limits do without
+        from axil_models import Estimator  # of axil-models, which other limits do without
 
         data["estimate"] = None if limits.estimate == Estimator() else asdict(limits.estimate)
     return {name: value for name, value in data.items() if value is not None and value != {}}

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, NoReturn, cast
 import yaml
 
 from axil import SpecError
-from axil.plugin import (
+from axil_files.documents import (
     MAX_DEPTH,
     MAX_DIGITS,
     MAX_SIZE,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from axil_files import parse_yaml
 from axil_testing.kit import LoaderKit
 from axil_testing.members import kit_cases, pass_kit
-from axil_yaml import parse_yaml
 
 
-@pytest.mark.parametrize(("kit", "why"), kit_cases("axil-yaml"))
+@pytest.mark.parametrize(("kit", "why"), kit_cases("axil-files"))
 def test_the_kit_is_passed(kit, why):
     pass_kit(kit, why)
 

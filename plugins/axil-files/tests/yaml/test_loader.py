@@ -16,8 +16,7 @@ import yaml
 from hypothesis import given, strategies as st
 
 from axil import SpecError
-from axil.plugin import LoadOptions, spec_from_document
-from axil_yaml import loader, parse_yaml
+from axil_files import LoadOptions, parse_yaml, spec_from_document, yaml_loader as loader
 
 
 @pytest.fixture(autouse=True, params=["libyaml", "pure"])
@@ -181,7 +180,7 @@ def test_bombs_are_refused_before_they_cost_anything(text, problem, monkeypatch)
 
 
 def test_a_long_file_without_aliases_is_no_bomb(monkeypatch):
-    monkeypatch.setattr("axil_yaml.loader.MAX_VALUES", 20_000)
+    monkeypatch.setattr("axil_files.yaml_loader.MAX_VALUES", 20_000)
     assert len(data("- x\n" * 19_000)) == 19_000
     assert refusal("- x\n" * 21_000).startswith(
         "AX144 flow.yaml:20000: holds more than 20000 values."
@@ -257,9 +256,9 @@ def test_the_loader_is_registered_for_both_suffixes():
     found = {
         entry.name: entry.value
         for entry in entry_points(group="axil.loaders")
-        if entry.value.startswith("axil_yaml")
+        if entry.value.startswith("axil_files")
     }
-    assert found == {"yaml": "axil_yaml:parse_yaml", "yml": "axil_yaml:parse_yaml"}
+    assert found == {"yaml": "axil_files:parse_yaml", "yml": "axil_files:parse_yaml"}
 
 
 @pytest.mark.parametrize(
@@ -285,7 +284,7 @@ def test_text_that_is_not_yaml_gets_advice_in_plain_words(text, reported):
 MERGES = """
 import resource
 resource.setrlimit(resource.RLIMIT_CPU, (15, 15))
-from axil_yaml import parse_yaml
+from axil_files import parse_yaml
 text = "graph:\\n  vars: {<<: [" + ",".join(f"{{k{i}: 1}}" for i in range(12_000)) + "]}\\n"
 for _ in range(4):
     assert len(parse_yaml(text, "flow.yaml").data["graph"]["vars"]) == 12_000

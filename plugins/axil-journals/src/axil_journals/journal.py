@@ -66,8 +66,33 @@ cycle ended (``round``), a body read the clock, slept, took a step, asked a pers
 ``answer``. What a body asked a model (``prompt``) is kept where ``Options.prompts`` says so."""
 
 
-class Journal(Protocol):
-    """``axil.journals``: an append-only store of entries per run, in order."""
+class Recording:
+    """The part of a journal that runs use, made of the rest: each journal inherits it."""
+
+    def recorder(
+        self: Journal,
+        run_id: str,
+        plan: Plan,
+        inputs: Any,
+        values: Mapping[str, Any],
+        options: Options,
+    ) -> JournalRecorder:
+        """See ``axil.driver.RunJournal``."""
+        from axil_journals.recorder import JournalRecorder
+
+        return JournalRecorder(self, run_id, plan, inputs, values, options)
+
+    def check_known(self: Journal, run_id: str) -> None:
+        """See ``axil.driver.RunJournal``."""
+        if not any(entry.kind == "run" for entry in self.entries(run_id)):
+            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+
+
+class Journal(RunJournal, Protocol):
+    """``axil.journals``: an append-only store of entries per run, in order.
+
+    ``Recording`` has the methods of ``RunJournal``.
+    """
 
     def open(self, run_id: str) -> JournalWriter:
         """Return the writer of a run. Opening it claims nothing yet."""
@@ -481,7 +506,7 @@ _Due = tuple[float, float, str]
 which it is due, and its id."""
 
 
-class MemoryJournal:
+class MemoryJournal(Recording):
     """A journal in this process's memory: for tests, and for runs that pause and continue in one
     process.
 

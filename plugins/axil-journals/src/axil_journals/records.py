@@ -93,12 +93,6 @@ def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Optio
     return Beginning(inputs, values, options.thread, runs[-1] if runs else "")
 
 
-def check_known(journal: Journal, run_id: str) -> None:
-    """Check that a journal has the beginning of a run. Raises: JournalError (AX503): it has not."""
-    if not any(entry.kind == "run" for entry in journal.entries(run_id)):
-        raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
-
-
 def opening(header_known: Entry | None, plan: Plan, begun: Beginning, options: Options) -> Entry:
     """Return the first entry of this stretch of a run: its beginning, or its resumption."""
     return (

@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 import pytest
 
 from axil import RootGraph
-from axil.driver import Entry, fork, steps
 from axil.plugin import JournalError
 from axil_cli.main import main
-from axil_encryption import Aes
+from axil_journals import Aes, Entry, fork, steps
 from axil_sqlite import SqliteJournal
 from axil_testing.kit import JournalKit
 

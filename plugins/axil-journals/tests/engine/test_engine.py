@@ -12,19 +12,20 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, Out, Question, RootGraph, Workflow, run_sync
-from axil.driver import (
+from axil import Out, Question, RootGraph, Workflow, run_sync
+from axil.driver import LocalExecutor
+from axil.plugin import EngineError, JournalError
+from axil_journals import (
     Entry,
-    LocalExecutor,
+    LocalEngine,
     ManagedRun,
+    MemoryJournal,
     ReplayIndex,
     ResumedStatus,
     RunInfo,
     resume_run,
 )
-from axil.plugin import EngineError, JournalError
-from axil_engine import LocalEngine
-from axil_engine.loading import MAX_RECOVERIES, Gathered
+from axil_journals.engine.loading import MAX_RECOVERIES, Gathered
 from axil_testing.clock import VirtualClock
 from axil_testing.specs import node, with_parts, workflow, written
 

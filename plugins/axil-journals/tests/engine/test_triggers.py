@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from axil import ConfigError, MemoryJournal, run_sync
+from axil import ConfigError, run_sync
 from axil.plugin import JournalError
-from axil_engine import LocalEngine
-from axil_engine.triggers import (
+from axil_journals import LocalEngine, MemoryJournal
+from axil_journals.engine.triggers import (
     Cron,
     Folder,
     Interval,

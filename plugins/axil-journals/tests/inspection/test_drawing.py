@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from axil import Loop, RootGraph
+from axil import RootGraph
+from axil_control import Loop
 
 
 def made():
@@ -204,7 +205,7 @@ def test_importing_the_drawing_imports_no_journal(tmp_path):
     import sys
 
     code = (
-        "import sys; from axil_inspection import draw, walk;"
+        "import sys; from axil_journals.inspection import draw, walk;"
         "print(sorted(n for n in sys.modules if n.startswith('axil_journals')))"
     )
     done = subprocess.run(

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, Out, RootGraph, StateError, Workflow, run_sync
-from axil.driver import ReplayIndex
+from axil import Out, RootGraph, StateError, Workflow, run_sync
 from axil.plugin import JournalError
-from axil_inspection import Edit, fork, snapshot
+from axil_journals import Edit, MemoryJournal, ReplayIndex, fork, snapshot
 from axil_testing.specs import node, workflow
 from axil_testing.versions import Brief, brief, paper, paused, typed
 

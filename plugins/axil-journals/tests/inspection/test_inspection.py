@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, Out, RootGraph, Workflow, run_sync
+from axil import Out, RootGraph, Workflow, run_sync
 from axil.plugin import JournalError, hook_manager
-from axil_inspection import Breakpoints, differences, fork, snapshot, steps
+from axil_journals import Breakpoints, MemoryJournal, differences, fork, snapshot, steps
 from axil_testing.specs import Tape, edge, never, node, workflow
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from axil import Activation, Context, Graph, RootGraph
-from axil_inspection.live import path_in_plan
+from axil_journals.pictures.live import path_in_plan
 
 
 class Display:
@@ -39,8 +39,8 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Display:
     display.display = shown.display  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
-    monkeypatch.setattr("axil_inspection.live._LEAST_SECONDS", 0)
-    monkeypatch.setattr("axil_inspection.live._SHARE", 0)
+    monkeypatch.setattr("axil_journals.pictures.live._LEAST_SECONDS", 0)
+    monkeypatch.setattr("axil_journals.pictures.live._SHARE", 0)
     return shown
 
 

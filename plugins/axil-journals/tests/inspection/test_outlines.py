@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from axil import MemoryJournal, RootGraph, run_sync
-from axil_inspection import outline
+from axil import RootGraph, run_sync
+from axil_journals import MemoryJournal, outline
 
 
 def made(*bodies):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import SecretStr
 
 from axil import ConfigError, GraphSpec, Problem, Workflow, run_sync
-from axil.plugin import add_shared_arguments, decode_config, make_component, resolve_secret
+from axil.plugin import decode_config, make_component, resolve_secret
+from axil_cli import add_shared_arguments
 from axil_mcp.config import MCPServer, ToolsConfig
 from axil_mcp.files import listed
 

@@ -10,8 +10,9 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from axil import Activation, Graph, LimitReached, Limits, MemoryJournal, RootGraph, SpecError
-from axil.plugin import (
+from axil import Activation, Graph, LimitReached, Limits, RootGraph, SpecError
+from axil_journals import MemoryJournal
+from axil_models import (
     Budget,
     Estimate,
     Estimator,

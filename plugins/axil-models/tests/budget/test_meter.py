@@ -8,9 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from axil import GraphSpec, Limits, MemoryJournal, Result, RootGraph, SpecError
-from axil.plugin import Estimator, Price, Pricing, RunUsage, Usage
-from axil_budget.meter import BudgetMeter
+from axil import GraphSpec, Limits, Result, RootGraph, SpecError
+from axil.plugin import RunUsage
+from axil_journals import MemoryJournal
+from axil_models import Estimator, Price, Pricing, Usage
+from axil_models.budget.meter import BudgetMeter
 
 PRICING = Pricing(
     models={"a": Price(input=1, output=2), "b": Price(input=1, output=2, cached=0.5)},

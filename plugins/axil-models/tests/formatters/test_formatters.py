@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel
 
-from axil_formatters import FormatError, Json, LenientJson, Markdown, Paragraph, Tagged, Twins
-from axil_formatters.text import fenced, spoken, text_of
+from axil_models import FormatError, Json, LenientJson, Markdown, Paragraph, Tagged, Twins
+from axil_models.formatters.text import fenced, spoken, text_of
 
 law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 """A failure prints how to repeat it; no law is about seconds."""

@@ -25,7 +25,7 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from axil import AxilError, ConfigError, Problem, load
+from axil import AxilError, ConfigError, Problem
 from axil.plugin import (
     KERNEL,
     Compiler,
@@ -38,9 +38,9 @@ from axil.plugin import (
     format_names,
     granted,
     noting_wants,
-    python_target,
     recorded_files,
 )
+from axil_files import load, python_target
 from axil_plugins.output import as_json, put
 from axil_plugins.pylock import pylock_of
 

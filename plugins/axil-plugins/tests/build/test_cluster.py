@@ -17,11 +17,11 @@ import yaml
 
 from axil import ConfigError
 from axil.plugin import Policy, Registry
-from axil_build import cluster
-from axil_build.outputs import dockerfile
-from axil_build.plan import Plan, plan
-from axil_build.settings import read
-from axil_engine.worker import Submit, Worker
+from axil_cli.worker import Submit, Worker
+from axil_plugins.build import cluster
+from axil_plugins.build.outputs import dockerfile
+from axil_plugins.build.plan import Plan, plan
+from axil_plugins.build.settings import read
 
 PYTHON = (sys.version_info.major, sys.version_info.minor)
 FLOW = {
@@ -38,8 +38,8 @@ def planned(folder: Path, text: str) -> Plan:
     (folder / "flows").mkdir()
     for name in ("one", "two"):
         (folder / f"flows/{name}.json").write_text(json.dumps(FLOW))
-    (folder / "axil-build.toml").write_text(f'[workflows]\nfiles = ["flows/*.json"]\n{text}')
-    return plan(read([str(folder / "axil-build.toml")]), Registry(Policy()))
+    (folder / "axil-plugins.toml").write_text(f'[workflows]\nfiles = ["flows/*.json"]\n{text}')
+    return plan(read([str(folder / "axil-plugins.toml")]), Registry(Policy()))
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def parsed(command: Any, words: list[str]) -> argparse.Namespace:
 
 
 def test_a_compose_file_starts_a_database_and_workers(acme: Plan, tmp_path: Path):
-    assert {"axil-engine", "axil-postgres", "psycopg"} <= set(acme.distributions)
+    assert {"axil-journals", "axil-postgres", "psycopg"} <= set(acme.distributions)
     path = cluster.compose(acme, PYTHON, tmp_path, allow_code=False)
     made = yaml.safe_load(path.read_text())
     assert set(made) == {"services", "volumes"}

@@ -24,8 +24,8 @@ from typing import Any, Final, TypeVar
 import psycopg
 from psycopg_pool import ConnectionPool
 
-from axil.driver import ChangeSignal
 from axil.plugin import JournalError
+from axil_journals import ChangeSignal
 from axil_postgres.schema import migrate
 
 T = TypeVar("T")

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from axil.driver import (
+from axil.plugin import JournalError
+from axil_journals import (
     DUE_NOW,
     Cipher,
     Entry,
@@ -20,7 +21,6 @@ from axil.driver import (
     claimed_error,
     entry_row,
 )
-from axil.plugin import JournalError
 from axil_postgres.codec import Codec
 from axil_postgres.database import Database
 from axil_postgres.schema import TURN
@@ -132,7 +132,7 @@ class Damage(NamedTuple):
     """The number of sound entries before it."""
 
 
-class PostgresJournal:
+class PostgresJournal(Recording):
     """Runs in a PostgreSQL database, for any number of runs, processes and machines.
 
     Making one has no effects; the server is connected to, and the tables made if need be, by the

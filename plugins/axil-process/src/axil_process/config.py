@@ -7,7 +7,7 @@ import os
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil.plugin import reads_path
-from axil_subprocess import Wanted
+from axil_process.programs.sandbox import Wanted
 
 
 class ProcessConfig(BaseModel):
@@ -43,7 +43,7 @@ class ProcessConfig(BaseModel):
     )
     sandbox: Wanted = Field(
         "off",
-        description="off: bodies can do what axil can; auto: in a sandbox where axil-sandbox is "
+        description="off: bodies can do what axil can; auto: in a sandbox where axil-process is "
         "installed and works; required: an error where it does not; a name: that one.",
     )
     reads: tuple[str, ...] = Field(

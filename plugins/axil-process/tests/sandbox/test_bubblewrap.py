@@ -12,8 +12,7 @@ import pytest
 
 from axil.plugin import ComponentBlocked, Policy, Registry, use_registry
 from axil_control.code import Python
-from axil_sandbox import Bubblewrap, Docker, Podman
-from axil_subprocess import Place, find_sandbox
+from axil_process import Bubblewrap, Docker, Place, Podman, find_sandbox
 from axil_workspace.code import Code
 from axil_workspace.errors import ProgramFault
 
@@ -149,7 +148,7 @@ def test_one_that_is_wanted_and_does_not_work_is_an_error_that_says_why(
 
 def test_without_it_programs_run_as_before_and_the_log_says_why(without, tmp_path, caplog):
     caplog.set_level(logging.INFO, "axil.sandbox")
-    from axil_subprocess.sandbox import _say
+    from axil_process.programs.sandbox import _say
 
     _say.cache_clear()
     tools = Code(Code.Config())
@@ -160,6 +159,6 @@ def test_without_it_programs_run_as_before_and_the_log_says_why(without, tmp_pat
 
 
 def test_one_that_a_policy_blocks_is_not_used(tmp_path):
-    registry = Registry(Policy(block=["axil-sandbox"]))
+    registry = Registry(Policy(block=["axil-process"]))
     with use_registry(registry):
-        assert find_sandbox() == (None, "axil-sandbox is not installed")
+        assert find_sandbox() == (None, "axil-process is not installed")

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from axil_sandbox import Bubblewrap, Docker, Podman, containers
-from axil_subprocess import Place, find_sandbox, run_program
+from axil_process import Bubblewrap, Docker, Place, Podman, find_sandbox, run_program
+from axil_process.sandboxes import containers
 
 _CLIENT = f"""#!{sys.executable}
 import json, os, sys

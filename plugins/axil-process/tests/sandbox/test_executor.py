@@ -16,9 +16,16 @@ import pytest
 from axil import RootGraph, SpecError
 from axil.plugin import ComponentBlocked
 from axil_control.code import Python
-from axil_process import ProcessError, WorkerDied
+from axil_process import (
+    Bubblewrap,
+    Docker,
+    Podman,
+    ProcessError,
+    SandboxExecutor,
+    SandboxWrapper,
+    WorkerDied,
+)
 from axil_process.workers import _shown
-from axil_sandbox import Bubblewrap, Docker, Podman, SandboxExecutor, SandboxWrapper
 from axil_testing.kit import Kit, NodeKit
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -18,8 +18,7 @@ from typing import Any
 
 import pytest
 
-from axil_sandbox import Bubblewrap, Docker, Podman
-from axil_subprocess import Ended, Launch, Place, run_program, sandboxed
+from axil_process import Bubblewrap, Docker, Ended, Launch, Place, Podman, run_program, sandboxed
 from axil_workspace.process import Bounds, run as run_bounded
 
 KINDS = ["bubblewrap", "docker", "podman"]
@@ -182,7 +181,7 @@ def test_what_its_processes_use_together_is_bounded(code, more, why):
     ended = ran("bubblewrap", code, **more)
     last = ended.stderr.decode().splitlines()[-1]
     assert ended.exit_code == 137
-    assert last.startswith("axil-sandbox: stopped: it ")
+    assert last.startswith("axil-process: stopped: it ")
     assert why in last
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from axil_subprocess import Child, Ended, run_program
+from axil_process import Child, Ended, run_program
 from axil_testing.members import ends, is_gone
 
 SLEEP = "import time; time.sleep(600)"

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from axil import run_sync
-from axil.plugin import add_shared_arguments, python_target
+from axil_cli import add_shared_arguments
+from axil_files import python_target
 from axil_serve.access import RIGHTS, Access, Caller, Right, new_token
 from axil_serve.errors import Unserved
 
@@ -294,7 +295,7 @@ def _editor(options: argparse.Namespace, session: Any, reading: Mapping[str, Any
         return found, session.origin(path, found, reading)
 
     def check(path: str, *, texts: dict[str, str]) -> Any:
-        from axil.driver import check_workflow
+        from axil_journals import check_workflow
 
         return check_workflow(
             lambda: session.workflow(path, texts=texts, **reading), session.registry

@@ -22,7 +22,8 @@ from functools import partial
 from typing import Any, BinaryIO, Final, ParamSpec, TypeVar, cast
 
 from axil import MISSING, AxilError, Workflow
-from axil.driver import (
+from axil.plugin import JournalError, did_you_mean, hook_manager, thaw
+from axil_journals import (
     Edit,
     Entry,
     LocalEngine,
@@ -34,7 +35,6 @@ from axil.driver import (
     snapshot,
     with_recorded_end,
 )
-from axil.plugin import JournalError, did_you_mean, hook_manager, thaw
 from axil_serve.access import Caller
 from axil_serve.data import (
     entry_key,

@@ -19,7 +19,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil.driver import (
+from axil.plugin import JournalError
+from axil_journals import (
     DUE_NOW,
     Cipher,
     Entry,
@@ -30,7 +31,6 @@ from axil.driver import (
     entry_row as row_of,
     row_entries as entries_of,
 )
-from axil.plugin import JournalError
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
 from axil_sqlite.store import LONGEST_PAUSE, Store, Sync
@@ -88,7 +88,7 @@ class Damage(NamedTuple):
     """The number of sound entries before it."""
 
 
-class SqliteJournal:
+class SqliteJournal(Recording):
     """Runs in one SQLite database, for any number of runs, threads and processes on one machine.
 
     Making one has no effects; the database is opened, and made if need be, by the first use.

@@ -46,13 +46,14 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from axil import AxilError, Result, Workflow
-from axil.driver import (
+from axil.driver import RunInput
+from axil.plugin import EngineError, JournalError
+from axil_journals import (
     Engine,
     Entry,
     LocalEngine,
     ReplayIndex,
     RunInfo,
-    RunInput,
     RunStatus,
     SharedJournal,
     decode_value,
@@ -60,7 +61,6 @@ from axil.driver import (
     lasting_executor,
     resume_run,
 )
-from axil.plugin import EngineError, JournalError
 from axil_temporal.coordinator import (
     BEGIN,
     CANCEL,
@@ -320,7 +320,7 @@ class TemporalEngine:
         origin: Mapping[str, Any] | None,
     ) -> None:
         """Keep the input of a schedule, as a run that is paused and asks nothing."""
-        from axil import MemoryJournal
+        from axil_journals import MemoryJournal
 
         draft = LocalEngine(MemoryJournal(), loaded=0)
         async with draft:

@@ -1,7 +1,7 @@
 """Graphs as specs whose nodes are functions of a task, and journals with a given record: the
 shortest way to try a rule of the kernel.
 
->>> from axil_testing.specs import says, node, workflow
+>>> from axil_testing import says, node, workflow
 >>> workflow([node("a", says({"n": 1})), "b"], ["in a", "a b", "b out"]).invoke({})[0]
 {'by': 'b'}
 """
@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from axil import ComponentRef, EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, Out, Workflow
-from axil.driver import Entry
+from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec, Out, Workflow
 from axil.plugin import CompileOptions, Registry, Task
+from axil_journals import Entry, MemoryJournal
 
 
 @dataclass

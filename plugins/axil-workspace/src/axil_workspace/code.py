@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
-from axil_subprocess import Wanted
+from axil_process import Wanted
 from axil_workspace.errors import NotAllowed, ProgramFault
 from axil_workspace.process import Bounds, Ended, run
 from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
@@ -137,7 +137,7 @@ class Code(Programs):
         )
         sandbox: Wanted = Field(
             default="auto",
-            description="auto: in a sandbox where axil-sandbox is installed and works; required: "
+            description="auto: in a sandbox where axil-process is installed and works; required: "
             "an error where it does not; off: none.",
         )
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 
 from axil import Context, Out, Token
 from axil.plugin import Body, Mode, NodeInfo, Task, as_messages, gather_messages, text_of
-from axil_subprocess import Wanted
+from axil_process import Wanted
 from axil_workspace.code import permitted
 from axil_workspace.errors import WorkspaceError
 from axil_workspace.process import Bounds, run
@@ -57,7 +57,7 @@ class SaveAndRun:
         )
         sandbox: Wanted = Field(
             default="auto",
-            description="auto: in a sandbox where axil-sandbox is installed and works; required: "
+            description="auto: in a sandbox where axil-process is installed and works; required: "
             "an error where it does not; off: none.",
         )
 

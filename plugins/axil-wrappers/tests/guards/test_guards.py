@@ -6,12 +6,13 @@ import asyncio
 
 import pytest
 
-from axil import MemoryJournal, NodeFailed, RootGraph, RunPaused
+from axil import NodeFailed, RootGraph, RunPaused
 from axil_agent import Agent, Reply, Scripted, ToolCall, tool_of
-from axil_guards import Finding, Guarded, GuardTripped
-from axil_guards.finding import Span, masked
-from axil_guards.personal import PersonalData, Secrets
-from axil_guards.texts import Injection
+from axil_journals import MemoryJournal
+from axil_wrappers import Finding, Guarded, GuardTripped
+from axil_wrappers.guards.finding import Span, masked
+from axil_wrappers.guards.personal import PersonalData, Secrets
+from axil_wrappers.guards.texts import Injection
 
 
 def found(text: str, guard=None) -> str:

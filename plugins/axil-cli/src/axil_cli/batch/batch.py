@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from axil import AxilError, Limits, Problem, Question, Result, Run, Workflow
-from axil.driver import Journal
 from axil.plugin import ENTRY, did_you_mean, format_names
-from axil_batch.errors import BatchError
-from axil_batch.tables import Row
+from axil_cli.batch.errors import BatchError
+from axil_cli.batch.tables import Row
+from axil_journals import Journal
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from axil import run_sync
-from axil.plugin import add_shared_arguments
-from axil_batch.errors import BatchError
-from axil_batch.tables import read_table, write_table
+from axil_cli.arguments import add_shared_arguments
+from axil_cli.batch.errors import BatchError
+from axil_cli.batch.tables import read_table, write_table
 
 if TYPE_CHECKING:
-    from axil_batch.batch import Batch
+    from axil_cli.batch.batch import Batch
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 
@@ -76,8 +76,8 @@ class RunBatch:
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Run the batch, write its results and say how it went."""
-        from axil_batch.batch import Batch
-        from axil_batch.statistics import Statistics
+        from axil_cli.batch.batch import Batch
+        from axil_cli.batch.statistics import Statistics
 
         reading = session.reading(options)
         rows = read_table(options.table, json_columns=options.json)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from axil_batch.batch import RowResult
+from axil_cli.batch.batch import RowResult
 
 _BEGUN = ("done", "failed", "paused", "limited", "cancelled")
 

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 
 from axil import Problem
 from axil.plugin import format_names, install_advice
-from axil_batch.errors import BatchError
+from axil_cli.batch.errors import BatchError
 
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 _MOST_PROBLEMS: Final = 20
@@ -194,7 +194,7 @@ def _openpyxl() -> Any:
         import openpyxl
     except ImportError as error:
         message = "XLSX files need openpyxl, which is not installed."
-        raise BatchError("AX990", message, install_advice("axil-batch[xlsx]")) from error
+        raise BatchError("AX990", message, install_advice("axil-cli[xlsx]")) from error
     return openpyxl
 
 

@@ -14,7 +14,7 @@ from axil.plugin import (
     message,
     text_of,
 )
-from axil_draft.files import draft_of
+from axil_cli.draft.files import draft_of
 
 
 class DraftCheck:

@@ -12,11 +12,12 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
 
-from axil import Result, Workflow, load, run_sync
+from axil import Result, Workflow, run_sync
 from axil.plugin import UnknownComponent, is_private, make_component
-from axil_draft.errors import DraftError
-from axil_draft.record import LAST, DraftRecord, put
-from axil_draft.vocabulary import vocabulary
+from axil_cli.draft.errors import DraftError
+from axil_cli.draft.record import LAST, DraftRecord, put
+from axil_cli.draft.vocabulary import vocabulary
+from axil_files import load
 
 DONE, FAILED, PAUSED, LIMITED, INTERRUPTED = 0, 1, 3, 4, 130
 _CODES: Final = {"done": DONE, "failed": FAILED, "paused": PAUSED, "limited": LIMITED}
@@ -114,7 +115,7 @@ class _Drafting:
         try:
             entries = list(journal.entries(record.run_id)) if is_resumed else []
             launch = session.launch("axil draft", entries=entries, journal=journal)
-            with launch.within, as_file(files("axil_draft").joinpath("draft.yaml")) as file:
+            with launch.within, as_file(files("axil_cli").joinpath("draft.yaml")) as file:
                 workflow = load(
                     file,
                     registry=session.registry,

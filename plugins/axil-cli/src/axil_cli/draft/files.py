@@ -15,9 +15,10 @@ from typing import Any, Final, cast
 
 import yaml
 
-from axil import AxilError, Problem, SpecError, Workflow, load
-from axil.driver import CheckResult, check_workflow, draw_plan, want_lines
-from axil.plugin import Document, Registry, check_document
+from axil import AxilError, Problem, SpecError, Workflow
+from axil.plugin import Registry
+from axil_files import Document, check_document, load
+from axil_journals import CheckResult, check_workflow, text_picture, want_lines
 
 _BLOCK: Final = re.compile(r"^```[\w-]*[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 _MOST: Final = 20
@@ -61,7 +62,7 @@ class Draft:
         wants = [
             line.replace(self.name, _file(self.name)) for line in want_lines(self.result.wants)
         ]
-        return "\n".join([draw_plan(self.result.plan), *wants, *self.findings])
+        return "\n".join([text_picture(self.result.plan), *wants, *self.findings])
 
     def repair(self) -> str:
         """Return the prompt that has a model mend the draft."""

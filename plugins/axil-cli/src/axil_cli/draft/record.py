@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from axil_draft.errors import DraftError
+from axil_cli.draft.errors import DraftError
 
 RECORD: Final = "draft.json"
 LAST: Final = "last.yaml"

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from axil.plugin import current_grants, granted, refers_to, writes_path
-from axil_memory.lines import Lines
+from axil_context.memory.lines import Lines
 from axil_models import (
     Ask,
     ContextBlock,
@@ -117,7 +117,7 @@ class FactMemory:
     """Facts, learnt from turns, kept in an index."""
 
     examples = ({"index": {"type": "file_memory", "path": ".axil/facts.jsonl"}},)
-    kit_excuse = "an agent gives it a model; the tests of axil-memory do"
+    kit_excuse = "an agent gives it a model; the tests of axil-context do"
 
     Config = FactsConfig
 

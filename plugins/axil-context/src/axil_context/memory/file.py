@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from axil.plugin import current_grants, granted, refers_to, writes_path
-from axil_memory.lines import Lines
+from axil_context.memory.lines import Lines
 from axil_models import (
     ContextBlock,
     ContextError,

@@ -59,7 +59,7 @@ class Skills:
     """A catalogue of skills for the prompt, and the tools to read them."""
 
     examples = ({"paths": ["skills"]},)
-    kit_excuse = "it needs a folder with skills; the tests of axil-memory make one"
+    kit_excuse = "it needs a folder with skills; the tests of axil-context make one"
 
     Config = SkillsConfig
 

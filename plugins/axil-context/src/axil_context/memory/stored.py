@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from axil_context.retrieval.indexed import BlockIndex, Entry, IndexSettings, StoreSettings
 from axil_models import (
     ContextBlock,
     ContextQuery,
@@ -22,7 +23,6 @@ from axil_models import (
     turn_text,
     with_provider,
 )
-from axil_retrieval import BlockIndex, Entry, IndexSettings, StoreSettings
 
 _MEMORY: Final = "axil:memory"
 """The tag of rows that are memories."""

@@ -9,6 +9,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from axil.plugin import writes_path
+from axil_context.retrieval.chunks import chunked
+from axil_context.retrieval.sources import Sources, difference
+from axil_context.retrieval.table import Table
 from axil_models import (
     ContextBlock,
     ContextQuery,
@@ -16,9 +19,6 @@ from axil_models import (
     decoded_settings,
     with_provider,
 )
-from axil_retrieval.chunks import chunked
-from axil_retrieval.sources import Sources, difference
-from axil_retrieval.table import Table
 
 
 class KeywordConfig(Sources, ProviderSettings):

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from axil_context.retrieval.words import words
 from axil_models import decoded_settings
-from axil_retrieval.words import words
 
 
 class LexicalConfig(BaseModel):

@@ -88,7 +88,7 @@ def pages_of(data: bytes, where: str) -> Sequence[str]:
     try:
         import pypdf
     except ImportError as error:
-        hint = f"{install_advice('axil-retrieval[pdf]')}, or exclude PDF files."
+        hint = f"{install_advice('axil-context[pdf]')}, or exclude PDF files."
         raise ContextError(
             "AX940",
             f'"{where}" is a PDF, but pypdf, the library that reads PDF files, is not installed.',

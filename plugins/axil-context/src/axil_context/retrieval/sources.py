@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator,
 
 from axil import ConfigError, Problem
 from axil.plugin import Grants, current_grants, is_axils, reads_path
+from axil_context.retrieval.chunks import Boundary, Cut
+from axil_context.retrieval.reading import documents_of, part_of
 from axil_models import ContextBlock, ContextError, Document, checked_part
-from axil_retrieval.chunks import Boundary, Cut
-from axil_retrieval.reading import documents_of, part_of
 
 # --------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,16 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from axil_context.retrieval.chunks import chunked
+from axil_context.retrieval.indexed import (
+    BlockIndex,
+    Entry,
+    IndexSettings,
+    StoreSettings,
+    id_of,
+    uri_of,
+)
+from axil_context.retrieval.sources import Difference, Sources, difference
 from axil_models import (
     ContextBlock,
     ContextQuery,
@@ -18,16 +28,6 @@ from axil_models import (
     decoded_settings,
     with_provider,
 )
-from axil_retrieval.chunks import chunked
-from axil_retrieval.indexed import (
-    BlockIndex,
-    Entry,
-    IndexSettings,
-    StoreSettings,
-    id_of,
-    uri_of,
-)
-from axil_retrieval.sources import Difference, Sources, difference
 
 _DOCUMENT: Final = "axil:document"
 """The tag of rows that were made of sources."""

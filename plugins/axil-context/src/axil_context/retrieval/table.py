@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from axil_context.retrieval.words import words
 from axil_models import ContextBlock, ContextError, block_data, block_key, fits_filters
-from axil_retrieval.words import words
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS documents (uri TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;

@@ -16,6 +16,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from axil.plugin import current_grants, granted, refers_to
+from axil_context.retrieval.chunks import chunked
+from axil_context.retrieval.sources import Sources, difference
 from axil_models import (
     ContextBlock,
     ContextQuery,
@@ -32,8 +34,6 @@ from axil_models import (
     vectors_of,
     with_provider,
 )
-from axil_retrieval.chunks import chunked
-from axil_retrieval.sources import Sources, difference
 
 Key = tuple[str, str]
 Entry = tuple[Key, tuple[ContextBlock, "array[float]"]]

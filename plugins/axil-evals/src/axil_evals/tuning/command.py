@@ -12,11 +12,12 @@ from typing import Any, cast
 import yaml
 
 from axil import run_sync
-from axil.plugin import add_shared_arguments, use_registry
-from axil_evals import read_dataset
-from axil_tune.errors import TuneError
-from axil_tune.report import as_markdown, as_text
-from axil_tune.search import Search, Tuned, tune
+from axil.plugin import use_registry
+from axil_cli import add_shared_arguments
+from axil_evals.datasets import read_dataset
+from axil_evals.tuning.errors import TuneError
+from axil_evals.tuning.report import as_markdown, as_text
+from axil_evals.tuning.search import Search, Tuned, tune
 
 FOUND, NOTHING = 0, 1
 

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import yaml
 
 from axil.plugin import default_registry
-from axil_tune.errors import TuneError
+from axil_evals.tuning.errors import TuneError
 
 Keys = tuple[str | int, ...]
 """The place of a value in a file: keys of mappings, and positions in lists."""

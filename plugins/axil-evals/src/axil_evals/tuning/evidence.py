@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from axil_evals import LEVEL, Interval, Pairs, chance, difference, holm, interval
+from axil_evals.statistics import LEVEL, Interval, Pairs, chance, difference, holm, interval
 
 Outcome = Literal["better", "no better", "out of budget"]
 

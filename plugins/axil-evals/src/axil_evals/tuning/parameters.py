@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
 from axil.plugin import did_you_mean, format_names
-from axil_evals import Case
-from axil_tune.editing import Keys, edited
-from axil_tune.errors import TuneError
+from axil_evals.trials import Case
+from axil_evals.tuning.editing import Keys, edited
+from axil_evals.tuning.errors import TuneError
 
 Kind = Literal["instructions", "examples", "model", "rounds", "other"]
 _ROUNDS: Final = ("rounds", "max_rounds", "max_iterations")

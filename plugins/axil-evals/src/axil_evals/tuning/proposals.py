@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from axil import AxilError, Context, Limits, RootGraph, Workflow
-from axil.driver import Journal
 from axil_agent import ask
-from axil_evals import Report
+from axil_evals.evaluation import Report
+from axil_journals import Journal
 
 _SYSTEM: Final = (
     "You improve the instructions of a part of a program that asks a language model. You are given "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from axil_evals import LEVEL, Interval
-from axil_tune.parameters import Candidate, Variant
-from axil_tune.search import Search, Tuned
+from axil_evals.statistics import LEVEL, Interval
+from axil_evals.tuning.parameters import Candidate, Variant
+from axil_evals.tuning.search import Search, Tuned
 
 
 def verdict(tuned: Tuned) -> str:

@@ -23,22 +23,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from axil import MISSING, Limits, SpecError, Workflow
-from axil.driver import Journal
-from axil_evals import (
-    LEVEL,
-    Case,
-    Dataset,
-    Pairs,
-    Plan,
-    Report,
-    WorkflowTarget,
-    difference,
-    evaluate,
-)
-from axil_tune.editing import parsed
-from axil_tune.errors import TuneError
-from axil_tune.evidence import Evidence, Outcome, Trials, weigh
-from axil_tune.parameters import (
+from axil_evals.datasets import Dataset
+from axil_evals.evaluation import Plan, Report, evaluate
+from axil_evals.statistics import LEVEL, Pairs, difference
+from axil_evals.targets import WorkflowTarget
+from axil_evals.trials import Case
+from axil_evals.tuning.editing import parsed
+from axil_evals.tuning.errors import TuneError
+from axil_evals.tuning.evidence import Evidence, Outcome, Trials, weigh
+from axil_evals.tuning.parameters import (
     Candidate,
     Variant,
     digest_of,
@@ -47,7 +40,8 @@ from axil_tune.parameters import (
     text_of,
     usual,
 )
-from axil_tune.proposals import propose
+from axil_evals.tuning.proposals import propose
+from axil_journals import Journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,23 +15,14 @@ from functools import cache, partial
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from axil import Context, Result, Workflow
-from axil.driver import (
-    Clock,
-    Entry,
-    Executor,
-    JournalWriter,
-    LocalExecutor,
-    RealClock,
-    ReplayIndex,
-    RunMail,
-    SharedJournal,
-    accept_answers,
-    question_due,
-)
+from axil.driver import Clock, Executor, LocalExecutor, RealClock
 from axil.plugin import Body, EngineError, JournalError, Plan, Task
-from axil_engine.clock import SuspendingClock
-from axil_engine.managed import ManagedRun
-from axil_engine.status import NO_PROGRESS, PARKED, recoveries_without_progress
+from axil_journals.deadlines import accept_answers
+from axil_journals.engine.clock import SuspendingClock
+from axil_journals.engine.managed import ManagedRun
+from axil_journals.engine.status import NO_PROGRESS, PARKED, recoveries_without_progress
+from axil_journals.journal import Entry, JournalWriter, RunMail, SharedJournal, question_due
+from axil_journals.replay import ReplayIndex
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -156,7 +147,7 @@ def lasting_executor(options: dict[str, Any]) -> LastingExecutor | None:
     return lasting
 
 
-class OpenedJournal:
+class OpenedJournal(Recording):
     """A journal as one run needs it: with what the run reads when it is made, read before."""
 
     def __init__(self, journal: SharedJournal, run_id: str, thread: str = "") -> None:

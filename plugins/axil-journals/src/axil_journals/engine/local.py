@@ -60,24 +60,11 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from axil import MemoryJournal, Result, Workflow
-from axil.driver import (
-    Clock,
-    Entry,
-    RealClock,
-    ReplayIndex,
-    RunInfo,
-    RunInput,
-    RunMail,
-    SharedJournal,
-    accept_answers,
-    answer_entry,
-    decode_value,
-    snapshot,
-    wall_time,
-)
+from axil import Result, Workflow
+from axil.driver import Clock, RealClock, RunInput
 from axil.plugin import EngineError, JournalError, RunError
-from axil_engine.loading import (
+from axil_journals.deadlines import accept_answers, wall_time
+from axil_journals.engine.loading import (
     PATIENCE_SECONDS,
     RECHECK_SECONDS,
     BusyError,
@@ -92,11 +79,16 @@ from axil_engine.loading import (
     load,
     off_loop,
 )
-from axil_engine.managed import ManagedRun
-from axil_engine.protocol import RunStatus
-from axil_engine.status import OVER, PARKED, status_of
+from axil_journals.engine.managed import ManagedRun
+from axil_journals.engine.protocol import RunStatus
+from axil_journals.engine.status import OVER, PARKED, status_of
+from axil_journals.inspection.snapshots import snapshot
+from axil_journals.journal import Entry, MemoryJournal, RunInfo, RunMail, SharedJournal
+from axil_journals.recorder import answer_entry
+from axil_journals.replay import ReplayIndex
+from axil_journals.values import decode_value
 
-log = logging.getLogger("axil_engine")
+log = logging.getLogger("axil_journals")
 
 _READ_AT_ONCE = 16  # records
 _GATHER_SECONDS = 0.02  # changes that follow each other so closely are looked at together

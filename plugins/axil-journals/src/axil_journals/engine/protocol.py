@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from axil import Question, Result, Workflow
-from axil.driver import RunInfo, RunInput
+from axil.driver import RunInput
+from axil_journals.journal import RunInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from axil import Question
-from axil.driver import Entry, ReplayIndex, RunInfo, decode_value, question_due
-from axil_engine.protocol import RunStatus
+from axil_journals.engine.protocol import RunStatus
+from axil_journals.journal import Entry, RunInfo, question_due
+from axil_journals.replay import ReplayIndex
+from axil_journals.values import decode_value
 
 PARKED = "parked"
 """The status of a run that ended its process again and again: it waits until it is resumed."""

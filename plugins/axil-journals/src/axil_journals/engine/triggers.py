@@ -26,11 +26,14 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from axil import AxilError, ConfigError, Problem, Workflow
-from axil.driver import Clock, Engine, RealClock, SharedJournal, wall_time
+from axil.driver import Clock, RealClock
 from axil.plugin import JournalError, decode_config
-from axil_engine.loading import off_loop
+from axil_journals.deadlines import wall_time
+from axil_journals.engine.loading import off_loop
+from axil_journals.engine.protocol import Engine
+from axil_journals.journal import SharedJournal
 
-log = logging.getLogger("axil_engine")
+log = logging.getLogger("axil_journals")
 
 _LONGEST_SECONDS: Final = 60.0
 """The wall clock may be set: it is read again after so long."""

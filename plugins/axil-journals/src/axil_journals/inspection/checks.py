@@ -18,7 +18,7 @@ from axil.plugin import (
     one_line,
     refusals_of,
 )
-from axil_inspection.scopes import PlanScope, walk_plan
+from axil_journals.pictures.scopes import PlanScope, walk_plan
 
 _HEADS: Final = {
     "own": "without leave:",

@@ -8,18 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from axil import MISSING, Options, Schema, Workflow
-from axil.driver import (
-    Entry,
-    Journal,
-    JournalWriter,
-    adapt_entries,
-    encode_delta,
-    encode_value,
-    graph_of_frame,
-    record_graph,
-)
 from axil.plugin import OVERWRITE, FieldChange, JournalError, as_messages
-from axil_inspection.snapshots import routed
+from axil_journals.inspection.snapshots import routed
+from axil_journals.journal import Entry, Journal, JournalWriter
+from axil_journals.migrations import adapt_entries, graph_of_frame
+from axil_journals.records import record_graph
+from axil_journals.values import encode_delta, encode_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,10 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from axil import Out, Question, Result, Workflow, hookimpl
-from axil.driver import Entry, JournalWriter, Pause, RunInfo, decode_delta
+from axil.driver import Pause
 from axil.plugin import Body, JournalError, Mode, Task, hook_manager, inputs_of, without_views
+from axil_journals.journal import Entry, JournalWriter, RunInfo
+from axil_journals.values import decode_delta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from axil.driver import Entry, decode_value
+from axil_journals.journal import Entry
+from axil_journals.values import decode_value
 
 _NO_STEPS = ("clock", "slept", "began", "prompt")
 

@@ -11,28 +11,26 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from axil import AxilError, ComponentRef, EdgeSpec
 from axil.plugin import BACK, ENTRY, EXIT, OUTSIDE, Plan, PlanEdge, PlanNode
-from axil_inspection.scopes import PlanScope, cycle_bounds, edge_label, shortened, walk_plan
+from axil_journals.pictures.scopes import PlanScope, cycle_bounds, edge_label, shortened, walk_plan
 
 if TYPE_CHECKING:
     from axil import Workflow
 
-Format = Literal["text", "mermaid", "svg"]
-FORMATS: Final[tuple[Format, ...]] = ("text", "mermaid", "svg")
+def text_picture(plan: Plan) -> str:
+    """Return a plan as lines of text, one for each edge."""
+    return "\n".join(as_text(plan))
 
 
-def draw_plan(plan: Plan, format: Format = "text") -> str:
-    """Return the picture of a plan: ``text``, a line for each edge; ``mermaid``, a flowchart;
-    ``svg``, an image.
+def mermaid_picture(plan: Plan) -> str:
+    """Return a plan as a mermaid flowchart."""
+    return "\n".join(as_mermaid(plan))
 
-    Raises: ValueError: there is no such format.
-    """
-    if format not in FORMATS:
-        raise ValueError(f'no format "{format}"; expected one of {", ".join(FORMATS)}.')
-    if format == "svg":
-        from axil_inspection.vectors import as_svg
 
-        return "\n".join(as_svg(plan))
-    return "\n".join(as_mermaid(plan) if format == "mermaid" else as_text(plan))
+def svg_picture(plan: Plan) -> str:
+    """Return a plan as an SVG image."""
+    from axil_journals.pictures.vectors import as_svg
+
+    return "\n".join(as_svg(plan))
 
 
 def notebook_picture(workflow: Workflow) -> dict[str, str]:
@@ -45,12 +43,12 @@ def notebook_picture(workflow: Workflow) -> dict[str, str]:
         plan = workflow.plan
     except AxilError as error:
         return {"text/plain": f"{workflow!r}\n{error}"}
-    flowchart = draw_plan(plan, "mermaid")
+    flowchart = mermaid_picture(plan)
     return {
-        "text/plain": draw_plan(plan),
+        "text/plain": text_picture(plan),
         "text/markdown": f"```mermaid\n{flowchart}\n```",
         "text/vnd.mermaid": flowchart,
-        "image/svg+xml": draw_plan(plan, "svg"),
+        "image/svg+xml": svg_picture(plan),
     }
 
 
@@ -229,12 +227,12 @@ def join_name(scope: PlanScope, node: PlanNode) -> str:
 
 
 __all__ = [
-    "FORMATS",
-    "Format",
     "as_mermaid",
     "as_text",
-    "draw_plan",
     "escaped",
     "join_name",
+    "mermaid_picture",
     "notebook_picture",
+    "svg_picture",
+    "text_picture",
 ]

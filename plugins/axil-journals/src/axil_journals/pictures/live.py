@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from axil import Activation, AxilError
-from axil_inspection.drawing import as_text
-from axil_inspection.vectors import as_svg
+from axil_journals.pictures.drawing import as_text, notebook_picture
+from axil_journals.pictures.vectors import as_svg
 
 if TYPE_CHECKING:
     from axil import Workflow
@@ -155,4 +155,12 @@ def watch(workflow: Workflow[Any]) -> RunPicture | None:
     return RunPicture(_pictures[workflow])
 
 
-__all__ = ["LivePicture", "RunPicture", "has_kernel", "path_in_plan", "show", "watch"]
+class Notebook:
+    """The component ``notebook``: what a notebook shows of a workflow."""
+
+    bundle = staticmethod(notebook_picture)
+    show = staticmethod(show)
+    watch = staticmethod(watch)
+
+
+__all__ = ["LivePicture", "Notebook", "RunPicture", "has_kernel", "path_in_plan", "show", "watch"]

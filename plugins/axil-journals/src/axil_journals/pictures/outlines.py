@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from axil.driver import Entry, decode_value
+from axil_journals.journal import Entry
+from axil_journals.values import decode_value
 
 _OF_BODIES: Final = ("done", "step", "asked")
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from axil.plugin import ENTRY, EXIT, Plan
-from axil_inspection.layout import Route, Shape, lay_out
-from axil_inspection.scopes import PlanScope, cycle_bounds, edge_label, shortened, walk_plan
+from axil_journals.pictures.layout import Route, Shape, lay_out
+from axil_journals.pictures.scopes import PlanScope, cycle_bounds, edge_label, shortened, walk_plan
 
 _TURN = 6
 """The radius of a turn beside a node."""

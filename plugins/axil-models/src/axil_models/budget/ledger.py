@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from axil import Activation, LimitReached
 from axil.driver import inner_frame
-from axil.plugin import RunError
-from axil_budget.prices import Estimate, Estimator, Pricing
-from axil_budget.usage import Usage
+from axil.plugin import RunError, RunUsage
+from axil_models.budget.prices import Estimate, Estimator, Pricing
 
 if TYPE_CHECKING:
     import asyncio
@@ -74,7 +73,7 @@ class Account:
 
     __slots__ = ("budgets", "place", "reservations", "usage")
 
-    def __init__(self, place: str, usage: Usage) -> None:
+    def __init__(self, place: str, usage: RunUsage) -> None:
         self.place, self.usage = place, usage
         """``place``: a node's path through graphs; empty: the run."""
         self.budgets: tuple[Budget, ...] = ()
@@ -171,7 +170,7 @@ class Ledger:
 
     def __init__(
         self,
-        usage: Usage,
+        usage: RunUsage,
         budget: Budget | None = None,
         estimator: Estimator | None = None,
         stop: Callable[[LimitReached], None] | None = None,
@@ -186,7 +185,7 @@ class Ledger:
         if budget is not None:
             self._run.budgets = (budget,)
         self._accounts: dict[str, Account] = {}
-        self._known: dict[str, Usage] = {}
+        self._known: dict[str, RunUsage] = {}
         self._waiting: Sequence[tuple[Reservation, asyncio.Future[None]]] = ()
 
     def close(self) -> None:
@@ -204,7 +203,7 @@ class Ledger:
         account = self._accounts.get(place)
         if account is None:
             account = self._accounts[place] = Account(
-                place, self._known.pop(place, None) or Usage()
+                place, self._known.pop(place, None) or RunUsage()
             )
         if budget not in account.budgets:
             account.budgets = (*account.budgets, budget)
@@ -244,7 +243,7 @@ class Ledger:
     def restore(self, data: Mapping[str, Any]) -> None:
         """Count on from what a journal says."""
         self._known = {
-            place: Usage(tokens=dict(tokens), cost=cost) for place, (tokens, cost) in data.items()
+            place: RunUsage(tokens=dict(tokens), cost=cost) for place, (tokens, cost) in data.items()
         }
 
     # -- reserving

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from axil import LimitReached, Problem, SpecError
-from axil.plugin import did_you_mean, format_names
-from axil_budget.ledger import Budget, Ledger
-from axil_budget.prices import Estimate, Estimator, Pricing
-from axil_budget.usage import Usage
+from axil.plugin import RunUsage, did_you_mean, format_names
+from axil_models.budget.ledger import Budget, Ledger
+from axil_models.budget.prices import Estimate, Estimator, Pricing
 
 _LIMITS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "tokens": ((int, float), "a number ≥ 0"),
@@ -21,7 +20,7 @@ _LIMITS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 
 
 def ledger_of(
-    usage: Usage, uses: Mapping[str, Any], stop: Callable[[LimitReached], None]
+    usage: RunUsage, uses: Mapping[str, Any], stop: Callable[[LimitReached], None]
 ) -> Ledger:
     """Return the ledger of a run.
 

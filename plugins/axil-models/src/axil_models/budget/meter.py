@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from axil import Activation, LimitReached
-from axil_budget.usage import Usage
+from axil.plugin import RunUsage
 
 if TYPE_CHECKING:
     from axil.plugin import MeterMaker
-    from axil_budget.ledger import Ledger, Reservation
+    from axil_models.budget.ledger import Ledger, Reservation
 
 
 class BudgetMeter:
@@ -22,15 +22,18 @@ class BudgetMeter:
 
     __slots__ = ("_ledger", "_stop", "usage")
 
-    def __init__(self, uses: Mapping[str, Any], stop: Callable[[LimitReached], None]) -> None:
+    def __init__(
+        self, usage: RunUsage, uses: Mapping[str, Any], stop: Callable[[LimitReached], None]
+    ) -> None:
         """Begin to count.
 
         Args:
+            usage: what is counted in.
             uses: the limits, by name.
             stop: ends the run when a limit is passed while bodies are at work.
         Raises: SpecError (AX128): a limit is not known, or has another type.
         """
-        self.usage, self._stop = Usage(), stop
+        self.usage, self._stop = usage, stop
         self._ledger = self._begun(uses) if uses else None
 
     @property
@@ -43,7 +46,7 @@ class BudgetMeter:
         return self._ledger
 
     def _begun(self, uses: Mapping[str, Any]) -> Ledger:
-        from axil_budget.limits import ledger_of
+        from axil_models.budget.limits import ledger_of
 
         return ledger_of(self.usage, uses, self._stop)
 
@@ -67,7 +70,7 @@ class BudgetMeter:
                 what ``limits.estimate`` assumes.
         Raises: OverBudget (AX417): a node's budget is used up; UnknownPrice (AX418).
         """
-        from axil_budget.limits import estimate_of
+        from axil_models.budget.limits import estimate_of
 
         return await self.ledger.reserve(who, estimate_of(**wanted))
 
@@ -78,9 +81,8 @@ class BudgetMeter:
         return {**used, "nodes": nodes} if nodes else used
 
     def restore(self, used: Mapping[str, Any]) -> None:
-        """See ``Meter``; usage that a ``Tally`` recorded counts, too."""
-        self.usage.tokens, self.usage.cost = dict(used.get("tokens", ())), used.get("cost", 0.0)
-        self.usage.add(*_parted(used.get("amounts", {})))
+        """See ``Meter``."""
+        self.usage.restore(used)
         if nodes := used.get("nodes"):
             self.ledger.restore(nodes)
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from axil_formatters.text import FormatError, excerpt, fenced, plain, spoken
+from axil_models.formatters.text import FormatError, excerpt, fenced, plain, spoken
 
 _INTRODUCTION = "Answer with a single JSON object: no code fence, no other text."
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from axil_formatters.json import Json
-from axil_formatters.text import FormatError, spoken, text_of
+from axil_models.formatters.json import Json
+from axil_models.formatters.text import FormatError, spoken, text_of
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*\r?")
 _LOOKS_LIKE_ONE = re.compile(r"\\*(?:#{1,6}[ \t]|```)")

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from axil_formatters.text import FormatError, excerpt, spoken, text_of
+from axil_models.formatters.text import FormatError, excerpt, spoken, text_of
 
 _ALONE = re.compile(r"([^\W\d][\w -]*):[ \t]*\r?")
 _BESIDE = re.compile(r"([^\W\d][\w -]*):[ \t]+(\S.*)")

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from axil_formatters.json import Json
-from axil_formatters.text import FormatError, excerpt, spoken, text_of
+from axil_models.formatters.json import Json
+from axil_models.formatters.text import FormatError, excerpt, spoken, text_of
 
 _TAG = re.compile(r"^(\\*)<([^<>\n/\\]+)>", re.MULTILINE)
 

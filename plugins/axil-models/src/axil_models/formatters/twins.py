@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from axil_formatters.text import spoken, text_of
+from axil_models.formatters.text import spoken, text_of
 
 
 class Twins:

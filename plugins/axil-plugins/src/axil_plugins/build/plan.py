@@ -16,17 +16,17 @@ from axil import ConfigError, PluginError, Problem, SpecError
 from axil.plugin import (
     KERNEL,
     Dependencies,
-    PythonTarget,
     Registry,
     canonical_name,
     dependencies_of,
     install_advice,
 )
-from axil_build.settings import Settings
+from axil_files import PythonTarget
+from axil_plugins.build.settings import Settings
 
 COMMAND = "axil-cli"
-WORKER = ("axil-engine", "axil-postgres")
-PINNING = "axil-dependencies"
+WORKER = ("axil-journals", "axil-postgres")
+PINNING = "axil"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

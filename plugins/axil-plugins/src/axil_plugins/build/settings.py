@@ -1,4 +1,4 @@
-"""``axil-build.toml``: what is to be built. Everything but the workflows has a default."""
+"""``axil-plugins.toml``: what is to be built. Everything but the workflows has a default."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from axil import ConfigError, Problem
-from axil.plugin import PythonTarget, decode_config, python_target
+from axil.plugin import decode_config
+from axil_files import PythonTarget, python_target
 
-FILE = "axil-build.toml"
+FILE = "axil-plugins.toml"
 Output = Literal["wheel", "pyz", "container", "compose", "helm"]
 
 

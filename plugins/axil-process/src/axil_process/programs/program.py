@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from axil_subprocess.child import KILL, Child
-from axil_subprocess.output import Output
+from axil_process.programs.child import KILL, Child
+from axil_process.programs.output import Output
 
 _LOOK: Final = 0.05
 """Seconds between two looks whether a program that writes nothing has ended."""

@@ -89,7 +89,7 @@ async def sandboxed(command: Sequence[str], place: Place, wanted: Wanted) -> Lau
         raise ComponentBlocked(
             f'"{command[0]}" is to run in a sandbox, and there is none: {why}.',
             id="AX621",
-            hint="Install axil-sandbox and what it needs here, or write sandbox: auto.",
+            hint="Install axil-process and what it needs here, or write sandbox: auto.",
         )
     _say(why)
     return plain
@@ -110,7 +110,7 @@ def find_sandbox(name: str = "") -> tuple[Sandbox | None, str]:
             if not why:
                 return made, ""
             reasons.append(why)
-    return None, "; ".join(reasons) or "axil-sandbox is not installed"
+    return None, "; ".join(reasons) or "axil-process is not installed"
 
 
 @cache

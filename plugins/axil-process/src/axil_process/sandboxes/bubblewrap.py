@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
-from axil_sandbox.system import (
+from axil_process.programs.sandbox import Launch, Place
+from axil_process.sandboxes.system import (
     STEERING,
     SYSTEM,
     TEMPORARY,
@@ -26,7 +27,6 @@ from axil_sandbox.system import (
     supervised,
     writable,
 )
-from axil_subprocess import Launch, Place
 
 _NOBODY: Final = "65534"
 _WRITES: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -43,11 +43,11 @@ class Bubblewrap:
         self.config = config or Settings()
 
     def problem(self) -> str:
-        """See ``axil_subprocess.Sandbox``. Cost: two programs; the answer is kept."""
+        """See ``axil_process.Sandbox``. Cost: two programs; the answer is kept."""
         return _problem(self.config)
 
     def launch(self, command: Sequence[str], place: Place) -> Launch:
-        """See ``axil_subprocess.Sandbox``."""
+        """See ``axil_process.Sandbox``."""
         steering = {name: place.variables[name] for name in place.variables if _steers(name)}
         return Launch(
             command=[

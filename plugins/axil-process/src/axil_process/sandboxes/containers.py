@@ -19,7 +19,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import ClassVar, Final
 
-from axil_sandbox.system import (
+from axil_process.programs.sandbox import Launch, Place
+from axil_process.sandboxes.system import (
     STEERING,
     SYSTEM,
     TEMPORARY,
@@ -28,12 +29,11 @@ from axil_sandbox.system import (
     supervised,
     writable,
 )
-from axil_subprocess import Launch, Place
 
 _IMAGE: Final = "localhost/axil-sandbox:empty"
 _EMPTY: Final = bytes(10_240)
 """An archive without files, of which the image is made."""
-_LABEL: Final = "axil-sandbox"
+_LABEL: Final = "axil-process"
 """Of containers, so that one that is left behind is found: ``docker ps --filter label=…``."""
 _CLIENT: Final = (
     "HOME",
@@ -66,7 +66,7 @@ class Container:
         self.config = config or Settings()
 
     def problem(self) -> str:
-        """See ``axil_subprocess.Sandbox``.
+        """See ``axil_process.Sandbox``.
 
         Cost: some calls of the client, one container, and at first an empty image that is kept;
         the answer is kept.
@@ -74,7 +74,7 @@ class Container:
         return _problem(type(self), self.config)
 
     def launch(self, command: Sequence[str], place: Place) -> Launch:
-        """See ``axil_subprocess.Sandbox``."""
+        """See ``axil_process.Sandbox``."""
         name = f"axil-{secrets.token_hex(8)}"
         client = shutil.which(self.client) or self.client
         variables, stated = _variables(place.variables)

@@ -11,9 +11,11 @@ from typing import ClassVar
 from pydantic import Field
 
 from axil import NodeSpec
-from axil.driver import ProcessConfig, ProcessExecutor, ProcessExecutorConfig, ProcessWrapper
 from axil.plugin import Body
-from axil_subprocess import Wanted
+from axil_process.config import ProcessConfig, ProcessExecutorConfig
+from axil_process.executor import ProcessExecutor
+from axil_process.programs.sandbox import Wanted
+from axil_process.wrapper import ProcessWrapper
 
 
 class SandboxConfig(ProcessConfig):

@@ -226,7 +226,7 @@ def _memory(pid: str) -> int:
 def _end(code: int, message: str) -> NoReturn:
     with suppress(OSError):
         os.set_blocking(2, False)  # a full pipe must not keep what is to be ended alive
-        os.write(2, f"axil-sandbox: {message}.\n".encode())
+        os.write(2, f"axil-process: {message}.\n".encode())
     os._exit(code)
 
 

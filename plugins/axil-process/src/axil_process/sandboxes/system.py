@@ -17,7 +17,7 @@ from typing import Final
 
 from pydantic import BaseModel, Field
 
-from axil_subprocess import Place
+from axil_process.programs.sandbox import Place
 
 SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SETTINGS: Final = (

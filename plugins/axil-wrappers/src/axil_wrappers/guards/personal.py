@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import Field
 
 from axil.plugin import secret_spans
-from axil_guards.finding import Finding, Span
-from axil_wrappers import Settings
+from axil_wrappers.guards.finding import Finding, Span
+from axil_wrappers.inside import Settings
 
 Kind = Literal["email", "phone", "card", "iban", "ip", "ssn"]
 

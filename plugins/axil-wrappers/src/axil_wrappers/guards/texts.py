@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Final
 from pydantic import Field, model_validator
 
 from axil.plugin import Pattern, compile_pattern
-from axil_guards.finding import Finding, Span
-from axil_wrappers import Settings
+from axil_wrappers.guards.finding import Finding, Span
+from axil_wrappers.inside import Settings
 
 
 class LengthConfig(Settings):

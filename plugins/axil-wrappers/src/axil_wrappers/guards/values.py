@@ -12,8 +12,8 @@ from pydantic import ConfigDict, Field
 
 from axil.plugin import BoundedSchema
 from axil_agent import Chosen, decided
-from axil_guards.finding import Finding
-from axil_wrappers import Settings
+from axil_wrappers.guards.finding import Finding
+from axil_wrappers.inside import Settings
 
 
 class SchemaGuardConfig(Settings):

@@ -12,9 +12,9 @@ from pydantic import Field, model_validator
 
 from axil import ComponentRef, Context, Out, Question
 from axil.plugin import Body, NodeInfo, Task, isolate, make_component, thaw
-from axil_guards.errors import GuardTripped
-from axil_guards.finding import Finding, Guard, masked
-from axil_wrappers import Around, Settings, Wrapper
+from axil_wrappers.guards.errors import GuardTripped
+from axil_wrappers.guards.finding import Finding, Guard, masked
+from axil_wrappers.inside import Around, Settings, Wrapper
 
 T = TypeVar("T")
 Action = Literal["block", "mask", "ask", "repair"]

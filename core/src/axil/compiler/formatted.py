@@ -1,7 +1,7 @@
 """Formatters on edges of graphs in Python: fields written as one message, and the other direction.
 
 ``Graph.create_edge`` asks for the processor of an edge here. Digests of recorded graphs name the
-functions that are processors (``axil_journals.digests``).
+functions that are processors (``axil.spec.digests``).
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from axil.plugin import CompileOptions, MissingKeys, format_names, make_component, text_of
+from axil.compiler.planner import CompileOptions
+from axil.contract.messages import text_of
+from axil.errors import MissingKeys, format_names
+from axil.registry.components import make_component
 
 
 def on_edge(
