@@ -303,9 +303,7 @@ print(Registry(entry_points=[]).names("joins"))
 
 
 def test_without_config_a_policy_that_is_asked_for_is_not_ignored():
-    reported = "AX306 {} needs axil, which is not installed. Install it: " + install_advice(
-        "axil"
-    )
+    reported = "AX306 {} needs axil, which is not installed. Install it: " + install_advice("axil")
     wanted = ("the Config of Configured", "AXIL_BLOCK", "AXIL_ONLY", "AXIL_CONFIG")
     assert without(["axil"], CONFIGURED).splitlines() == [
         "1 ()", *map(reported.format, wanted), "()",
@@ -437,9 +435,7 @@ for act in (lambda: axil.RootGraph("g", state=Brief), lambda: axil.schema_of(Bri
         print(error)
 print(type(axil.RootGraph("g", state=axil.Schema())).__name__)
 """
-    reported = "AX306 {} needs axil, which is not installed. Install it: " + install_advice(
-        "axil"
-    )
+    reported = "AX306 {} needs axil, which is not installed. Install it: " + install_advice("axil")
     assert without(["axil"], code).splitlines() == [
         reported.format("state=Brief"), reported.format("axil.schema_of"), "RootGraph",
     ]  # fmt: skip

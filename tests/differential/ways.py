@@ -22,7 +22,7 @@ import yaml
 from axil import Limits, NodeFailed, Question, Result, SpecError, Workflow, hookimpl
 from axil.driver import inner_frame
 from axil.plugin import CompileOptions, hook_manager
-from axil_files import dump_spec
+from axil_files import dump_spec, load
 from axil_journals import Entry, LocalEngine, MemoryJournal, fork
 from axil_process import ProcessExecutor
 from axil_sqlite import SqliteJournal
@@ -715,7 +715,7 @@ def written_and_read_back(case: Case) -> Iterator[Observed]:
         with tempfile.TemporaryDirectory() as folder, importable():
             path = Path(folder, f"flow{suffix}")
             path.write_text(text, "utf-8")
-            workflow = Workflow.from_file(path, allow_code=True)
+            workflow = load(path, allow_code=True)
             result = asyncio.run(_finished(workflow, world, observers=[world]))
         seen = observed(result, world)
         found = seen.difference(expects)

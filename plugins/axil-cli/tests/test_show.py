@@ -156,9 +156,10 @@ def test_an_inner_graph_is_a_box_with_its_own_ends():
 
 def test_a_loop_is_a_box_in_a_box():
     import axil
+    import axil_control
 
     g = axil.RootGraph("outer")
-    loop = g.create_node(axil.Loop, name="loop", max_iterations=3)
+    loop = g.create_node(axil_control.Loop, name="loop", max_iterations=3)
     work = loop.create_node(lambda inputs: inputs, name="work")
     loop.edge_from_controller(work)
     loop.edge_to_controller(work)

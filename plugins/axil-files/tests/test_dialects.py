@@ -12,7 +12,8 @@ import pytest
 from axil import ComponentRef, GraphSpec, NodeSpec, Out, SpecError, Workflow
 from axil.plugin import CompileOptions, PluginContract, PluginLoadError, Policy, Registry
 from axil_files.documents import Document
-from axil_files.loading import LoadOptions, dump_spec, inline_spec, spec_from_document
+from axil_files.loading import LoadOptions, inline_spec, spec_from_document
+from axil_files.writer import dump_spec
 
 
 class Say:

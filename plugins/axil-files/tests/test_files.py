@@ -20,6 +20,7 @@ from hypothesis import assume, given, strategies as st
 from pydantic import BaseModel
 
 from axil import (
+from axil_files import load
     ComponentRef,
     ConfigError,
     CycleLimit,
@@ -48,13 +49,13 @@ from axil.plugin import (
 from axil_files.documents import Document, check_document, parse_json, parse_toml
 from axil_files.loading import (
     LoadOptions,
-    dump_spec,
     include_spec,
     inline_spec,
     json_schema,
     load_spec,
     spec_from_document,
 )
+from axil_files.writer import dump_spec
 
 pytestmark = pytest.mark.usefixtures("every_component")
 
@@ -1607,7 +1608,7 @@ def test_a_missing_include_of_a_node_is_reported_at_the_nodes_line(tmp_path):
     with pytest.raises(
         SpecError, match=r'flow.json:3 nodes\[0\]: no file parts.json. Did you mean "partz.json"'
     ):
-        _ = Workflow.from_file(tmp_path / "flow.json", registry=known).plan
+        _ = load(tmp_path / "flow.json", registry=known).plan
 
 
 def test_a_wrapper_made_in_python_is_no_text_for_a_file():

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from axil.kernel.plan import CycleLimit
     from axil.kernel.tokens import Effects
     from axil.registry.registry import Registry
-    from axil.runtime.result import Journal, Prompts
+    from axil.runtime.recorder import RunJournal
+    from axil.runtime.result import Prompts
     from axil.spec.graph import ComponentRef, Limits
 
 
@@ -105,5 +106,5 @@ class RunOptions(ResumeOptions, total=False):
 
     run_id: str
     resuming: bool
-    journal: Journal | None
+    journal: RunJournal | None
     answers: Mapping[str, Any]

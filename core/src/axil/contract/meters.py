@@ -28,13 +28,13 @@ class RunUsage:
     cost: float = 0.0
     """Money, as bodies reported it."""
 
-    def add(self, amounts: Mapping[str, float]) -> None:
+    def add(self, amounts: Mapping[str, Any]) -> None:
         """Count amounts by name: ``cost`` is money, everything else model tokens by kind."""
         for name, amount in amounts.items():
             if name == "cost":
                 self.cost += amount
             else:
-                self.tokens[name] = self.tokens.get(name, 0) + int(amount)
+                self.tokens[name] = self.tokens.get(name, 0) + amount
 
     def restore(self, used: Mapping[str, Any]) -> None:
         """Count on from the usage in a journal."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from axil.errors import (
     ComponentBlocked,

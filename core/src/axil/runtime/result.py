@@ -49,7 +49,7 @@ class Options:
     """
     resuming: bool = False
     """Continue a run that the journal knows, whatever its input was."""
-    journal: Journal | None = None
+    journal: RunJournal | None = None
     """None: nothing is kept, and a run that pauses cannot be resumed."""
     thread: str = ""
     """The conversation that the run continues: it begins with the state in which the thread's last

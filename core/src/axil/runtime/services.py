@@ -303,7 +303,8 @@ class RunServices:
         await self.keep(Answered(asked.id, answer))
         return answer
 
-    async def _channel_answer(self, activation: Activation, asked: Question, deadline: Deadline | None
+    async def _channel_answer(
+        self, activation: Activation, asked: Question, deadline: Deadline | None
     ) -> Any:
         """Return the answer of a channel; ``MISSING``: there is none now; the class ``Overdue``: it
         is too late.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from axil.plugin import Message
 from axil_agent.agent import Agent, DynamicAgent
 from axil_agent.cached import Cached
 from axil_agent.context import ContextPolicy
@@ -29,7 +30,6 @@ from axil_models import (
     Embedder,
     Formatter,
     Memory,
-    Message,
     Model,
     Reply,
     Request,

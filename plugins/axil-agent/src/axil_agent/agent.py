@@ -18,8 +18,16 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from axil import MISSING, ConfigError, Out, Problem, run_sync
-from axil.plugin import Attributes, Body, BodyRules, Task, as_body, pushed_fields, with_article
-from axil_agent.alone import StandaloneContext
+from axil.plugin import (
+    Attributes,
+    Body,
+    BodyRules,
+    Message,
+    Task,
+    as_body,
+    pushed_fields,
+    with_article,
+)
 from axil_agent.commands import with_command
 from axil_agent.context import (
     ContextPolicy,
@@ -45,6 +53,7 @@ from axil_agent.prompt import (
 )
 from axil_agent.sharing import held, is_shared, keep, kept, shared_delta, shared_now
 from axil_agent.speakers import from_speaker, not_yet_sent, visible_to
+from axil_agent.standalone import StandaloneContext
 from axil_agent.template import joined, rendered
 from axil_agent.thinking import considered
 from axil_agent.uses import listed_or_one, used
@@ -53,7 +62,6 @@ from axil_models import (
     ContextError,
     ContextQuery,
     Formatter,
-    Message,
     Structure,
     Tool,
     Turn,

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import run_sync
+from axil.plugin import Message
 from axil_agent.agent import Agent
-from axil_agent.alone import StandaloneContext
 from axil_agent.converse import think
 from axil_agent.models import Chosen
 from axil_agent.prompt import Wiring
 from axil_agent.sharing import shared_values
-from axil_models import Message, Reply, Request, Structure, checked_settings, plain_data
+from axil_agent.standalone import StandaloneContext
+from axil_models import Reply, Request, Structure, checked_settings, plain_data
 
 
 class _Conversation:

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from axil_models import Message, content_text, plain_data, text_part
+from axil.plugin import Message
+from axil_models import content_text, plain_data, text_part
 
 _SENT = ("role", "content", "name", "tool_call_id", "tool_calls", "extra")
 

@@ -72,7 +72,7 @@ class Session:
     def workflow(self, target: str, **reading: Any) -> Workflow:
         """Return the workflow that a target names: a file, or a graph in Python.
 
-        ``reading``: arguments of ``axil.load``. Raises: as ``axil_cli.source.workflow_of``.
+        ``reading``: arguments of ``axil_files.load``. Raises: as ``axil_cli.source.workflow_of``.
         """
         from axil_cli.source import workflow_of
 
@@ -85,7 +85,7 @@ class Session:
         return settings(given)
 
     def reading(self, options: argparse.Namespace) -> dict[str, Any]:
-        """Return arguments of ``axil.load`` from ``--allow`` and, where there is one, ``--set``.
+        """Return arguments of ``axil_files.load`` from ``--allow`` and, where there is one, ``--set``.
 
         Raises: ConfigError (AX700): a variable is not ``name=value``.
         """

@@ -19,7 +19,7 @@ when somebody types it or asks for help:
 ``prepare`` is called before the file is read, once, with what was typed (a text, a list of texts,
 True for a switch) and the ``Launch``: how the run is going to be made. It may
 
-* read the file otherwise: ``launch.reading["vars"]`` and all arguments of ``axil.load``;
+* read the file otherwise: ``launch.reading["vars"]`` and all arguments of ``axil_files.load``;
 * run it otherwise: ``launch.running["workspace"] = path``, and all fields of ``axil.Options``;
 * watch it: ``launch.observers.append(observer)``;
 * change what goes in: ``launch.inputs.append(lambda input, workflow: …)``, called when the workflow
@@ -64,7 +64,7 @@ class Launch:
     tell: Callable[[str], None]
     """Says something on standard error."""
     reading: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Arguments of ``axil.load``: ``vars``, ``allow_code`` …"""
+    """Arguments of ``axil_files.load``: ``vars``, ``allow_code`` …"""
     running: dict[str, Any] = field(default_factory=dict[str, Any])
     """Fields of ``axil.Options``, the observers apart: ``workspace``, ``journal``, ``run_id``,
     ``limits`` …

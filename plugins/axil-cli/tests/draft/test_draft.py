@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import axil
+import axil_files
 from axil.plugin import default_registry
 from axil_agent import Scripted
 from axil_cli import DraftError, draft_of
@@ -101,7 +101,7 @@ def test_a_service_drafts_within_a_budget(draft, tmp_path, monkeypatch, capsys):
         model = {"type": "openai", "name": "small", "prices": {"input": 1.0, "output": 1.0}}
         command = ["draft", SENTENCE, "-o", "team.yaml", "--yes", "--model", json.dumps(model)]
         assert main([*command, "--budget", "0.5"]) == 0, capsys.readouterr().err
-        assert axil.load("team.yaml").spec.extras["vars"]["MODEL"] == model
+        assert axil_files.load("team.yaml").spec.extras["vars"]["MODEL"] == model
         assert "cost 0.0" in capsys.readouterr().err
         poor = ["--budget", "0.000001", "--replace"]
         assert main([*command, *poor]) == 4

@@ -18,11 +18,12 @@ _SUBJECTS = {
         "format": "is_version_0 notes_field workflow_schema",
         "functions": "with_functions",
         "loading": """
-            LoadOptions dump_spec include_spec inline_spec load_spec
+            LoadOptions include_spec inline_spec load_spec
             parse_workflow spec_from_document
         """,
         "options": "FileOptions ReadingOptions",
         "python": "PythonTarget python_target",
+        "writer": "dump_spec",
         "templates": "match_path",
     },
     "Workflow files": {

@@ -25,7 +25,6 @@ from axil_files.format import (
 from axil_files.functions import with_functions as with_functions
 from axil_files.loading import (
     LoadOptions as LoadOptions,
-    dump_spec as dump_spec,
     include_spec as include_spec,
     inline_spec as inline_spec,
     load_spec as load_spec,
@@ -36,4 +35,5 @@ from axil_files.options import FileOptions as FileOptions, ReadingOptions as Rea
 from axil_files.python import PythonTarget as PythonTarget, python_target as python_target
 from axil_files.templates import match_path as match_path
 from axil_files.workflows import load as load
+from axil_files.writer import dump_spec as dump_spec
 from axil_files.yaml_loader import parse_yaml as parse_yaml

@@ -66,7 +66,6 @@ __all__ = [
     "Document",
     "LoadOptions",
     "Loader",
-    "dump_spec",
     "include_spec",
     "inline_spec",
     "load_spec",

@@ -21,7 +21,7 @@ def load(
     functions: str | os.PathLike[str] | None = None,
     **options: Unpack[ReadingOptions],
 ) -> Workflow[Any]:
-    """Return the workflow in a file, ready to run: ``axil.load("flow.yaml").invoke("topic")``.
+    """Return the workflow in a file, ready to run: ``axil_files.load("flow.yaml").invoke("topic")``.
 
     It is not yet compiled.
 

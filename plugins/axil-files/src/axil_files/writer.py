@@ -14,7 +14,7 @@ _ROOT: Final = frozenset({"version"})
 """Keys of ``extras`` that stand outside the graph."""
 
 
-def dump(spec: GraphSpec) -> dict[str, Any]:
+def dump_spec(spec: GraphSpec) -> dict[str, Any]:
     """``spec`` as plain data, for JSON, YAML or TOML.
 
     Values from the environment are placeholders again.

@@ -10,7 +10,7 @@ _SUBJECTS = {
     },
     "Journals": {
         "journal": """
-            ChangeSignal Cipher Compactor DUE_NOW Entry Journal JournalWriter
+            Recording             ChangeSignal Cipher Compactor DUE_NOW Entry Journal JournalWriter
             RunInfo RunMail SharedJournal claimed_error due_of_end question_due
         """,
         "threads": "admit_run left_behind_error overtaken_error",
@@ -39,7 +39,7 @@ _SUBJECTS = {
         "replay": "ReplayIndex",
     },
     "Engines": {
-        "deadlines": "accept_answers wall_time",
+        "deadlines": "accept_answers",
         "engine.loading": "LastingExecutor ResumedStatus lasting_executor resume_run",
         "engine.local": "LocalEngine",
         "engine.managed": "ManagedRun",

@@ -5,7 +5,6 @@ from axil_journals.deadlines import (
     accept_answers as accept_answers,
     format_time as format_time,
     open_questions as open_questions,
-    wall_time as wall_time,
 )
 from axil_journals.engine.loading import (
     LastingExecutor as LastingExecutor,
@@ -45,6 +44,7 @@ from axil_journals.journal import (
     Journal as Journal,
     JournalWriter as JournalWriter,
     MemoryJournal as MemoryJournal,
+    Recording as Recording,
     RunInfo as RunInfo,
     RunMail as RunMail,
     SharedJournal as SharedJournal,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
-from axil import MISSING, Question
-from axil.driver import Clock
-from axil.plugin import Channel, JournalError, Overdue, format_names, without_secrets
+from axil import Question
+from axil.driver import Clock, wall_time
+from axil.plugin import JournalError, format_names, without_secrets
 from axil_journals.journal import Entry
 from axil_journals.replay import ReplayIndex
 from axil_journals.values import encode_question, encode_value

@@ -21,12 +21,17 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from axil import Activation
-from axil.driver import Frame, Ordinal
+from axil.driver import Frame, Ordinal, RunJournal
 from axil.plugin import JournalError
 from axil_journals.threads import admit_run
+
+if TYPE_CHECKING:
+    from axil import Options
+    from axil.plugin import Plan
+    from axil_journals.recorder import JournalRecorder
 
 
 @dataclass(frozen=True, slots=True)

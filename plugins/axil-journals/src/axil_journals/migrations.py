@@ -19,11 +19,11 @@ in the middle of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from axil import MISSING, AxilError, GraphSpec, Problem, Schema, SpecError
+from axil import MISSING, AxilError, Schema
 from axil.driver import NO_RESET, Frame, Migration, ResolvedGraph as Graph
 from axil.plugin import FieldChange, JournalError, Plan, ResolvedNode, SubgraphBody, format_names
 from axil_journals.journal import Entry

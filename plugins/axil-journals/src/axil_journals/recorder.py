@@ -61,7 +61,7 @@ class JournalRecorder:
         entries = adapt_entries(self._writer.entries, plan, migrate=options.migrate)
         self._replay = replay = ReplayIndex(entries)
         self._first = (
-            beginning(journal, inputs, values, options)
+            beginning(journal, plan, inputs, values, options)
             if replay.header is None
             else reopened(replay.header, plan, (inputs, values), options)
         )

@@ -61,17 +61,18 @@ class Beginning(NamedTuple):
         return {**self.before, **self.values, **told}
 
 
-def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options) -> Beginning:
+def beginning(
+    journal: Journal, plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options
+) -> Beginning:
     """Return the beginning of a fresh run.
 
     Raises: JournalError (AX509): the thread's last run is open.
     """
     if not options.thread:
         return Beginning(inputs, values)
-    assert options.journal is not None
-    runs = options.journal.thread(options.thread)
+    runs = journal.thread(options.thread)
     for number, run_id in enumerate(reversed(runs)):
-        entries = list(options.journal.entries(run_id))
+        entries = list(journal.entries(run_id))
         ended = ReplayIndex(entries).ended
         status = "open" if ended is None else ended.data["status"]
         if not number and status in ("open", "paused"):

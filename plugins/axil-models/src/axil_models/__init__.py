@@ -41,6 +41,7 @@ _SUBJECTS = {
             decoded_settings
         """,
         "requests": """
+            Usage
             Emit Finish Model Reply Request Structure ToolCall ToolSpec
             read_arguments
         """,

@@ -110,6 +110,7 @@ from axil_models.requests import (
     Structure as Structure,
     ToolCall as ToolCall,
     ToolSpec as ToolSpec,
+    Usage as Usage,
     read_arguments as read_arguments,
 )
 from axil_models.retries import (

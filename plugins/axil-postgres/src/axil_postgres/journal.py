@@ -15,6 +15,7 @@ from axil_journals import (
     DUE_NOW,
     Cipher,
     Entry,
+    Recording,
     RunInfo,
     RunMail,
     RunWriter,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, cast
 
 from axil import hookimpl
-from axil_journals import Entry, JournalWriter, SharedJournal
+from axil_journals import Entry, JournalWriter, Recording, SharedJournal
 from axil_serve.data import plain
 
 MOST: Final = 10_000

@@ -24,6 +24,7 @@ from axil_journals import (
     DUE_NOW,
     Cipher,
     Entry,
+    Recording,
     RunInfo,
     RunMail,
     RunWriter,

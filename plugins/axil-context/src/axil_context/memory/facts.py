@@ -17,14 +17,13 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from axil.plugin import current_grants, granted, refers_to, writes_path
+from axil.plugin import Message, current_grants, granted, refers_to, writes_path
 from axil_context.memory.lines import Lines
 from axil_models import (
     Ask,
     ContextBlock,
     ContextError,
     ContextQuery,
-    Message,
     Owner,
     ProviderSettings,
     Request,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from axil import Question
-from axil.driver import Clock, Pause
-from axil_journals.deadlines import wall_time
+from axil.driver import Clock, Pause, wall_time
 from axil_journals.engine.managed import ManagedRun
 
 

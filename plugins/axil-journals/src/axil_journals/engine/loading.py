@@ -21,7 +21,14 @@ from axil_journals.deadlines import accept_answers
 from axil_journals.engine.clock import SuspendingClock
 from axil_journals.engine.managed import ManagedRun
 from axil_journals.engine.status import NO_PROGRESS, PARKED, recoveries_without_progress
-from axil_journals.journal import Entry, JournalWriter, RunMail, SharedJournal, question_due
+from axil_journals.journal import (
+    Entry,
+    JournalWriter,
+    Recording,
+    RunMail,
+    SharedJournal,
+    question_due,
+)
 from axil_journals.replay import ReplayIndex
 
 P = ParamSpec("P")

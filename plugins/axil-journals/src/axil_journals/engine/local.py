@@ -61,9 +61,9 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from axil import Result, Workflow
-from axil.driver import Clock, RealClock, RunInput
+from axil.driver import Clock, RealClock, RunInput, wall_time
 from axil.plugin import EngineError, JournalError, RunError
-from axil_journals.deadlines import accept_answers, wall_time
+from axil_journals.deadlines import accept_answers
 from axil_journals.engine.loading import (
     PATIENCE_SECONDS,
     RECHECK_SECONDS,

@@ -26,9 +26,8 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from axil import AxilError, ConfigError, Problem, Workflow
-from axil.driver import Clock, RealClock
+from axil.driver import Clock, RealClock, wall_time
 from axil.plugin import JournalError, decode_config
-from axil_journals.deadlines import wall_time
 from axil_journals.engine.loading import off_loop
 from axil_journals.engine.protocol import Engine
 from axil_journals.journal import SharedJournal

@@ -7,7 +7,7 @@ Loops are folded: a cycle or a graph inside the graph is drawn as a box, or inde
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING
 
 from axil import AxilError, ComponentRef, EdgeSpec
 from axil.plugin import BACK, ENTRY, EXIT, OUTSIDE, Plan, PlanEdge, PlanNode
@@ -15,6 +15,7 @@ from axil_journals.pictures.scopes import PlanScope, cycle_bounds, edge_label, s
 
 if TYPE_CHECKING:
     from axil import Workflow
+
 
 def text_picture(plan: Plan) -> str:
     """Return a plan as lines of text, one for each edge."""

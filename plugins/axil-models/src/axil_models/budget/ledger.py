@@ -243,7 +243,8 @@ class Ledger:
     def restore(self, data: Mapping[str, Any]) -> None:
         """Count on from what a journal says."""
         self._known = {
-            place: RunUsage(tokens=dict(tokens), cost=cost) for place, (tokens, cost) in data.items()
+            place: RunUsage(tokens=dict(tokens), cost=cost)
+            for place, (tokens, cost) in data.items()
         }
 
     # -- reserving
@@ -346,7 +347,7 @@ class Ledger:
                 if price is None
                 else price.of(tokens.get("input_tokens", 0), tokens.get("output_tokens", 0), cached)
             )
-        self.charge(reservation.who, tokens, cost)
+        self.charge(reservation.who, {**tokens, "cost": cost})
 
     def release(self, reservation: Reservation) -> None:
         """See ``Reservation.release``."""
@@ -354,10 +355,10 @@ class Ledger:
             account.reservations.pop(reservation, None)
         self._look()
 
-    def charge(self, who: Activation, tokens: Mapping[str, int], cost: float) -> None:
-        """Count what was used; a budget that stops the run and is passed now stops it."""
+    def charge(self, who: Activation, amounts: Mapping[str, float]) -> None:
+        """Count what was used, by name; a budget that stops the run and is passed now stops it."""
         for account in self.accounts(who):
-            account.usage.add(tokens, cost)
+            account.usage.add(amounts)
             for budget in account.budgets:
                 if budget.at_limit == "stop_run" and (
                     what := budget.passed(*account.sums(0, 0.0, held=False))

@@ -58,7 +58,7 @@ class BudgetMeter:
 
     def spend(self, who: Activation, amounts: Mapping[str, float]) -> None:
         """See ``Meter``."""
-        self.ledger.charge(who, *_parted(amounts))
+        self.ledger.charge(who, amounts)
 
     async def reserve(self, who: Activation, wanted: Mapping[str, Any]) -> Reservation:
         """Reserve what a model call may use, in the run's limits and in every budget around it.
@@ -95,12 +95,6 @@ class BudgetMeter:
 
 if TYPE_CHECKING:
     _IS_A_METER: MeterMaker = BudgetMeter
-
-
-def _parted(amounts: Mapping[str, float]) -> tuple[dict[str, Any], float]:
-    """Return tokens by kind, and money."""
-    tokens = {name: amount for name, amount in amounts.items() if name != "cost"}
-    return tokens, amounts.get("cost", 0.0)
 
 
 def _unheard(limit: LimitReached) -> None:

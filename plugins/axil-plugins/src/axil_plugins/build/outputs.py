@@ -55,12 +55,13 @@ def main():
 
 def loaded():
     import axil
+    import axil_files
     from axil_files import python_target
 
     graph = python_target(target(), folder=str(FLOWS))
     if graph is not None:
         return graph.load()
-    return axil.load(target(), functions=FLOWS / FUNCTIONS if FUNCTIONS else None)
+    return axil_files.load(target(), functions=FLOWS / FUNCTIONS if FUNCTIONS else None)
 
 
 if __name__ == "__main__":

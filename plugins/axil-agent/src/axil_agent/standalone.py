@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import Activation, RunPaused
-from axil_models import Estimate, Ledger, Reservation, Usage
+from axil.plugin import RunUsage
+from axil_models import Estimate, Ledger, Reservation
 
 _ALONE = Activation((), "agent")
 
@@ -28,7 +29,7 @@ class StandaloneContext:
         self.local: dict[str, Any] = {} if local is None else local
         self.state: dict[str, Any] = {} if state is None else state
         self.thread = ""
-        self._ledger = Ledger(Usage())
+        self._ledger = Ledger(RunUsage())
         self._emit = emit
         self._began = time.monotonic()
 
@@ -81,7 +82,7 @@ class StandaloneContext:
         )
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> RunUsage:
         """The usage so far."""
         return self._ledger.usage
 
