@@ -171,7 +171,7 @@ changelog: $(STAMP)
 
 # What the house tests find out of date when a component of a member changes.
 manifests: $(STAMP)
-	$(BIN)/python tests/house/manifests.py
+	$(BIN)/python -m tests.house.manifests
 	$(BIN)/python -m tests.integration.team_pages
 
 clean:

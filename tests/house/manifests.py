@@ -84,10 +84,7 @@ def main() -> int:
         if template.read_text("utf-8") != text:
             template.write_text(text, "utf-8")
             sys.stdout.write(f"{template.relative_to(ROOT)}\n")
-    sys.path.insert(0, str(Path(__file__).parent))
-    import doors
-    import reference
-    import stubs
+    from tests.house import doors, reference, stubs
 
     written = {reference.PAGE: reference.page(), **doors.pages(), **stubs.stubs()}
     for path, text in written.items():

@@ -12,6 +12,8 @@ from typing import Any
 
 import axil.driver
 import axil.plugin
+import axil_files
+import axil_journals
 import axil_models
 from axil.plugin import COMPONENT_KINDS, CONTRACT_VERSIONS, Hooks
 from axil_testing.kit.report import laws
@@ -32,7 +34,11 @@ NAMED = {
     "stores": "a class with `upsert`, `search`, `delete` and `marks`",
     "wrappers": "a class with `wrap(self, body, node)`",
     "channels": "a class with `async ask(self, question)`",
-    "journals": "a class with `open`, `entries`, `thread`, `runs` and `forget`",
+    "meters": "a class made with `(usage, limits, stop)`; see `axil.plugin.Meter`",
+    "pictures": "a function of a plan that returns text; `notebook`: an object with `bundle`, "
+    "`show` and `watch`",
+    "journals": "a class with `open`, `entries`, `thread`, `runs` and `forget`, and what "
+    "`axil_journals.Recording` gives",
     "ciphers": "a class with `seal`, `open`, `digest` and `is_current`",
     "executors": "a class with `async execute(self, body, task, ctx)` and `async close(self)`",
     "sandboxes": "a class with `problem(self)` and `launch(self, command, place)`",
@@ -48,16 +54,15 @@ NAMED = {
     "commands": "a class with `configure(self, parser)` and `run(self, options, session)`",
     "options": "a class with `prepare(self, value, launch)`, named `run.…`",
     "engines": "a class made with `(journal, workflows, *, find, loaded, **options)`; see "
-    "`axil.driver.Engine`",
+    "`axil_journals.Engine`",
     "protocols": "a class with `routes(self, service)`; see "
     "[axil-serve](../../plugins/axil-serve/README.md#protocols)",
 }
 PROTOCOLS: tuple[tuple[Any, tuple[str, ...]], ...] = (
-    (axil.plugin, ("Condition", "Processor", "Loader", "Channel")),
-    (
-        axil.driver,
-        ("Clock", "Journal", "SharedJournal", "JournalWriter", "Cipher", "Executor", "Engine"),
-    ),
+    (axil.plugin, ("Condition", "Processor", "Channel", "Meter")),
+    (axil.driver, ("Clock", "Executor", "Recorder", "RunJournal")),
+    (axil_files, ("Loader",)),
+    (axil_journals, ("Journal", "SharedJournal", "JournalWriter", "Cipher", "Engine")),
     (axil_models, ("Model", "Formatter", "ContextProvider", "Memory", "ChatMemory")),
 )
 

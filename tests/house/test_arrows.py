@@ -31,7 +31,6 @@ IMPORTED_BY = {
         "axil_mcp",
         "axil_teams",
         "axil_testing",
-        "axil_evals",
     },
     "axil_models": {
         "axil_agent",
@@ -46,7 +45,6 @@ IMPORTED_BY = {
         "axil_openai",
         "axil_pgvector",
         "axil_qdrant",
-        "axil_context",
         "axil_sqlite_vec",
         "axil_teams",
         "axil_testing",
@@ -59,7 +57,6 @@ IMPORTED_BY = {
     "axil_process": {
         "axil_control",
         "axil_mcp",
-        "axil_process",
         "axil_process",
         "axil_workspace",
     },

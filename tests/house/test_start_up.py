@@ -96,7 +96,6 @@ def test_a_small_run_imports_and_opens_no_member_that_it_does_not_name(tmp_path,
         "axil",
         "axil_control",
         "axil_files",
-        "axil",
     }
     if journal == ".axil":
         needed |= {"axil", "axil_journals", "axil_sqlite"}

@@ -94,7 +94,7 @@ _SUBJECTS = {
     },
     "Registry and policy": {
         "_installing": "install_advice",
-        "registry.kinds": """
+        "spec.kinds": """
             COMPONENT_KINDS CONTRACT_VERSIONS KERNEL canonical_name
             incompatibility kind_of_group
         """,

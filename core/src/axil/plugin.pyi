@@ -166,14 +166,6 @@ from axil.patterns.patterns import (
 )
 from axil.patterns.schemas import BoundedSchema as BoundedSchema, SchemaFinding as SchemaFinding
 from axil.registry.components import make_component as make_component
-from axil.registry.kinds import (
-    COMPONENT_KINDS as COMPONENT_KINDS,
-    CONTRACT_VERSIONS as CONTRACT_VERSIONS,
-    KERNEL as KERNEL,
-    canonical_name as canonical_name,
-    incompatibility as incompatibility,
-    kind_of_group as kind_of_group,
-)
 from axil.registry.manifest import (
     MANIFEST_FILE as MANIFEST_FILE,
     MANIFEST_VERSION as MANIFEST_VERSION,
@@ -229,6 +221,14 @@ from axil.spec.graph import (
     kept_field as kept_field,
     local_field as local_field,
     with_usual_wrappers as with_usual_wrappers,
+)
+from axil.spec.kinds import (
+    COMPONENT_KINDS as COMPONENT_KINDS,
+    CONTRACT_VERSIONS as CONTRACT_VERSIONS,
+    KERNEL as KERNEL,
+    canonical_name as canonical_name,
+    incompatibility as incompatibility,
+    kind_of_group as kind_of_group,
 )
 from axil.typed.reducers import (
     APPEND_MESSAGES as APPEND_MESSAGES,

@@ -20,7 +20,6 @@ from hypothesis import assume, given, strategies as st
 from pydantic import BaseModel
 
 from axil import (
-from axil_files import load
     ComponentRef,
     ConfigError,
     CycleLimit,
@@ -46,6 +45,7 @@ from axil.plugin import (
     install_advice,
     use_registry,
 )
+from axil_files import load
 from axil_files.documents import Document, check_document, parse_json, parse_toml
 from axil_files.loading import (
     LoadOptions,

@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, distribution, packages_dist
 from pathlib import Path
 from typing import Final
 
-from axil.registry.kinds import KERNEL, canonical_name
+from axil.spec.kinds import KERNEL, canonical_name
 
 _DOORS: Final = ("axil", "axil.plugin", "axil.driver")
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from axil.dependencies.references import Reference, references_of, settings_at
 from axil.errors import PluginError, Problem, SpecError
-from axil.registry.kinds import COMPONENT_KINDS, KERNEL, canonical_name
 from axil.registry.registry import Component, Registry, default_registry
 from axil.spec.graph import ComponentRef, GraphSpec, Place
+from axil.spec.kinds import COMPONENT_KINDS, KERNEL, canonical_name
 
 if TYPE_CHECKING:
     from axil_files import PythonTarget

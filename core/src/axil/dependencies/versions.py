@@ -16,8 +16,8 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from typing import TYPE_CHECKING, Any, Final
 
 from axil.kernel.state import APPEND, OVERWRITE
-from axil.registry.kinds import KERNEL, canonical_name
 from axil.spec.graph import ComponentRef, GraphSpec
+from axil.spec.kinds import KERNEL, canonical_name
 
 if TYPE_CHECKING:
     from axil.compiler.planner import CompileOptions

@@ -30,7 +30,8 @@ from axil.errors import (
     nearest,
 )
 from axil.registry.installed import EntryPoint, identity_of, installed
-from axil.registry.kinds import (
+from axil.settings.policy import Policy
+from axil.spec.kinds import (
     COMPONENT_KINDS,
     KERNEL,
     MANIFEST,
@@ -38,7 +39,6 @@ from axil.registry.kinds import (
     incompatibility,
     kind_of_group,
 )
-from axil.settings.policy import Policy
 
 if TYPE_CHECKING:
     from axil.registry.manifest import Manifest

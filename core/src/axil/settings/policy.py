@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, cast
 
 from axil.errors import ConfigError, Problem, did_you_mean, format_names
-from axil.registry.kinds import COMPONENT_KINDS, KERNEL, canonical_name
+from axil.spec.kinds import COMPONENT_KINDS, KERNEL, canonical_name
 
 SETTINGS: Final = "axil.toml"
 """The file of settings that the command looks for: in the current folder, or in the nearest one

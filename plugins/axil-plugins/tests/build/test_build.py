@@ -126,7 +126,7 @@ def test_a_workflow_of_two_node_types_is_small(small):
     assert len(result.plan.distributions) <= 20
     # of 15 MB, regex is 3; each distribution costs some 20 kB for its licence and metadata
     assert result.report["verified"]["bytes"] <= 16e6
-    roots = {"axil", "axil-cli", "axil-control", "axil", "axil-files"}
+    roots = {"axil", "axil-cli", "axil-control", "axil-files"}
     assert roots == set(result.plan.roots)
     assert not {"axil-agent", "axil-files", "axil-testing", "pytest", "axil-plugins"} & set(
         result.plan.distributions
@@ -162,7 +162,6 @@ def test_the_same_with_an_agent_of_openai_is_within_its_size(axil, tmp_path):
         "axil-agent",
         "axil-cli",
         "axil-control",
-        "axil",
         "axil-files",
         "axil-models",
         "axil-openai",
