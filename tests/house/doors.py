@@ -149,10 +149,7 @@ def _annotation(given: Any) -> str:
     text = given if isinstance(given, str) else getattr(given, "__forward_arg__", None)
     # Python 3.11 names the module, later versions do not
     text = text or inspect.formatannotation(given).replace("typing.", "")
-    types: dict[str, str] = {}
-    for names in _names().values():
-        types |= {inner: name for inner, name in names.items() if inner.istitle()}
-    return re.sub(r"\w+", lambda word: types.get(word[0], word[0]), text)
+    return text
 
 
 def _default(value: Any) -> str:

@@ -42,21 +42,6 @@ def test_an_import_of_a_package_is_that_of_its_distribution(tmp_path):
     }
 
 
-def test_a_name_of_a_door_is_that_of_the_distribution_that_provides_it(tmp_path):
-    folder = write(
-        tmp_path,
-        one="from axil import RootGraph, reducer\n",
-        two="import axil\n\nkept = axil.generate_state_schema\n",
-        three="import axil.plugin as parts\n\nkept = parts.dependencies_of\n",
-    )
-    found = [imports_of([f"{folder}/{name}.py"], folder) for name in ("one", "two", "three")]
-    assert [list(each.distributions) for each in found] == [
-        ["axil"],
-        ["axil"],
-        ["axil"],
-    ]
-
-
 def test_what_is_imported_for_types_alone_is_left_out(tmp_path):
     folder = write(
         tmp_path,

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from axil.builder.graph import EdgeFunction
     from axil.contract.context import Channel, Clock
-    from axil.contract.meters import MeterMaker
     from axil.contract.node import Edge
     from axil.kernel.joins import Join
     from axil.kernel.plan import CycleLimit
@@ -93,7 +92,6 @@ class ResumeOptions(TypedDict, total=False):
     hooks: Any
     clock: Clock | None
     limits: Limits | None
-    meter: MeterMaker | None
     deps: Any
     workspace: Path | None
     allow: frozenset[str]

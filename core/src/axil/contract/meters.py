@@ -1,8 +1,7 @@
 """Meters, which count what a run uses, hold it to limits, and tell a journal about it.
 
-The runtime counts firings and seconds. Whatever else bodies use has a name and an amount, and only
-the run's meter knows what names mean: a body reports it (``ctx.spend``) or holds it before
-(``ctx.reserve``), and limits that the runtime does not know (``Limits.uses``) are the meter's.
+The runtime counts firings and seconds. Model tokens and money are what bodies report
+(``ctx.spend``) or reserve before a call (``ctx.reserve``).
 A meter with limits is a component of the kind ``meters``.
 """
 
@@ -15,6 +14,7 @@ from typing import Any, Protocol
 
 from axil.errors import LimitReached
 from axil.kernel.tokens import Activation
+from axil.spec.graph import Limits
 
 
 @dataclass(slots=True)
@@ -104,7 +104,5 @@ class Meter(Protocol):
         ...
 
 
-MeterMaker = Callable[[RunUsage, Mapping[str, Any], Callable[[LimitReached], None]], Meter]
-"""A function of the usage to count in, of the limits that the runtime does not know, by name, and
-of what stops the run with a reason. Raises: SpecError (AX128): a limit that the meter does not know, or cannot be.
-"""
+MeterMaker = Callable[[RunUsage, Limits, Callable[[LimitReached], None]], Meter]
+"""A function of the usage to count in, the limits, and what stops the run with a reason."""

@@ -1,8 +1,7 @@
 """The imports of Python files: further files beside them, and distributions.
 
 Nothing is executed; imports are read from the text. Those below ``TYPE_CHECKING`` are left out, and
-so is what cannot be found here: the file did without it. A name of a door of axil that another
-distribution provides is that distribution's.
+so is what cannot be found here: the file did without it.
 """
 
 from __future__ import annotations
@@ -12,14 +11,10 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
-from typing import Final
 
 from axil.spec.kinds import KERNEL, canonical_name
-
-_DOORS: Final = ("axil", "axil.plugin", "axil.driver")
 
 
 @dataclass(slots=True)
@@ -52,11 +47,8 @@ def imports_of(files: Iterable[str], folder: str) -> Imports:
             if beside or top in sys.stdlib_module_names:
                 continue
             place = f"{os.path.relpath(file, folder)}:{line} {module}"
-            packages = [top, *(_packages_behind(module, names) if module in _DOORS else ())]
-            for package in packages:
-                name = _distribution_of(package, installed)
-                if name:
-                    found.distributions.setdefault(name, place)
+            if name := _distribution_of(top, installed):
+                found.distributions.setdefault(name, place)
     found.distributions.pop(KERNEL, None)
     return found
 
@@ -65,7 +57,6 @@ def _imported(file: str, folder: str) -> Iterator[tuple[int, str, list[str]]]:
     """Yield what a file imports: the line, the module in full, and the names from it."""
     tree = ast.parse(Path(file).read_bytes(), file)
     package = Path(os.path.relpath(file, folder)).parent.parts
-    aliases = {"axil": "axil"}
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
@@ -75,18 +66,12 @@ def _imported(file: str, folder: str) -> Iterator[tuple[int, str, list[str]]]:
         if isinstance(node, ast.Import):
             for each in node.names:
                 yield node.lineno, each.name, []
-                if each.name in _DOORS and each.asname:
-                    aliases[each.asname] = each.name
         elif isinstance(node, ast.ImportFrom):
             names = [each.name for each in node.names]
             above = package[: len(package) - node.level + 1] if node.level else ()
             module = ".".join((*above, *([node.module] if node.module else ())))
             yield node.lineno, module, names
         waiting.extend(ast.iter_child_nodes(node))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in (*aliases, *_DOORS):
-            value = ast.unparse(node.value)
-            yield node.lineno, aliases.get(value, value), [node.attr]
 
 
 def _beside(module: str, names: list[str], folder: str) -> Iterator[str]:
@@ -114,14 +99,6 @@ def _distribution_of(package: str, installed: Mapping[str, Sequence[str]]) -> st
         return canonical_name(distribution(package).name)
     except (PackageNotFoundError, ValueError):
         return ""
-
-
-def _packages_behind(module: str, names: list[str]) -> Iterator[str]:
-    """Yield the packages that define names of a door."""
-    door = import_module(module)
-    for name in names:
-        value = getattr(door, name, None)
-        yield str(getattr(value, "__module__", type(value).__module__)).partition(".")[0]
 
 
 __all__ = ["Imports", "imports_of"]

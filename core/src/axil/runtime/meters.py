@@ -8,6 +8,7 @@ from typing import Any
 from axil.contract.meters import Meter, MeterMaker, MeterReservation, RunUsage
 from axil.errors import LimitReached
 from axil.kernel.tokens import Activation
+from axil.spec.graph import Limits
 
 
 def limiting_maker() -> MeterMaker:
@@ -37,7 +38,7 @@ class Tally:
     def ledger(self) -> Any:
         """See ``Meter``. Raises: UnknownComponent: no meter with limits is installed."""
         if self._limiting is None:
-            self._limiting = limiting_maker()(self.usage, {}, _unheard)
+            self._limiting = limiting_maker()(self.usage, Limits(), _unheard)
         return self._limiting.ledger
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from axil.contract.context import Channel, Clock, Question
 from axil.contract.messages import Message
-from axil.contract.meters import Meter, MeterMaker, RunUsage
+from axil.contract.meters import Meter, RunUsage
 from axil.contract.views import thawed
 from axil.errors import AxilError, LimitReached, RunError
 from axil.kernel.events import CycleTally, Ending, Status
@@ -80,9 +80,6 @@ class Options:
     clock: Clock | None = None
     limits: Limits | None = None
     """None: the graph's own."""
-    meter: MeterMaker | None = None
-    """Makes what counts what is used and knows limits of other names; None: the installed one
-    that is called ``budget``, where there are such limits."""
     deps: Any = None
     workspace: Path | None = None
     allow: frozenset[str] = frozenset()
@@ -110,12 +107,12 @@ class Options:
 
         Args:
             stop: ends the run when a limit is passed while bodies are at work.
-        Raises: UnknownComponent: there are limits on what bodies use, and no meter for them is
-        installed; SpecError (AX128): the meter does not know a limit.
+        Raises: UnknownComponent: model tokens or money are limited, and no meter that limits them
+        is installed.
         """
-        if self.meter is None and not limits.uses:
+        if not limits.need_ledger:
             return Tally(RunUsage())
-        return (self.meter or limiting_maker())(RunUsage(), limits.uses, stop)
+        return limiting_maker()(RunUsage(), limits, stop)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, cast
 
 from axil.errors import Problem, SpecError
-from axil.spec.graph import SURROUNDINGS, FromEnvironment, GraphSpec, Limits, Place
+from axil.spec.graph import SURROUNDINGS, FromEnvironment, GraphSpec, Place
 
 
 def digest_of(spec: GraphSpec) -> str:
@@ -55,9 +55,6 @@ _TOO_DEEP = 200
 _SAID: Mapping[str, Mapping[str, Any]] = {
     "GraphSpec": {"flow": "carried"},
     "Limits": {
-        "tokens": None,
-        "cost": None,
-        "pricing": None,
         "estimate": {"characters_per_token": 4.0, "output_tokens": 1000},
     },
 }
@@ -88,9 +85,6 @@ def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
         plain: dict[str, Any] = {
             name: _plain(getattr(value, name), depth + 1, inner) for name in names
         }
-        if isinstance(value, Limits):  # by name, as if they were fields
-            del plain["uses"]
-            plain |= {name: _plain(limit, depth + 1, inner) for name, limit in value.uses.items()}
         if plain.get("state_version") == 1:
             del plain["state_version"]  # as if it had not been set
         for name, stated in _SAID.get(type(value).__name__, {}).items():

@@ -48,8 +48,6 @@ class _Writer:
             self.refuse(where, f'the schema "{spec.schema.name}"', "Declare the state in the file.")
         if spec.routers:
             self.refuse(where, f"routers ({', '.join(spec.routers)})", "Use a node that routes.")
-        for name in spec.limits.uses.keys() - _limit_names():
-            self.refuse(where, f"the limit {name}", "Give it to the run: limits=Limits(…).")
         nodes = [self.node(node) for node in spec.nodes]
         edges = [self.edge(edge) for edge in spec.edges]
         graph: dict[str, Any] = {

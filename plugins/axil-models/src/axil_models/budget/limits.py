@@ -2,51 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from axil import LimitReached, Problem, SpecError
-from axil.plugin import RunUsage, did_you_mean, format_names
+from axil import LimitReached, Limits, Problem, SpecError
+from axil.plugin import RunUsage
 from axil_models.budget.ledger import Budget, Ledger
 from axil_models.budget.prices import Estimate, Estimator, Pricing
 
-_LIMITS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
-    "tokens": ((int, float), "a number ≥ 0"),
-    "cost": ((int, float), "a number ≥ 0"),
-    "pricing": (Pricing, "a Pricing"),
-    "estimate": (Estimator, "an Estimator"),
-}
-"""Limit → its type, and what that is called."""
 
-
-def ledger_of(
-    usage: RunUsage, uses: Mapping[str, Any], stop: Callable[[LimitReached], None]
-) -> Ledger:
+def ledger_of(usage: RunUsage, limits: Limits, stop: Callable[[LimitReached], None]) -> Ledger:
     """Return the ledger of a run.
 
     Args:
-        uses: the limits, by name.
         stop: ends the run when a limit is passed while bodies are at work.
-    Raises: SpecError (AX128): a limit is not known, or has another type.
+    Raises: SpecError (AX128): ``pricing`` or ``estimate`` has another type.
     """
-    problems = [each for name, value in uses.items() if (each := _problem(name, value))]
-    if problems:
-        raise SpecError(*problems)
-    bounds = {name: value for name, value in uses.items() if name != "estimate"}
-    return Ledger(usage, Budget(**bounds) if bounds else None, uses.get("estimate"), stop)
-
-
-def _problem(name: str, value: Any) -> Problem | None:
-    where = f"limits.{name}"
-    if name not in _LIMITS:
-        known = ("firings", "seconds", "concurrency", "lanes", *_LIMITS)
-        hint = did_you_mean(name, known) or f"Limits are: {format_names(list(known))}."
-        return Problem("AX128", where, "there is no such limit.", hint)
-    kind, called = _LIMITS[name]
-    if not isinstance(value, kind) or (name in ("tokens", "cost") and value < 0):
-        message = f"expected {called}, found {value!r}."
-        return Problem("AX128", where, message, "Leave it out for no limit.")
-    return None
+    for name, kind, called in (
+        ("pricing", Pricing, "a Pricing"),
+        ("estimate", Estimator, "an Estimator"),
+    ):
+        value = getattr(limits, name)
+        if value is not None and not isinstance(value, kind):
+            message = f"expected {called}, found {value!r}."
+            hint = "Leave it out for no limit."
+            raise SpecError(Problem("AX128", f"limits.{name}", message, hint))
+    tokens, cost, pricing = limits.tokens, limits.cost, limits.pricing
+    budget = Budget(tokens=tokens, cost=cost, pricing=pricing) if limits.need_ledger else None
+    return Ledger(usage, budget, limits.estimate, stop)
 
 
 def estimate_of(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from axil import Activation, LimitReached
+from axil import Activation, LimitReached, Limits
 from axil.plugin import RunUsage
 
 if TYPE_CHECKING:
@@ -23,18 +23,17 @@ class BudgetMeter:
     __slots__ = ("_ledger", "_stop", "usage")
 
     def __init__(
-        self, usage: RunUsage, uses: Mapping[str, Any], stop: Callable[[LimitReached], None]
+        self, usage: RunUsage, limits: Limits, stop: Callable[[LimitReached], None]
     ) -> None:
         """Begin to count.
 
         Args:
             usage: what is counted in.
-            uses: the limits, by name.
             stop: ends the run when a limit is passed while bodies are at work.
-        Raises: SpecError (AX128): a limit is not known, or has another type.
+        Raises: SpecError (AX128): a limit has another type.
         """
         self.usage, self._stop = usage, stop
-        self._ledger = self._begun(uses) if uses else None
+        self._ledger = self._begun(limits) if limits.need_ledger else None
 
     @property
     def ledger(self) -> Ledger:
@@ -42,13 +41,13 @@ class BudgetMeter:
         spent or reserved: a run that does neither loads none of it.
         """
         if self._ledger is None:
-            self._ledger = self._begun({})
+            self._ledger = self._begun(Limits())
         return self._ledger
 
-    def _begun(self, uses: Mapping[str, Any]) -> Ledger:
+    def _begun(self, limits: Limits) -> Ledger:
         from axil_models.budget.limits import ledger_of
 
-        return ledger_of(self.usage, uses, self._stop)
+        return ledger_of(self.usage, limits, self._stop)
 
     @property
     def has_spent(self) -> bool:
