@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from axil._lazy import module_of_each
 
 DOORS = ("axil", "axil.plugin", "axil.driver")
 
@@ -203,9 +204,9 @@ with use_registry(Registry(entry_points=[])):
 def test_what_needs_a_component_that_is_not_installed_names_it():
     assert without(OTHERS, HELLO + MISSING_COMPONENTS).splitlines() == [
         '<RootGraph "hello": 1 node, 2 edges>',
-        'AX301 no picture "notebook" is installed',
-        'AX301 no picture "text" is installed',
-        'AX301 no meter "budget" is installed',
+        'AX301 unknown picture "notebook"',
+        'AX301 unknown picture "text"',
+        'AX301 unknown meter "budget"',
     ]
 
 

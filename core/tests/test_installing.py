@@ -134,5 +134,5 @@ def test_beside_a_wheel_the_others_are_wheels(tmp_path, monkeypatch, prefix):
     assert found == 'pip install "./axil_chroma-0.1.0-py3-none-any.whl[x]"'
     assert install_advice("axil-far") == "get axil-far from where you got axil"
     monkeypatch.setattr(metadata, "distribution", Only(url))
-    wheels = [f"./axil_{name}-0.1.0-py3-none-any.whl" for name in ("tune", "chroma")]
+    wheels = [f"./axil_{name}-0.1.0-py3-none-any.whl" for name in ("evals", "chroma")]
     assert install_advice("axil-evals") == f"pip install {' '.join(wheels)}"

@@ -468,6 +468,8 @@ def check(case):
     }
     file = case.folder / "large.json"
     file.write_text(json.dumps({"graph": graph}))
+    from axil_files import load
+
     return lambda: len(load(file).plan.graph.spec.nodes)
 
 

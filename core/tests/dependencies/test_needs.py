@@ -27,7 +27,7 @@ def test_a_file_needs_its_loader_its_nodes_and_the_strategies_of_its_state(tmp_p
         ("reducers", "append"),
         ("reducers", "append_messages"),
     }
-    assert set(found.distributions()) == {"axil-files", "axil"}
+    assert set(found.distributions()) == {"axil-files"}
     assert [Path(file).name for file in found.files] == ["flow.json"]
 
 

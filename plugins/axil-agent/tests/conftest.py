@@ -13,7 +13,7 @@ from axil_agent import Scripted
 from axil_testing.members import own_components
 
 FORMATTERS = {
-    name.lower(): f"axil_models.{name.lower()}:{name}"
+    name.lower(): f"axil_models.formatters.{name.lower()}:{name}"
     for name in ("Json", "Paragraph", "Twins", "Tagged")
 }
 

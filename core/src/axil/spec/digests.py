@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, cast
@@ -38,19 +39,19 @@ def digest_of(spec: GraphSpec) -> str:
     return digest
 
 
-_MODULES = {
+_MOVED = {
+    "axil.compiler.formatted": "axil.builder.graph",
     "axil.compiler.nodes": "axil.nodes",
     "axil.kernel.state": "axil.fields",
     "axil.settings.secrets": "axil.registry.config",
-    "axil_control.loop_graph": "axil.nodes",
-    "axil_models.formatters.edges": "axil.builder.graph",
-    "axil_models.functions": "axil_agent.tools",
     "axil.typed.checks": "axil.typed",
     "axil.typed.reducers": "axil.reducers",
     "axil.typed.schema": "axil.schema",
     "axil.typed.views": "axil.contract.views",
 }
-"""Module of axil that has moved → its name in digests of runs that were recorded before."""
+"""Module or package of axil that has moved → its name in digests of runs that were recorded before;
+``module:Class`` for a class that is called otherwise. Another package may have such a table, too.
+"""
 _TOO_DEEP = 200
 _SAID: Mapping[str, Mapping[str, Any]] = {
     "GraphSpec": {"flow": "carried"},
@@ -98,6 +99,19 @@ def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
         return [_plain(v, depth + 1, inner) for v in cast("Sequence[Any]", value)]
     kind: Any = value if isinstance(value, type) or callable(value) else type(value)
     module: str = getattr(kind, "__module__", "") or ""
-    return (
-        f"{_MODULES.get(module, module)}:{getattr(kind, '__qualname__', type(kind).__qualname__)}"
-    )
+    return _recorded_name(module, getattr(kind, "__qualname__", type(kind).__qualname__))
+
+
+def _recorded_name(module: str, qualname: str) -> str:
+    """Return ``module:qualname`` as it was when runs were first recorded."""
+    top = module.partition(".")[0]
+    moved = _MOVED if top == "axil" else getattr(sys.modules.get(top), "_MOVED", {})
+    if (whole := f"{module}:{qualname}") in moved:
+        return moved[whole]
+    package, inside = module, ""
+    while package:
+        if package in moved:
+            return f"{moved[package]}{inside}:{qualname}"
+        package, dot, last = package.rpartition(".")
+        inside = f"{dot}{last}{inside}"
+    return whole

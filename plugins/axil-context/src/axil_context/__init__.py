@@ -27,3 +27,9 @@ _SUBJECTS = {
 }
 
 __getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)
+
+_MOVED = {
+    "axil_context.memory": "axil_memory",
+    "axil_context.retrieval": "axil_retrieval",
+}
+"""What has moved → its name in digests of runs that were recorded before."""

@@ -74,3 +74,9 @@ _SUBJECTS = {
 }
 
 __getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)
+
+_MOVED = {
+    "axil_models.formatters": "axil_formatters",
+    "axil_models.functions": "axil_agent.tools",
+}
+"""What has moved → its name in digests of runs that were recorded before."""

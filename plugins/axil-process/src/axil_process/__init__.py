@@ -33,3 +33,11 @@ _SUBJECTS = {
 }
 
 __getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)
+
+_MOVED = {
+    "axil_process.programs": "axil_subprocess",
+    "axil_process.sandboxes": "axil_sandbox",
+    "axil_process.sandboxes.executor:SandboxWrapper": "axil_sandbox.executor:Sandbox",
+    "axil_process.wrapper:ProcessWrapper": "axil_process.wrapper:Process",
+}
+"""What has moved → its name in digests of runs that were recorded before."""
