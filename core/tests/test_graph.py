@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from axil import ComponentRef, CustomNode, Graph, Options, RootGraph, node
+from axil import ComponentRef, ConfigError, CustomNode, Graph, Options, RootGraph, node
 from axil.errors import (
     BodyError,
     MissingKeys,
@@ -962,10 +962,25 @@ def test_a_graph_that_cannot_run_says_which_one_can():
         Graph("inner").invoke({})
 
 
-@pytest.mark.parametrize("option", ["channel", "clock", "hooks", "executor"])
+@pytest.mark.parametrize("option", ["channel", "clock", "hooks", "executor", "journal"])
 def test_an_option_of_a_run_that_is_no_object_of_its_kind_is_refused(option):
     with pytest.raises(TypeError, match=rf"{option}: expected an object with \w+, found 3\."):
         chain(passing).build().invoke({}, **{option: 3})
+
+
+@pytest.mark.parametrize(
+    ("allow", "said"),
+    [
+        (["cod"], 'AX136.*"cod" is not a permission. Did you mean "code"'),
+        ({"net"}, r'AX136.*"net" names no HOST. Write net:HOST, or network for all'),
+        ("code", r'AX136.*expected words, found "code". Write allow=\{"code"\}'),
+        (3, "AX136.*expected words, found 3"),
+        ([3], "AX136.*expected a word, found 3"),
+    ],
+)
+def test_a_word_of_allow_that_no_file_can_be_allowed_is_refused(allow, said):
+    with pytest.raises(ConfigError, match=said):
+        chain(passing).build().invoke({}, allow=allow)
 
 
 def test_an_observer_that_observes_nothing_is_refused():

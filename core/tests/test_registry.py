@@ -15,6 +15,7 @@ import pytest
 from axil.errors import (
     ComponentBlocked,
     ComponentConflict,
+    PluginContract,
     PluginLoadError,
     Problem,
     UnknownComponent,
@@ -236,6 +237,18 @@ def test_a_plugin_that_fails_to_import_costs_only_what_uses_it(plugin, code):
     )
     assert str(caught.value).endswith("More: axil plugins doctor acme-clocks --import")
     assert known.resolve("nodes", "a")
+
+
+@pytest.mark.parametrize("kind", COMPONENT_KINDS)
+def test_an_entry_point_that_is_none_is_no_component_of_any_kind(plugin, kind):
+    name = plugin("class Holder: nothing = None\nnothing = None")
+    known = registry(
+        Entry(f"axil.{kind}", "a", f"{name}:nothing", CLOCKS),
+        Entry(f"axil.{kind}", "b", f"{name}:Holder.nothing", CLOCKS),
+    )
+    for each in ("a", "b", "a"):
+        with pytest.raises(PluginContract, match=r"AX305.*acme-clocks 0\.3\.1.*nothing is None"):
+            known.resolve(kind, each, "flow.yaml:3")
 
 
 def test_an_interrupt_during_an_import_is_not_swallowed(plugin):

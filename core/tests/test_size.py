@@ -9,7 +9,7 @@ import pytest
 
 from axil import Reducer, RootGraph
 from axil.kernel.state import Field, Schema
-from axil.kernel.values import MAX_CHARACTERS, bounded_text, check_size
+from axil.kernel.values import MAX_CHARACTERS, MAX_SIZE, bounded_text, check_size
 
 HALF = "x" * (MAX_CHARACTERS // 2 + 1)
 
@@ -46,11 +46,11 @@ def test_what_a_firing_gives_is_bounded(output: Any):
 
 
 def test_large_values_within_the_bound_are_carried():
-    result = ended(lambda inputs: {"a": [HALF] * 10, "numbers": list(range(100_000))})
+    result = ended(lambda inputs: {"a": [HALF] * 5, "numbers": list(range(100_000))})
     assert result.status == "done"
 
 
-@pytest.mark.parametrize("part", [HALF, [0] * (MAX_CHARACTERS // 2 + 1)], ids=["text", "list"])
+@pytest.mark.parametrize("part", [HALF, [0] * (MAX_SIZE // 32 + 1)], ids=["text", "list"])
 def test_what_a_field_comes_to_is_bounded(part: Any):
     field = Field("f", Reducer("add", lambda old, new: (old or part) + new, pure=True))
     schema = Schema("s", {"f": field}, closed=True)
@@ -67,3 +67,24 @@ def test_a_text_is_not_made_beyond_its_bound():
 
     with pytest.raises(ValueError, match="AX639"):
         bounded_text(pieces())
+
+
+@pytest.mark.parametrize("nodes", [2, 4])
+def test_what_waits_on_edges_is_bounded_together(nodes: int):
+    """Each of several nodes gives less than the bound, and all of them more."""
+    graph = RootGraph("g")
+    last = graph.create_node(lambda inputs: {"size": len(inputs)}, name="last")
+    for number in range(nodes):
+        made = {f"a{number}": [[number, each] for each in range(90_000)]}
+        one = graph.create_node(lambda inputs, made=made: made, name=f"n{number}")
+        graph.edge_from_entry(one, {})
+        graph.create_edge(one, last, {f"a{number}": ""})
+    graph.edge_to_exit(last, {"size": ""})
+    graph.build()
+    result = asyncio.run(_result(graph))
+    assert result.status == ("done" if nodes == 2 else "failed")
+    assert ("AX639" in str(result.error)) is (nodes == 4)
+
+
+async def _result(graph: RootGraph) -> Any:
+    return await graph.start({}).result()

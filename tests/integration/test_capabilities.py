@@ -199,6 +199,81 @@ def test_a_link_in_a_folder_leads_a_retriever_of_a_file_nowhere(write, tmp_path)
     assert "fern" not in str(script.requests)
 
 
+SANDBOXED: list[dict[str, Any]] = [
+    {"type": "passthrough", "wrappers": [{"type": "sandbox", "config": {"sandbox": "docker"}}]},
+    {"type": "passthrough", "wrappers": [{"type": "process", "config": {"sandbox": "docker"}}]},
+    {"type": "python", "config": {"code": "print(1)", "sandbox": "docker"}},
+    {
+        "type": "agent",
+        "config": {
+            "model": {"type": "scripted", "default": "x"},
+            "tools": [{"type": "run_command", "programs": ["git"], "sandbox": "docker"}],
+        },
+    },
+]
+
+
+def of_node(tmp_path: Path, node: dict[str, Any]) -> Path:
+    file = tmp_path / "flow.json"
+    graph = {"id": "f", "nodes": [{"id": "A", **node}], "start": ["A"]}
+    file.write_text(json.dumps({"graph": graph}))
+    return file
+
+
+@pytest.mark.parametrize("node", SANDBOXED, ids=lambda node: node["type"])
+def test_a_sandbox_of_containers_that_a_file_names_needs_the_grant_of_its_program(
+    tmp_path, capsys, monkeypatch, node
+):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/docker").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\nexit 1\n")
+    (tmp_path / "bin/docker").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    file = of_node(tmp_path, node)
+    assert "program:docker" in checked(capsys, file)["missing"]
+    reported = refused(file, "AX138")
+    assert "tries to start the program docker" in reported
+    assert "--allow program:docker" in reported
+    assert not (tmp_path / "started").exists()
+    for word in ("program:docker", "program", "code"):
+        assert "program:docker" in checked(capsys, file, "--allow", word)["granted"]
+        assert load(file, allow={word}).plan
+
+
+def test_every_setting_that_can_name_a_container_asks_for_its_program():
+    registry, tried = default_registry(), 0
+    for each in registry.candidates():
+        try:
+            component: Any = registry.resolve(each.kind, f"{each.distribution}/{each.name}")
+            schema = component.Config.model_json_schema()
+        except (AxilError, AttributeError, ImportError):
+            continue
+        for name, of in schema.get("properties", {}).items():
+            if "docker" in of.get("enum", ()):
+                assert of.get("x-axil-program") == ["docker", "podman"], f"{each}: {name}"
+                tried += 1
+    assert tried >= 7
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sandboxes are for Linux")
+@pytest.mark.parametrize("wanted", ["auto", "required"])
+def test_a_file_without_the_grant_starts_no_container_where_there_is_no_other_sandbox(
+    tmp_path, monkeypatch, wanted
+):
+    from axil_process import Bubblewrap
+
+    monkeypatch.setattr(Bubblewrap, "problem", lambda self: "bwrap is not installed")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/docker").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\nexit 1\n")
+    (tmp_path / "bin/docker").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin")
+    wrapper = {"type": "sandbox", "config": {"sandbox": wanted}}
+    file = of_node(tmp_path, {"type": "passthrough", "wrappers": [wrapper]})
+    reported = refused(file, "AX621")
+    assert "docker needs the grant program:docker" in reported
+    assert "--allow program:docker" in reported
+    assert not (tmp_path / "started").exists()
+
+
 class Listener(HTTPServer):
     """A server that keeps the headers of what it is sent."""
 
@@ -440,6 +515,62 @@ def test_a_run_names_all_missing_words_at_once_and_starts_nothing(write, tmp_pat
     assert not (tmp_path / "rc").exists()
 
 
+def test_a_word_that_is_refused_is_not_the_one_that_is_proposed(write, capsys):
+    assert main(["run", str(write()), "--input", "x", "--allow", "net"]) == 2
+    reported = " ".join(capsys.readouterr().err.split())
+    assert '"net" names no HOST. Write net:HOST, or network for all.' in reported
+
+
+def multiplied(folder: Path, *, files: int, each: int, values: int = 0) -> Path:
+    """Return the first of files that include the next one several times."""
+    for number in range(files):
+        use = {"type": "file", "config": {"path": f"{number + 1}.json"}}
+        nodes: list[dict[str, Any]] = [
+            {"id": f"n{at}", "type": "subgraph", "config": {"type": "file", **use}}
+            for at in range(each)
+        ]
+        if number == files - 1:
+            nodes = [{"id": "n0", "type": "passthrough"}]
+        ids = [node["id"] for node in nodes]
+        graph = {"id": f"g{number}", "nodes": nodes, "start": ids, "end": ids}
+        data = {"vars": {"much": [0] * values}, "graph": graph}
+        (folder / f"{number}.json").write_text(json.dumps(data))
+    return folder / "0.json"
+
+
+@pytest.mark.parametrize(("values", "id"), [(0, "AX117"), (10_000, "AX144")])
+def test_files_that_multiply_are_refused_before_they_are_many(
+    tmp_path, capsys, monkeypatch, values, id
+):
+    from axil_files import loading
+
+    read: list[str] = []
+    kept = loading._parsed
+    monkeypatch.setattr(
+        loading, "_parsed", lambda name, *more: read.append(name) or kept(name, *more)
+    )
+    file = multiplied(tmp_path, files=14, each=3, values=values)
+    with pytest.raises(SpecError, match=f"{id} .*include.* more than") as caught:
+        load(file).plan  # noqa: B018  # compiling is what includes
+    assert len(read) <= loading.MOST_FILES + 1
+    assert len(caught.value.problems) < 100
+    assert main(["check", str(file)]) == 2
+    assert id in capsys.readouterr().out
+
+
+def test_a_file_may_be_included_often_and_read_again(tmp_path):
+    from axil.dependencies.needs import of_graph
+    from axil_files import dependencies_of
+    from axil_files.loading import MOST_FILES
+
+    file = multiplied(tmp_path, files=2, each=MOST_FILES)
+    for _ in range(2):
+        flow = load(file)
+        assert flow.plan
+        assert not dependencies_of([str(file)]).problems
+        assert not of_graph(flow.spec).problems
+
+
 class Terminal(io.StringIO):
     """A terminal at which a line is typed."""
 
@@ -525,3 +656,89 @@ def test_a_file_writes_no_lines_of_its_own_into_the_list_of_its_wants(write, cap
     lines = capsys.readouterr().out.splitlines()
     assert len([line for line in lines if "without leave:" in line and "?" not in line]) == 0
     assert "\x1b" not in "".join(line for line in lines if line.startswith("    "))
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"type": "subgraph", "config": {"type": "file", "config": {"path": "inner.json"}}},
+        {
+            "type": "map",
+            "config": {"body": {"type": "subprocess:Popen", "config": {"args": ["touch", "here"]}}},
+        },
+        {
+            "type": "horizontal",
+            "config": {
+                "members": {
+                    "m": {"type": "subprocess:Popen", "config": {"args": ["touch", "here"]}}
+                }
+            },
+        },
+        {
+            "type": "agent",
+            "config": {
+                "model": "scripted",
+                "tools": [
+                    {
+                        "type": "agent",
+                        "config": {
+                            "name": "t",
+                            "agent": {
+                                "type": "subprocess:Popen",
+                                "config": {"args": ["touch", "here"]},
+                            },
+                        },
+                    }
+                ],
+            },
+        },
+        {
+            "type": "passthrough",
+            "wrappers": [
+                {
+                    "type": "fallback",
+                    "config": {
+                        "use": {"type": "subprocess:Popen", "config": {"args": ["touch", "here"]}}
+                    },
+                }
+            ],
+        },
+    ],
+    ids=["file", "map", "team", "tool", "wrapper"],
+)
+def test_what_is_inside_a_file_may_do_no_more_than_the_file(tmp_path, monkeypatch, capsys, node):
+    """Also where the outermost file was granted something else."""
+    monkeypatch.chdir(tmp_path)
+    code = {"type": "subprocess:Popen", "config": {"args": ["touch", "here"]}}
+    inner = {"version": 1, "graph": {"start": ["n"], "nodes": [{"id": "n", **code}]}}
+    (tmp_path / "inner.json").write_text(json.dumps(inner))
+    outer = tmp_path / "outer.json"
+    outer.write_text(json.dumps({"graph": {"start": ["o"], "nodes": [{"id": "o", **node}]}}))
+    for words in ((), ("import:json", "network", "env", "read", "write", "program:touch")):
+        options = [each for word in words for each in ("--allow", word)]
+        assert main(["run", str(outer), "--input", "x", "--journal", "off", *options]) != 0
+        assert main(["check", str(outer), *options]) != 0
+        assert "--allow import:subprocess" in capsys.readouterr().out
+    assert not (tmp_path / "here").exists()
+
+
+def test_a_run_goes_on_with_the_words_that_are_typed_then(tmp_path, monkeypatch, capsys):
+    """Neither an answer, nor a fork, nor what the journal kept of earlier words widens them."""
+    pytest.importorskip("axil_sqlite")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRIVATE", "a-secret-of-mine")
+    nodes = [
+        {"id": "h", "type": "human", "config": {"description": "?"}},
+        {"id": "s", "type": "literal", "config": {"content": "${PRIVATE}"}},
+    ]
+    graph = {"start": ["h"], "nodes": nodes, "edges": [{"from": "h", "to": "s"}], "end": ["s"]}
+    (tmp_path / "flow.json").write_text(json.dumps({"version": 1, "graph": graph}))
+    kept = ("--journal", str(tmp_path / "kept"))
+    begun = main(
+        ["run", "flow.json", "--input", "x", "--run-id", "r", "--allow", "env:PRIVATE", *kept]
+    )
+    assert begun == 3
+    for command in (["answer", "r", "yes"], ["resume", "r"], ["fork", "r", "--current"]):
+        assert main(["runs", *command, *kept]) == 2, command
+        assert "env:PRIVATE" in capsys.readouterr().err
+    assert main(["runs", "answer", "r", "yes", "--allow", "env:PRIVATE", *kept]) == 0

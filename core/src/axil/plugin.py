@@ -48,7 +48,7 @@ _SUBJECTS = {
     "State and values": {
         "contract.views": "InstanceView StateView read_only without_views",
         "kernel.state": "APPEND Field FieldChange OVERWRITE",
-        "kernel.values": "ATOMS Log bounded_text isolate same_value thaw",
+        "kernel.values": "ATOMS Log bounded_text check_size isolate same_value thaw",
         "typed.reducers": "APPEND_MESSAGES MAXIMUM MERGE MINIMUM SUM UNION as_reducer",
         "typed.views": "model_view",
     },
@@ -56,7 +56,7 @@ _SUBJECTS = {
         "registry.components": "make_component",
         "settings.confinement": "current_grants granted",
         "settings.decoding": "decode_config refers_to",
-        "settings.grants": "Grants is_axils reads_path sends_to writes_path",
+        "settings.grants": "Grants is_axils reads_path sends_to starts_program writes_path",
         "settings.misfits": "Misfit misfits",
         "settings.redaction": """
             REDACTED keep_secret redact_data redact_text secret_spans
@@ -104,9 +104,9 @@ _SUBJECTS = {
         "settings.policy": "Policy",
     },
     "Distributions: manifests and dependencies": {
-        "dependencies.needs": "Dependencies Dependency dependencies_of",
+        "dependencies.needs": "Dependencies Dependency DependencyWalk",
         "dependencies.references": "Reference references_of settings_at",
-        "dependencies.versions": "recorded_files",
+        "dependencies.versions": "graphs_of recorded_files",
         "registry.manifest": "MANIFEST_FILE MANIFEST_VERSION Manifest parse_manifest",
     },
     "Regular expressions": {

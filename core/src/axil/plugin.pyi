@@ -79,14 +79,14 @@ from axil.contract.views import (
 from axil.dependencies.needs import (
     Dependencies as Dependencies,
     Dependency as Dependency,
-    dependencies_of as dependencies_of,
+    DependencyWalk as DependencyWalk,
 )
 from axil.dependencies.references import (
     Reference as Reference,
     references_of as references_of,
     settings_at as settings_at,
 )
-from axil.dependencies.versions import recorded_files as recorded_files
+from axil.dependencies.versions import graphs_of as graphs_of, recorded_files as recorded_files
 from axil.errors import (
     BodyError as BodyError,
     ComponentBlocked as ComponentBlocked,
@@ -150,6 +150,7 @@ from axil.kernel.values import (
     ATOMS as ATOMS,
     Log as Log,
     bounded_text as bounded_text,
+    check_size as check_size,
     isolate as isolate,
     same_value as same_value,
     thaw as thaw,
@@ -187,6 +188,7 @@ from axil.settings.grants import (
     is_axils as is_axils,
     reads_path as reads_path,
     sends_to as sends_to,
+    starts_program as starts_program,
     writes_path as writes_path,
 )
 from axil.settings.misfits import Misfit as Misfit, misfits as misfits

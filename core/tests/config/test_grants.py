@@ -62,6 +62,23 @@ def test_an_unknown_word_is_refused(word):
         Grants.of([word])
 
 
+@pytest.mark.parametrize("kind", ["env", "import", "mcp", "net", "program", "read", "write"])
+def test_the_words_that_a_refusal_proposes_are_accepted(kind):
+    for word in (kind, f"{kind}:"):
+        try:
+            [granted] = Grants.of([word]).words
+        except ConfigError as error:
+            hint = error.problems[0].hint
+            assert hint.startswith(f"Write {kind}:"), hint
+            narrow, _, wide = (
+                hint.removeprefix("Write ").removesuffix(" for all.").partition(", or ")
+            )
+            assert Grants.of([narrow, wide]).allows(narrow), hint
+            assert word not in (narrow, wide)
+        else:
+            assert granted == kind
+
+
 @pytest.mark.parametrize("given", ["..", "../x", "/etc/passwd", "link", "link/x", "a/../../x"])
 def test_a_file_reads_below_its_folder_only(tmp_path, given):
     (tmp_path / "in").mkdir()

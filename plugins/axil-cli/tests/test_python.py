@@ -104,3 +104,29 @@ def test_a_run_of_a_graph_in_python_says_that_its_file_changed(axil, home):
     done = axil("runs", "answer", "r", "b", "--allow", "code", *kept)
     assert done.out == "AB!\n"
     assert "shouts.py changed since the run began; a graph in Python goes on as it is" in done.err
+
+
+def test_a_journal_cannot_say_that_a_graph_in_python_needs_no_leave(axil, home):
+    """As one that came with a folder of somebody else's may."""
+    pytest.importorskip("axil_sqlite", reason="runs are kept by axil-sqlite")
+    from axil_journals import Entry
+    from axil_sqlite import SqliteJournal
+
+    kept = ("--journal", home / "kept")
+    assert axil("run", "shouts.py:asking", "--input", "a", "--run-id", "r", *kept).code == 3
+    journal = SqliteJournal(home / "kept")
+    found = list(journal.entries("r"))
+    writer = journal.open("q")
+    for each in found:
+        data = dict(each.data)
+        if "origin" in data:
+            data["origin"] = {**data["origin"], "allow_code": False}
+        writer.append(Entry(each.kind, each.frame, each.node, each.ordinal, data))
+    writer.close()
+    journal.close()
+    (home / "shouts.py").write_text("open('ran', 'w').close()\n" + SHOUTS)
+    for command in (("answer", "q", "b"), ("resume", "q"), ("show", "q", "--at", "1")):
+        refused = axil("runs", *command, *kept)
+        assert refused.code == 2, refused
+        assert "--allow code" in refused.err
+        assert not (home / "ran").exists()

@@ -18,7 +18,9 @@ from axil_testing.members import ends
 @pytest.fixture(autouse=True)
 def without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """These are about programs as they run without one; axil-process has tests of its own."""
-    monkeypatch.setattr("axil_process.programs.sandbox.find_sandbox", lambda name: (None, name))
+    monkeypatch.setattr(
+        "axil_process.programs.sandbox.find_sandbox", lambda name, **_: (None, name)
+    )
 
 
 SLEEP = "import time; time.sleep(600)"

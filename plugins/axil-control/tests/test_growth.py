@@ -1,4 +1,6 @@
-"""Laws of texts that grow: a file that doubles a text in every round ends soon, and small."""
+"""Laws of texts and lists that grow: a file that doubles them in every round ends soon, and
+small.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,11 +35,11 @@ def doubling(tmp_path: Path, process: dict[str, object], seconds: float = 60) ->
     return str(file)
 
 
-def started(file: str) -> subprocess.Popen[str]:
+def started(file: str, given: str = "x" * 1000) -> subprocess.Popen[str]:
     """Start the command on a file, with the journal that it has by default and less memory."""
     pytest.importorskip("axil_cli")
     return subprocess.Popen(
-        [sys.executable, "-m", "axil_cli.main", "run", file, "--input", "x" * 1000],
+        [sys.executable, "-m", "axil_cli.main", "run", file, "--input", given],
         cwd=Path(file).parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -76,3 +79,65 @@ def test_a_cycle_that_only_turns_ends_at_its_limit_of_time(tmp_path: Path):
         _, err = child.communicate(timeout=30)
     assert "AX415" in err
     assert child.returncode == 4
+
+
+def several(name: str, **more: object) -> dict[str, object]:
+    """Return a node that passes on all that came."""
+    return {"id": name, "type": "passthrough", "config": {"only_last_message": False}, **more}
+
+
+def doubled(tmp_path: Path, width: int, **edge: object) -> str:
+    """Return the path of a file whose cycle sends a list of messages on ``width`` ways and back."""
+    ways = [f"b{number}" for number in range(width)]
+    graph = {
+        "start": ["a"],
+        "end": ["a"],
+        "cycle_limits": {"*": {"rounds": "unlimited"}},
+        "limits": {"seconds": 60},
+        "nodes": [several("a"), *map(several, ways)],
+        "edges": [
+            {"from": source, "to": target, **edge}
+            for way in ways
+            for source, target in (("a", way), (way, "a"))
+        ],
+    }
+    file = tmp_path / "flow.json"
+    file.write_text(json.dumps({"version": 1, "graph": graph}), "utf-8")
+    return str(file)
+
+
+def mapped(tmp_path: Path) -> str:
+    """Return the path of a file that makes each of many items thousands of times as long."""
+    longer = {"type": "regex_extract", "config": {"pattern": ".+", "template": "{match}" * 9000}}
+    body = {
+        "start": ["i"],
+        "end": ["j"],
+        "nodes": [several("i"), several("j")],
+        "edges": [{"from": "i", "to": "j", "process": longer}],
+    }
+    split = {"type": "regex", "config": {"pattern": "x" * 100}}
+    node = {"id": "a", "type": "map", "config": {"body": body, "split": split}}
+    graph = {"start": ["a"], "end": ["a"], "nodes": [node], "edges": []}
+    file = tmp_path / "flow.json"
+    file.write_text(json.dumps({"version": 1, "graph": graph}), "utf-8")
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("made", "given"),
+    [
+        (lambda folder: doubled(folder, 2), "x"),  # many small messages
+        (lambda folder: doubled(folder, 2), "x" * 1000),
+        (lambda folder: doubled(folder, 1, keep_message=True), "x" * 1000),
+        (lambda folder: doubled(folder, 60), "x" * 1000),  # much on many edges at once
+        (lambda folder: doubled(folder, 300), "x"),
+        (mapped, "x" * 9000),
+    ],
+    ids=["small", "two", "kept", "sixty", "wide", "mapped"],
+)
+def test_lists_that_double_end_in_little_memory(tmp_path: Path, made: Any, given: str):
+    with started(made(tmp_path), given) as child:
+        _, err = child.communicate(timeout=50)
+    assert "AX639" in err
+    assert child.returncode == 1
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < GIGABYTE

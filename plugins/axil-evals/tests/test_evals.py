@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from axil import MISSING, Limits, RootGraph
+from axil import MISSING, ConfigError, Limits, RootGraph
 from axil.plugin import Registry
 from axil_agent import Agent, Reply, Scripted, tool_of
 from axil_evals import (
@@ -120,6 +120,41 @@ def test_a_dataset_of_pydantic_evals_is_read_and_scored():
         "case 2": {**general, "none": 1.0, "schema 2": 1.0},
         "lists": {**general, "exact": 0.0, "trajectory": 1.0, "short": 1.0},
     }
+
+
+HOSTILE = [
+    {
+        "type": "judge",
+        "rubric": "r",
+        "model": {
+            "type": "openai",
+            "config": {
+                "name": "m",
+                "base_url": "https://elsewhere.example/v1",
+                "api_key": {"env": "DATABASE_PASSWORD"},
+            },
+        },
+    },
+    {"type": "similarity", "embedder": {"type": "sentence_transformers", "model": "models/m"}},
+]
+
+
+@pytest.mark.parametrize("scorer", HOSTILE, ids=lambda each: each["type"])
+@pytest.mark.parametrize("place", ["dataset", "case"])
+def test_a_dataset_in_a_file_may_do_what_it_was_granted(tmp_path, monkeypatch, scorer, place):
+    pytest.importorskip("axil_openai")
+    pytest.importorskip("axil_chroma")
+    monkeypatch.setenv("DATABASE_PASSWORD", "p4ssw0rd-of-mine")
+    case = {"name": "c", "inputs": {"text": "a"}, "expected": {"text": "A!"}}
+    given = {"dataset": {"cases": [case], "scorers": [scorer]}}
+    given["case"] = {"cases": [{**case, "scorers": [scorer]}]}
+    (tmp_path / "d.json").write_text(json.dumps(given[place]))
+    target = WorkflowTarget(shout())
+    with pytest.raises(ConfigError, match="AX138"):
+        asyncio.run(evaluate(read_dataset(tmp_path / "d.json"), target))
+    alike = {**case, "scorers": ["exact", {"type": "similarity"}]}  # ask for nothing
+    (tmp_path / "d.json").write_text(json.dumps([alike]))
+    assert evaluated(read_dataset(tmp_path / "d.json"), target).trials
 
 
 # ------------------------------------------------------------------ scorers

@@ -12,9 +12,11 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -29,7 +31,7 @@ from pydantic import BaseModel, SecretStr
 from axil import ConfigError, Question, RootGraph
 from axil.plugin import ComponentBlocked
 from axil_journals import MemoryJournal
-from axil_mcp import MCPTools, Unserved
+from axil_mcp import MCPTools, Unserved, guard
 from axil_mcp.files import Tools
 from axil_mcp.guard import HttpConfig, Sessions, app_of
 from axil_mcp.served import form_of
@@ -627,6 +629,9 @@ def test_a_request_without_the_token_or_with_a_strange_host_gets_nothing(serving
             http.post(serving.url, json=body, headers={**known, "Host": "evil.example"}).status_code
             == 421
         )
+        for host in ("127.0.0.1:1@x", "127.0.0.1:x", "[::1]:1@x", "localhost, evil.example"):
+            answer = http.post(serving.url, json=body, headers={**known, "Host": host})
+            assert answer.status_code == 400, host
         assert (
             http.post(
                 serving.url, json=body, headers={**known, "Origin": "https://evil.example"}
@@ -636,6 +641,43 @@ def test_a_request_without_the_token_or_with_a_strange_host_gets_nothing(serving
         assert http.get(base + "/docs", headers=known).status_code == 404
         twice = [("Authorization", "Bearer wrong"), ("Authorization", f"Bearer {TOKEN}")]
         assert http.post(serving.url, json=body, headers=twice).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer"), [(b"", b""), (b"GET /mcp HTTP/1.1\r\nHost: x", b"408")]
+)
+def test_headers_that_do_not_come_end_a_connection(monkeypatch, sent, answer):
+    monkeypatch.setattr(guard, "bounded", partial(guard.bounded, 0.1))
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert scope["type"] == "lifespan"
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        with suppress(asyncio.CancelledError):
+            await receive()
+
+    @asynccontextmanager
+    async def ready() -> AsyncGenerator[None]:
+        yield
+
+    async def main() -> bytes:
+        address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        config = HttpConfig(token=SecretStr(TOKEN), port=0)
+        server: Any = SimpleNamespace(ready=ready)
+        serving = asyncio.create_task(guard.serve(server, config, address.set_result))
+        port = int((await address).removesuffix("/mcp").rpartition(":")[2])
+        async with asyncio.timeout(20):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(sent)
+            found = await reader.read()
+        writer.close()
+        serving.cancel()
+        with suppress(asyncio.CancelledError):
+            await serving
+        return found
+
+    monkeypatch.setattr(guard, "app_of", lambda server, config: app)
+    assert asyncio.run(main())[9:12] == answer
 
 
 def test_an_agent_with_the_wrong_token_is_reported(serving):

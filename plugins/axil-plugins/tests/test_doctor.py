@@ -136,6 +136,7 @@ def test_a_sites_index_that_cannot_be_read_is_found(world, axil, monkeypatch, tm
         ("raise RuntimeError('boom')", "import"),
         ("print('hello')\nclass T: ...", "output"),
         ("x = 1", "import"),
+        ("T = None", "import"),
         ("import os; os._exit(3)", "import"),
     ],
 )

@@ -194,3 +194,11 @@ def says(state: Talk) -> dict[str, Any]:
 
 def environment(inputs: Any) -> dict[str, Any]:
     return {"seen": sorted(name for name in os.environ if name.startswith("AXIL_T_"))}
+
+
+class Plain:
+    """A node that a file can name by its import path."""
+
+    def run(self, messages: list[Any]) -> list[Any]:
+        """Return what came."""
+        return messages

@@ -19,8 +19,19 @@ from typing import Any
 
 import pytest
 
-from axil import CustomNode, LimitReached, Limits, NodeFailed, RootGraph, SpecError
+from axil import (
+    ComponentRef,
+    CustomNode,
+    LimitReached,
+    Limits,
+    NodeFailed,
+    NodeSpec,
+    RootGraph,
+    Schema,
+    SpecError,
+)
 from axil.driver import LocalExecutor
+from axil.plugin import Grants
 from axil_journals import MemoryJournal
 from axil_process import (
     BodyRaised,
@@ -31,6 +42,7 @@ from axil_process import (
     workers,
 )
 from axil_process.host import BodyHost
+from axil_process.jobs import job_of, plan_of_job
 from axil_process.wire import packed
 from axil_process.worker import Worker
 from axil_testing import VirtualClock
@@ -56,6 +68,20 @@ def run(graph: RootGraph, *inputs: Any, **options: Any) -> list[Any]:
 
 
 # ------------------------------------------------------------------------------------------------ t
+
+
+def test_a_job_of_a_file_may_import_what_the_file_may_and_no_more():
+    node = NodeSpec(id="n", use=ComponentRef(type="bodies:Plain"))
+
+    def made(*words: str) -> Any:
+        return plan_of_job(job_of(node, "messages", Schema(), grants=Grants.of(words)))
+
+    with pytest.raises(SpecError, match="AX148"):
+        made()
+    with pytest.raises(SpecError, match="AX148"):
+        made("import:json", "network")
+    assert made("import:bodies").nodes
+    assert made("code").nodes
 
 
 def test_bodies_run_in_other_processes_which_are_used_again():

@@ -14,6 +14,23 @@ from .conftest import ADA, BEN, EVE, as_caller, served
 ROUTES = ("/v1/runs", "/v1/me", "/v1/workflows", "/v1/openapi.json", "/v1/models", "/nothing")
 
 
+MALFORMED = (
+    "127.0.0.1:1@x",
+    "127.0.0.1:1@evil.example",
+    "127.0.0.1:x",
+    "127.0.0.1:1:2",
+    "[::1]evil.example",
+    "[::1]@x",
+    "[::1",
+    "localhost/x",
+    "localhost, evil.example",
+    "a@localhost",
+    "local host",
+    "http://localhost",
+    "",
+)
+
+
 def test_without_a_token_there_is_only_the_page(client):
     for path in ROUTES:
         for headers in ({"authorization": ""}, as_caller(ADA + "x"), {"authorization": ADA}):
@@ -62,6 +79,10 @@ def test_a_token_does_only_what_it_has_the_right_to(client):
     [
         ({"host": "evil.example"}, 421),
         ({"host": "127.0.0.1.evil.example"}, 421),
+        *(({"host": host}, 400) for host in MALFORMED),
+        ({"host": "127.0.0.1:8766"}, 200),
+        ({"host": "[::1]:8766"}, 200),
+        ({"host": "LocalHost:"}, 200),
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
         ({"origin": "http://127.0.0.1"}, 200),
@@ -72,6 +93,12 @@ def test_a_token_does_only_what_it_has_the_right_to(client):
 def test_names_and_origins_are_checked(journal, headers, status):
     with served(journal, hosts=["axil.example"], origins=["https://app.example"]) as client:
         assert client.get("/v1/me", headers=headers).status_code == status
+
+
+def test_a_request_has_one_host(journal):
+    with served(journal) as client:
+        headers = [("host", "localhost"), ("host", "localhost")]
+        assert client.get("/v1/me", headers=headers).status_code == 400
 
 
 def test_a_body_that_is_too_large_is_refused_stated_or_not(journal):

@@ -25,7 +25,7 @@ from axil.errors import BodyError, MissingKeys, format_names, nearest
 from axil.kernel.plan import Carry, Left, Payloads
 from axil.kernel.state import State
 from axil.kernel.tokens import ENTRY, Carried, Token, new_tuple
-from axil.kernel.values import MISSING, type_of
+from axil.kernel.values import MAX_SIZE, MISSING, check_size, type_of
 from axil.spec.graph import EdgeSpec
 
 
@@ -219,8 +219,12 @@ def _passing(parts: EdgeParts) -> Carry:
             else [m for m in messages if condition(EdgeInput(m, state))]
         )
         if taken and rewrite is not None and spec.carry_data:
-            new = [rewrite(m, state) for m in taken]
-            taken = [_as_message(m) for m in new if m is not None]
+            new, used = list[Any](), 0
+            for m in taken:
+                if (made := rewrite(m, state)) is not None:
+                    used += check_size(made, MAX_SIZE, used)
+                    new.append(_as_message(made))
+            taken = new
         return deliver(taken) if taken else None
 
     if condition is None and rewrite is None and spec.carry_data:

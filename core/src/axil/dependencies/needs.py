@@ -1,21 +1,16 @@
-"""The needs of a workflow: every component that it names, in itself, in the graphs inside it, and
-in the settings of components.
+"""The needs of a graph: every component that it names, in itself, in the graphs inside it, and in
+the settings of components.
 
-Nothing but the loader of the file is imported; of a graph that is made in Python the module is
-executed. Files, and graphs in settings, are read by
-axil-files, which is imported when there is one to read. Names in settings are known through
-manifests (``Reference``); the settings of a component whose distribution has none are not looked
-into, and the answer says so.
+Nothing is imported. Names in settings are known through manifests (``Reference``); the settings of
+a component whose distribution has none are not looked into, and the answer says so.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from axil.dependencies.references import Reference, references_of, settings_at
 from axil.errors import PluginError, Problem, SpecError
@@ -23,8 +18,8 @@ from axil.registry.registry import Component, Registry, default_registry
 from axil.spec.graph import ComponentRef, GraphSpec, Place
 from axil.spec.kinds import COMPONENT_KINDS, KERNEL, canonical_name
 
-if TYPE_CHECKING:
-    from axil_files import PythonTarget
+ReadInner = Callable[[Mapping[str, Any], Place, GraphSpec], GraphSpec | None]
+"""A function of what a setting holds, its place, and the graph around it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,115 +72,27 @@ class Dependencies:
         return sorted_out
 
 
-def dependencies_of(
-    files: Sequence[str | os.PathLike[str]],
-    *,
-    registry: Registry | None = None,
-    vars: Mapping[str, Any] | None = None,
-    environment: Mapping[str, str] | None = None,
-    functions: str = "",
+def of_graph(
+    spec: GraphSpec, *, registry: Registry | None = None, read: ReadInner | None = None
 ) -> Dependencies:
-    """Return what the workflows in ``files`` need.
-
-    A graph in Python, ``module:graph`` or ``file.py:graph``, is a workflow, too: its module is
-    executed, and what that imports is needed.
-
-    Args:
-        environment: where variables are looked up; None: whatever is not there is left as it is
-            written.
-        functions: a folder with functions of one's own, which are executed; they need what they
-            import.
-    Raises: SpecError: one of the files is no workflow; PluginError: there is no loader for it.
-    """
-    seen = registry or default_registry()
-    if functions:
-        from axil_files import with_functions
-
-        seen = with_functions(seen, functions)
-    walk = _Walk(
-        seen,
-        {"vars": vars or {}, "environment": _Lenient() if environment is None else environment},
-    )
-    for file in files:
-        walk.file(os.fspath(file))
-    if functions:
-        own = sorted(str(each) for each in Path(functions).rglob("*.py"))
-        walk.imported(own, os.path.realpath(functions))
-    return walk.needs
-
-
-def of_graph(spec: GraphSpec, *, registry: Registry | None = None, **options: Any) -> Dependencies:
     """Return what one graph needs, and the graphs in the settings of its nodes.
 
     Args:
-        options: with what those are read: fields of ``axil.plugin.LoadOptions``.
+        read: returns a graph that a setting holds or names; None: as the graph's file says
+            (``extras["read"]``).
     """
-    walk = _Walk(registry or default_registry(), options)
+    walk = DependencyWalk(registry or default_registry(), read)
     walk.graph(spec, {})
     return walk.needs
 
 
-class _Lenient(Mapping[str, str]):
-    """An environment in which everything is set: what a workflow needs does not depend on keys and
-    passwords.
-    """
-
-    def __getitem__(self, name: str) -> str:
-        return os.environ.get(name, f"${name}")
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(os.environ)
-
-    def __len__(self) -> int:
-        return len(os.environ)
-
-
-class _Walk:
+class DependencyWalk:
     """From graph to graph, innermost ones included."""
 
-    def __init__(self, registry: Registry, options: Mapping[str, Any]) -> None:
-        self.registry, self.options = registry, options
+    def __init__(self, registry: Registry, read: ReadInner | None = None) -> None:
+        self.registry, self.read = registry, read
         self.needs = Dependencies()
         self._seen: set[tuple[str, str, str]] = set()
-
-    def file(self, path: str) -> None:
-        """Walk a workflow file, or a graph in Python, and all inside it."""
-        from axil_files import python_target
-
-        target = python_target(path)
-        if target is not None:
-            self._python(target)
-            return
-        suffix = Path(path).suffix.lower().lstrip(".")
-        if suffix:
-            self._need("loaders", suffix, path, {})
-        from axil_files import load_spec
-
-        self.graph(load_spec(path, registry=self.registry, **self.options), {})
-
-    def _python(self, target: PythonTarget) -> None:
-        from axil.dependencies.versions import graphs_of
-
-        spec = target.load().spec
-        for graph in graphs_of(spec):
-            self.graph(graph, {})
-            if graph.schema is not None and graph.schema.view is not None:
-                self.code("axil", f"{target.text} state")
-        file = target.file or str(getattr(sys.modules.get(target.module), "__file__", None) or "")
-        if file:
-            self.imported([file], target.folder)
-
-    def imported(self, files: Sequence[str], folder: str) -> None:
-        """Note what Python files import, and themselves."""
-        from axil.dependencies.imports import imports_of
-
-        found = imports_of(files, folder)
-        self.needs.files.update(found.files)
-        for distribution, place in found.distributions.items():
-            self.code(distribution, place)
 
     def code(self, distribution: str, where: str) -> None:
         """Note a distribution that code needs."""
@@ -326,10 +233,10 @@ class _Walk:
             return
         given = cast("Mapping[str, Any]", value)
         try:
-            if isinstance(given.get("path"), str) and "nodes" not in given:
-                self.graph(self._included(given["path"], place, spec), requires)
-            elif isinstance(given.get("nodes"), list):
-                self.graph(self._inlined(given, place, spec), requires)
+            read: ReadInner | None = self.read or spec.extras.get("read")
+            if "nodes" in given or "path" in given:
+                if read is not None and (inner := read(given, place, spec)) is not None:
+                    self.graph(inner, requires)
             elif isinstance(given.get("type"), str):
                 self._use(
                     "nodes",
@@ -340,18 +247,6 @@ class _Walk:
                 )
         except SpecError as error:
             self.needs.problems.extend(error.problems)
-
-    def _included(self, path: str, place: Place, spec: GraphSpec) -> GraphSpec:
-        from axil_files import LoadOptions, include_spec
-
-        options = LoadOptions(registry=self.registry, **self.options)
-        return include_spec(path, spec.extras, where=str(place), reading=options)
-
-    def _inlined(self, given: Mapping[str, Any], place: Place, spec: GraphSpec) -> GraphSpec:
-        from axil_files import LoadOptions, inline_spec
-
-        options = LoadOptions(registry=self.registry, **self.options)
-        return inline_spec(given, spec.extras, place=place, reading=options)
 
     def _named_file(self, name: str, spec: GraphSpec) -> None:
         folder = str(spec.extras.get("folder") or ".")

@@ -41,9 +41,8 @@ def pins(spec: GraphSpec, setting: CompileOptions) -> dict[str, dict[str, str]]:
     if any(_names_something(graph) for graph in graphs_of(spec)):
         from axil.dependencies.needs import of_graph
 
-        options = {"environment": setting.environment, "allow_code": setting.allow_code}
         for graph in graphs_of(spec):
-            for need in of_graph(graph, registry=setting.components(), **options).found:
+            for need in of_graph(graph, registry=setting.components()).found:
                 if need.component is not None and need.component.status != "registered":
                     found[need.component.distribution] = need.component.version
     pinned = {name: _pin(name, version) for name, version in sorted(found.items())}

@@ -38,7 +38,7 @@ Nothing in this file knows what a body, a message or a journal is.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -325,6 +325,15 @@ class Machine:
     def failed_node(self) -> int:
         """The node whose task ``take`` could not make."""
         return self.due[0][0]
+
+    def waiting(self) -> Iterator[Any]:
+        """Yield what is on edges, or with firings that are not done."""
+        held = () if self._barrier is None else self._barrier.held
+        waves = () if self._turns is None else self._turns.held
+        due = (tokens for *_, tokens in (*self.due, *held, *waves))
+        taken = (task.tokens for task in self.taken)
+        for tokens in (*due, *taken, *self._slots.values(), self._late):
+            yield from (token.payload for token in tokens)
 
     def end(self) -> FrameResult:
         """Join all ended paths; before the machine is quiet: what there is so far."""

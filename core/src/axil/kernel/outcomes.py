@@ -13,6 +13,7 @@ from axil.errors import RouteError
 from axil.kernel.plan import Filter, Plan, PlanEdge, PlanNode, ResolvedGraph
 from axil.kernel.state import Delta, State
 from axil.kernel.tokens import Carried, Ordinal, Out, Token, new_tuple
+from axil.kernel.values import MAX_WAITING, check_size
 
 
 class Send(NamedTuple):
@@ -70,12 +71,16 @@ def sends_of(
     Args:
         state: after the firing.
         filters: those that routers put on edges, by edge id.
-    Raises: whatever an edge's function or a filter raises; StateError.
+    Raises: whatever an edge's function or a filter raises; StateError; InvalidValue (AX639): they
+    make too much of it together.
     """
     sends: list[Send] = []
+    used, seen = 0, set[int]()
     for arc in arcs:
         try:
             answer = output if arc.carry is None else arc.carry(output, state)
+            if answer is not output and answer is not None and len(arcs) > 1:
+                used += check_size(answer, MAX_WAITING, used, seen)
             send = sent(arc, answer, state, filters.get(arc.id))
         except Exception as error:
             blame(plan, arc, error)

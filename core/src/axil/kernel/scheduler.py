@@ -66,7 +66,7 @@ from axil.kernel.tokens import (
     new_tuple,
     path_of,
 )
-from axil.kernel.values import check_size
+from axil.kernel.values import MAX_SIZE, MAX_WAITING, check_size
 
 
 class RunningFrame:
@@ -137,7 +137,7 @@ class Scheduler:
 
     __slots__ = (
         "_asks_limits", "_commands", "_dropped", "_ended", "_failures", "_has_dropped",
-        "_known", "_limited", "_open", "_pending", "_queue", "_records", "_reports",
+        "_known", "_limited", "_made", "_open", "_pending", "_queue", "_records", "_reports",
         "_reports_sent", "_reports_skipped", "_root", "_stop", "_subs", "_took", "cycles",
         "reports",
     )  # fmt: skip
@@ -178,6 +178,7 @@ class Scheduler:
         self._open: dict[Task, RunningFrame] = {}  # scopes under way, by the task that opened them
         # sub-runs under way, in order, by the task whose body began them
         self._subs: dict[Task, dict[RunningFrame, None]] = {}
+        self._made: int = 0  # the size of what firings gave since what waits was looked at
         self._has_dropped = False
         self._dropped: frozenset[Task] = frozenset()  # firings that an early join cancelled
         self._failures: list[tuple[tuple[Any, ...], NodeFailed]] = []
@@ -211,9 +212,11 @@ class Scheduler:
                 given = type(out).__name__
                 raise BodyError(f"the body gave {given}; a body gives an Out.")
             if out.output is not None:
-                check_size(out.output)
+                self._made += check_size(out.output)
             if out.delta:
-                check_size(out.delta)
+                self._made += check_size(out.delta)
+            if self._made > MAX_SIZE:
+                self._check_waiting()
             is_direct = task.node.spreads and not self._records
             after: Any = machine.follow(task, out) if is_direct else machine.prepare(task, out)
         except Exception as error:  # noqa: BLE001
@@ -414,9 +417,18 @@ class Scheduler:
 
     def close(self) -> None:
         """Release all frames: the run is over."""
-        subs = (sub for subs in self._subs.values() for sub in subs)
-        for running in [self._root, *self._open.values(), *subs]:
+        for running in self._running():
             running.close()
+
+    def _running(self) -> list[RunningFrame]:
+        subs = (sub for subs in self._subs.values() for sub in subs)
+        return [self._root, *self._open.values(), *subs]
+
+    def _check_waiting(self) -> None:
+        """Raises: InvalidValue (AX639): too much waits on edges."""
+        self._made = 0
+        waiting = (each for running in self._running() for each in running.machine.waiting())
+        check_size([*{id(each): each for each in waiting}.values()], MAX_WAITING, seen=set())
 
     # -------------------------------------------------------------------- firings and facts
 

@@ -18,6 +18,7 @@ from axil.kernel.outcomes import Transition, blame, sent
 from axil.kernel.plan import BACK, PlanEdge, Port
 from axil.kernel.state import Delta, State
 from axil.kernel.tokens import Carried, Changes, Frame, Out, Task, Token, new_tuple
+from axil.kernel.values import MAX_WAITING, check_size
 
 
 def ways(
@@ -142,9 +143,12 @@ class QuickMachine(Machine):
         node = task.node
         carried: list[Any] = []
         is_plain, arc = True, node.out[0]
+        used, seen = 0, set[int]()
         try:
             for arc in node.out:
                 answer = payload if arc.carry is None else arc.carry(payload, state)
+                if answer is not payload and len(node.out) > 1:
+                    used += check_size(answer, MAX_WAITING, used, seen)
                 carried.append(answer)
                 if answer is None or type(answer) is Carried:
                     is_plain = False

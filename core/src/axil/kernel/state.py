@@ -44,7 +44,7 @@ from axil.errors import (
 )
 from axil.kernel.values import (
     ATOMS,
-    MAX_CHARACTERS,
+    MAX_SIZE,
     MISSING,
     Log,
     check_size,
@@ -244,7 +244,7 @@ class Schema:
             value = self._valid(declared, value)
         # the delta was checked when it was given; what it was added to may be long by now
         kind = type_of(value)
-        if (kind is str or kind is Log or kind is list) and len(value) > MAX_CHARACTERS:
+        if (kind is str or kind is Log or kind is list) and len(value) > MAX_SIZE // 16:
             check_size(value)
         return value
 

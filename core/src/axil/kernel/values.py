@@ -238,39 +238,60 @@ def isolate(value: Any) -> Any:
 MAX_CHARACTERS: Final = 10_000_000
 """Characters of one text that a firing gives, or that a field of a state holds."""
 
-MAX_SIZE: Final = 100_000_000
-"""Size of all that a firing gives: its characters, 8 for each value, and 64 for each container."""
+MAX_SIZE: Final = 32_000_000
+"""Size of all that a firing gives: its characters, 16 for each value, and 256 for each container.
+To run, record and carry it takes up to 20 times as many bytes of memory.
+"""
+
+MAX_WAITING: Final = 2 * MAX_SIZE
+"""Size of all that waits on the edges of a run."""
 
 
-def check_size(value: Any) -> None:
-    """Check that a value is not so large that only a workflow that multiplies it makes it.
+def check_size(
+    value: Any, most: int = MAX_SIZE, used: int = 0, seen: set[int] | None = None
+) -> int:
+    """Return the size of a value, which is not so large that only a workflow that multiplies it
+    makes it.
 
-    What is found in several places counts in each, for in a text it is written in each. A log
-    counts by its items alone. Cost: O(values in it), up to the bound; O(1) for a scalar.
+    What is found in several places counts in each, for in a text it is written in each; but for
+    texts that are ``seen``, by their ids, which grows. A log counts by its items alone. Cost:
+    O(values in it), up to the bound; O(1) for a scalar.
+
+    Args:
+        used: what other values take of ``most``.
 
     Raises: InvalidValue (AX639).
     """
     waiting: list[Any] = [value]
-    left = MAX_SIZE
+    left = most - used
     while waiting:
         each = waiting.pop()
         kind = type_of(each)
-        left -= 8
+        left -= 16
         if kind is str:
             if len(each) > MAX_CHARACTERS:
                 raise _too_large("a text", MAX_CHARACTERS, "characters")
-            left -= len(each)
+            if seen is None:
+                left -= len(each)
+            elif id(each) not in seen:
+                seen.add(id(each))
+                left -= len(each)
         elif kind is dict:
-            left -= 64
+            left -= 256
             waiting.extend(each.values())
         elif kind is list or kind is tuple:
-            left -= 64 + 8 * len(each)
-            if left >= 0:
+            left -= 256
+            if 16 * len(each) > left:  # not even looked at
+                left = -1
+            else:
                 waiting.extend(each)
+        elif kind is bytes:
+            left -= len(each)
         elif kind is Log:
-            left -= 64 + 8 * len(each)
+            left -= 256 + 16 * len(each)
         if left < 0:
-            raise _too_large("a value", MAX_SIZE, "bytes, as it is counted here")
+            raise _too_large("a value", most, "bytes, as it is counted here")
+    return most - used - left
 
 
 def bounded_text(pieces: Iterable[str]) -> str:

@@ -222,8 +222,8 @@ class Registry:
             requires: distributions that the workflow says it needs, with version specifiers, for
                 the advice in messages.
         Raises: UnknownComponent, ComponentBlocked, ComponentConflict, PluginLoadError;
-        PluginContract (AX310): it is written for another
-            version of its kind's contract.
+        PluginContract: AX305 its entry point is None, AX310 it is written for another version of
+            its kind's contract.
         """
         component = self.find(kind, name, where, requires=requires)
         key = (kind, component.name, component.distribution)
@@ -418,6 +418,7 @@ class Registry:
 
     def _load(self, component: Component, where: str) -> Any:
         target = _TARGET.match(component.value)
+        named = f'the {COMPONENT_KINDS[component.kind]} "{component.name}"'
         try:
             if target is None:
                 raise ImportError(f'"{component.value}" is not module:attribute')
@@ -429,15 +430,14 @@ class Registry:
         except BaseException as error:
             # whatever a plugin does while it is imported, SystemExit included, costs only itself
             cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            named = f'the {COMPONENT_KINDS[component.kind]} "{component.name}"'
             message = f"{named} is provided by {component}, which failed to import "
-            doctor = f"axil plugins doctor {component.distribution} --import"
-            hint = f"Other plugins are not affected. More: {doctor}"
-            raise PluginLoadError(
-                f"{message}{component.value} ({cause}).",
-                hint=self._extra(component, error) or hint,
-                where=where,
-            ) from error
+            message += f"{component.value} ({cause})."
+            more = f"More: axil plugins doctor {component.distribution} --import"
+            hint = self._extra(component, error) or f"Other plugins are not affected. {more}"
+            raise PluginLoadError(message, hint=hint, where=where) from error
+        if found is None:
+            message = f"{named} of {component} is no component: {component.value} is None."
+            raise PluginContract(message, hint="Report it to the plugin's owner.", where=where)
         return found
 
     def _extra(self, component: Component, error: BaseException) -> str:

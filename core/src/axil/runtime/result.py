@@ -34,7 +34,13 @@ else:
 _NONE: Any = None
 Prompts = Literal["off", "digests", "whole"]
 """The part of prompts that a journal keeps."""
-_METHODS = {"channel": "ask", "clock": "now", "hooks": "hook", "executor": "execute"}
+_METHODS = {
+    "channel": "ask",
+    "clock": "now",
+    "hooks": "hook",
+    "executor": "execute",
+    "journal": "entries",
+}
 """Of options that are objects, an attribute that each has."""
 
 
@@ -83,7 +89,7 @@ class Options:
     deps: Any = None
     workspace: Path | None = None
     allow: frozenset[str] = frozenset()
-    """Actions that files may do: ``code``."""
+    """Actions that files may do: ``code``. An unknown word is a ConfigError (AX136)."""
     executor: Any = None
     """The executor of bodies (``axil.driver.Executor``); None: this event loop. The run closes it.
     """
@@ -101,6 +107,10 @@ class Options:
             given = getattr(self, name)
             if given is not None and not hasattr(given, has):
                 raise TypeError(f"{name}: expected an object with {has}, found {given!r:.80}.")
+        if self.allow != frozenset():
+            from axil.settings.grants import Grants
+
+            Grants.of(self.allow)
 
     def begin_meter(self, limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
         """Return the meter of a run.

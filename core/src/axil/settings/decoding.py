@@ -39,7 +39,8 @@ def decode_config(
     are logged as warnings and left out. Raises: ConfigError with everything that was found: AX130
     unknown key, AX131 a value that does not fit, AX132 a key that is missing, AX133 not a mapping.
     Values of secret fields are never shown. While a file's grants are in force (``Grants``), paths
-    become whole, and AX137 is a path, AX138 a secret's variable that the file may not have.
+    become whole, and AX137 is a path, AX138 a secret's variable or a program that the file may not
+    have.
     """
     from pydantic import ValidationError
 
@@ -144,11 +145,22 @@ def _within_fields(
             if isinstance(given, str) and (host := host_of(given)):
                 note_own(f"net:{host}", _inside(where, at))
             continue
+        elif programs := extra.get("x-axil-program"):
+            if isinstance(given, str) and given in programs:
+                _need_program(given, grants, _inside(where, at), problems)
+            continue
         else:
             new = _within(given, grants, where, at, problems)
         if new is not given:
             changes[name] = new
     return value.model_copy(update=changes) if changes else value
+
+
+def _need_program(name: str, grants: Grants, where: str, problems: list[Problem]) -> None:
+    try:
+        grants.need(f"program:{name}", where=where, later=True)
+    except ConfigError as error:
+        problems.extend(error.problems)
 
 
 def _paths(

@@ -7,7 +7,7 @@ A specification that was read from a file carries its grants (``GraphSpec.extras
 compiler puts them in force while it makes the file's components (``granted``); what is made then
 asks for them (``current_grants``). Where none are in force nothing is refused. Settings are checked
 where they are decoded (``decode_config``): fields say what they are by ``reads_path``,
-``writes_path``, ``sends_to`` and the type ``Secret``.
+``writes_path``, ``sends_to``, ``starts_program`` and the type ``Secret``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from axil.errors import ConfigError, Problem, did_you_mean, one_line
+from axil.settings.excerpts import format_value
 from axil.settings.wants import Gathering, Want, gathering, is_granted, note_want, noted
 
 if TYPE_CHECKING:
@@ -31,7 +32,17 @@ Act = Literal["read", "write"]
 
 WORDS: Final = ("code", "env", "import", "mcp", "network", "program", "read", "write")
 """The words that grant a whole kind of action."""
-_NARROW: Final = ("env", "import", "mcp", "net", "program", "read", "write")
+_NAMED: Final = {
+    "env": "NAME",
+    "import": "MODULE",
+    "mcp": "PROGRAM",
+    "net": "HOST",
+    "program": "NAME",
+    "read": "PATH",
+    "write": "PATH",
+}
+"""The texts behind the colons of narrower words."""
+_NARROW: Final = tuple(_NAMED)
 OWN_FOLDER: Final = ".axil"
 """The folder beside a workflow file that the file may write to."""
 _AXILS: Final = frozenset({".gitignore", "attachments.json", "lock", "values"})
@@ -70,8 +81,12 @@ class Grants:
     def of(given: Iterable[str], folder: str = "") -> Grants:
         """Return the grants that a user wrote; paths begin in the working folder.
 
-        Raises: ConfigError (AX136): a word is unknown.
+        Raises: ConfigError (AX136): a word is unknown, or these are no words.
         """
+        if isinstance(given, (str, bytes)) or not isinstance(cast("Any", given), Iterable):
+            message = f"expected words, found {format_value(given)}."
+            shown = given if isinstance(given, str) and given in WORDS else "code"
+            raise ConfigError(Problem("AX136", "allow", message, f'Write allow={{"{shown}"}}.'))
         return Grants(words=frozenset(_word(each) for each in given), folder=folder)
 
     def at(self, folder: str) -> Grants:
@@ -187,6 +202,16 @@ def sends_to(more: dict[str, Any] | None = None) -> dict[str, Any]:
     return {**(more or {}), "x-axil-host": True}
 
 
+def starts_program(*names: str, more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Say of a field of a ``Config`` that a value which is one of ``names`` starts the program of
+    that name: a file needs ``program:NAME``; see ``reads_path``.
+
+    >>> starts_program("docker")
+    {'x-axil-program': ['docker']}
+    """
+    return {**(more or {}), "x-axil-program": [*names]}
+
+
 def host_of(url: str) -> str:
     """Return the host of a URL, or of ``HOST`` and ``HOST:PORT``, in lower case; empty: it has
     none.
@@ -240,13 +265,21 @@ def _host(given: str) -> str:
 
 
 def _word(given: str) -> str:
+    if not isinstance(cast("Any", given), str):
+        message = f"expected a word, found {format_value(given)}."
+        raise ConfigError(Problem("AX136", "allow", message, 'Write allow={"code"}.'))
     kind, _, name = given.partition(":")
     if not name and given in WORDS:
         return given
-    if not name or kind not in _NARROW:
-        hint = did_you_mean(kind, {*WORDS, *_NARROW}) or (
-            f"Available: {', '.join(WORDS)}, and {', '.join(f'{each}:NAME' for each in _NARROW)}."
-        )
+    if not name and kind in _NARROW:
+        whole = "network" if kind == "net" else kind
+        message = f'"{one_line(given)}" names no {_NAMED[kind]}.'
+        hint = f"Write {kind}:{_NAMED[kind]}, or {whole} for all."
+        raise ConfigError(Problem("AX136", "allow", message, hint))
+    if kind not in _NARROW:
+        narrow = ", ".join(f"{each}:{named}" for each, named in _NAMED.items())
+        words = f"Available: {', '.join(WORDS)}, and {narrow}."
+        hint = did_you_mean(kind, {*WORDS, *_NARROW}) or words
         raise ConfigError(
             Problem("AX136", "allow", f'"{one_line(given)}" is not a permission.', hint)
         )

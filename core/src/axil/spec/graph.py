@@ -364,7 +364,7 @@ the reader of a file sets them.
 ``growing``: names of fields of the state to which items are appended, whatever the schema;
 ``lenient``: whether settings may have keys that their component does not know.
 """
-_AROUND = "folder root trail texts vars environment secrets warnings grants"
+_AROUND = "folder root trail texts included vars environment secrets warnings grants read"
 SURROUNDINGS = READ | set(_AROUND.split())
 """Keys of ``GraphSpec.extras`` that say where a file was read and with what, not what it says."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from axil.plugin import LoopLocal, Place, is_async, with_article
+from axil.plugin import LoopLocal, Place, current_grants, granted, is_async, with_article
 from axil_agent.uses import used
 from axil_models import (
     Emit,
@@ -66,6 +66,8 @@ class Chosen:
 
     def __init__(self, given: Any, where: str | Place = "model") -> None:
         self.given, self.where = given, where
+        self._grants = current_grants()
+        """The grants of the file that names it: it may be made when none are in force."""
         self._made: Model | None = None
         self._changed: tuple[Through, Model] | None = None
         self._held = LoopLocal(_Held)
@@ -80,7 +82,8 @@ class Chosen:
 
     def _meant(self, setting: Any = None) -> Model:
         if self._made is None:
-            self._made = model_of(self.given, self.where, setting)
+            with granted(self._grants or current_grants()):
+                self._made = model_of(self.given, self.where, setting)
         return self._made
 
     def now(self) -> Model:

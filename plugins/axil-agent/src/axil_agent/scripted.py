@@ -21,7 +21,7 @@ from typing import Annotated, Any, cast
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
 
 from axil import ConfigError, Problem
-from axil.plugin import decode_config, format_value
+from axil.plugin import current_grants, decode_config, format_value
 from axil_agent.models import models_through, name_of
 from axil_models import (
     Emit,
@@ -154,7 +154,8 @@ class Scripted:
             script = {**script, "default": default}
         self.script: Script = decode_config(Script, script, "script")
         self.requests: list[Request] = []
-        """Every request, in order."""
+        """Every request, in order; of a model that a file names none, for its run may be long."""
+        self._keeps = current_grants() is None
         self._sleep = sleep
         self._next: dict[int, int] = {}
 
@@ -214,7 +215,8 @@ class Scripted:
 
     async def reply(self, request: Request, emit: Emit, /, *, model: str = "") -> Reply:
         """Return the next line of the rule that matches. Raises: ModelError: the script says so."""
-        self.requests.append(request)
+        if self._keeps:
+            self.requests.append(request)
         line = self._line(request, model or str(request.settings.get("model") or ""))
         if line.delay:
             await self._sleep(line.delay)

@@ -160,7 +160,8 @@ def reopened(
             "the run was not begun from a workflow file.",
             "Resume it where it was begun: graph.resume(…).",
         )
-    if kept.get("allow_code") and "code" not in allow:
+    # a graph in Python is code, whatever the journal says of it
+    if (python is not None or kept.get("allow_code")) and "code" not in allow:
         message = (
             "the run was begun with leave to run code."
             if python is None

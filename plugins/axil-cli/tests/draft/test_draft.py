@@ -304,6 +304,42 @@ def test_a_file_may_not_grant_its_drafts_what_it_was_not_granted(tmp_path, capsy
     assert "code" in capsys.readouterr().out
 
 
+def test_a_draft_sees_no_folder_that_its_file_does_not_see(tmp_path, capsys, monkeypatch):
+    (tmp_path / "flows").mkdir()
+    monkeypatch.chdir(tmp_path)
+    inner = {"nodes": [{"id": "TOLD", "type": "passthrough"}], "edges": []}
+    (tmp_path / "private.json").write_text(json.dumps({"graph": inner}), "utf-8")
+    file = {"type": "file", "config": {"path": "private.json"}}
+    nodes = [{"id": "n", "type": "subgraph", "config": file}]
+    draft = {"graph": {"start": ["n"], "nodes": nodes}}
+
+    def run(name: str, *options: str) -> tuple[int, str]:
+        graph = {
+            "start": ["draft"],
+            "nodes": [
+                {"id": "draft", "type": "literal", "config": {"content": json.dumps(draft)}},
+                {"id": "check", "type": "draft_check", "config": {"name": name}},
+            ],
+            "edges": [{"from": "draft", "to": "check"}],
+        }
+        (tmp_path / "flows/flow.json").write_text(json.dumps({"graph": graph}), "utf-8")
+        code = main(["run", "flows/flow.json", "--input", "x", "--journal", "off", *options])
+        out, err = capsys.readouterr()
+        return code, out + err
+
+    for name in ("../team.yaml", str(tmp_path / "team.yaml")):
+        code, said = run(name)
+        assert code != 0
+        assert "AX137" in said
+        assert "private.json:" not in said
+    code, said = run("team.yaml")  # beside the file, wherever the command was typed
+    assert code == 0
+    assert "no file private.json" in said
+    code, said = run("../team.yaml", "--allow", f"read:{tmp_path}")
+    assert code == 0
+    assert "private.json:" in said
+
+
 def test_a_draft_starts_nothing_while_it_is_checked(tmp_path, capsys):
     assert main(["run", _checking(tmp_path, []), "--input", "x", "--journal", "off"]) == 0
     assert not (tmp_path / "started").exists()

@@ -23,9 +23,9 @@ from typing import IO, Final
 from pydantic import BaseModel, Field
 
 from axil import Context
-from axil.plugin import ComponentBlocked, Message, message, text_of
+from axil.plugin import ComponentBlocked, Message, message, starts_program, text_of
 from axil_control.conditions import FAILED
-from axil_process import Place, Wanted, run_program, sandboxed
+from axil_process import CONTAINERS, Place, Wanted, run_program, sandboxed
 
 _BLOCK = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _MARGIN: Final = 30.0
@@ -87,6 +87,7 @@ class Python:
             default="auto",
             description="auto: in a sandbox where axil-process is installed and works; required: "
             "an error where it does not; off: none.",
+            json_schema_extra=starts_program(*CONTAINERS),
         )
 
     wants = ("code",)

@@ -48,6 +48,7 @@ from axil.plugin import (
     SubRunResult,
     Task,
     as_messages,
+    check_size,
     did_you_mean,
     fold_payloads,
     format_names,
@@ -357,13 +358,16 @@ class _Fan:
         from axil.driver import Pause
 
         ended: list[SubRunResult | BaseException | None] = [None] * len(groups)
-        waiting = iter(enumerate(groups))
+        waiting, used = iter(enumerate(groups)), 0
 
         async def work() -> None:
             """Run one group after another until none is left."""
+            nonlocal used
             for position, group in waiting:
                 try:
-                    ended[position] = await self._one((*name, position), static, group, is_group)
+                    one = await self._one((*name, position), static, group, is_group)
+                    used += check_size([one.output, one.changes], used=used)
+                    ended[position] = one
                 except (Exception, Pause) as error:  # noqa: BLE001  # raised when all have ended
                     ended[position] = error
 

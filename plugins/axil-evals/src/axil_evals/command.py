@@ -85,7 +85,7 @@ class Eval:
             return doing[options.doing](options, session)
 
     def _run(self, options: argparse.Namespace, session: Any) -> int:
-        dataset = read_dataset(options.dataset)
+        dataset = read_dataset(options.dataset, allow=options.allow)
         writers = [_writer(path) for path in options.out]
         needs = "--run-id" if options.run_id else KEPT if options.target == KEPT else ""
         journal = session.journal(options, needs) if needs else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, cast
@@ -15,7 +16,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from axil import MISSING
-from axil.plugin import did_you_mean, format_names
+from axil.plugin import Grants, did_you_mean, format_names
 from axil_evals.errors import EvalError
 from axil_evals.trials import Case
 
@@ -35,6 +36,8 @@ class Dataset:
     """Names, or ``{type: …, …}``."""
     left_out: tuple[str, ...] = ()
     """Evaluators of another framework that mean nothing here."""
+    grants: Grants | None = None
+    """The grants of its scorers; None: all that Python code may do."""
 
     def plain(self) -> dict[str, Any]:
         """Return the dataset as plain data."""
@@ -45,16 +48,24 @@ class Dataset:
         }
 
 
-def read_dataset(path: str | Path) -> Dataset:
+def read_dataset(path: str | Path, *, allow: Iterable[str] = ()) -> Dataset:
     """Return the dataset in a file: ``.yaml``, ``.yml``, ``.json``, ``.jsonl`` or ``.csv``.
 
-    Raises: EvalError: AX970 it cannot be read; AX971 it holds no dataset.
+    Its scorers may do what a workflow file may; ``allow``: and what is granted, as for
+    ``axil.load``.
+
+    Raises: EvalError: AX970 it cannot be read; AX971 it holds no dataset. ConfigError (AX136): a
+    word is unknown.
     """
-    file = Path(path)
+    folder = os.path.dirname(os.path.realpath(path))
+    return replace(_read(Path(path)), grants=Grants.of(allow, folder))
+
+
+def _read(file: Path) -> Dataset:
     try:
         text = file.read_text("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise EvalError("AX970", f"the dataset cannot be read: {error}.", where=str(path)) from None
+        raise EvalError("AX970", f"the dataset cannot be read: {error}.", where=str(file)) from None
     suffix = file.suffix.lower()
     if suffix == ".csv":
         return _made(file, [_row(row, f"{file}:{at}") for at, row in _rows(text, file)], [], [])

@@ -16,7 +16,7 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 
 from axil import AxilError, ComponentRef, Context, Limits, RootGraph, Workflow
-from axil.plugin import default_registry, make_component
+from axil.plugin import Grants, default_registry, granted, make_component
 from axil_evals.datasets import Dataset
 from axil_evals.errors import EvalError, OutOfBudget
 from axil_evals.statistics import Interval, interval
@@ -223,17 +223,19 @@ class _Evaluation:
         """The number of trials that have not ended."""
         self._trials: dict[tuple[str, int], ScoredTrial] = {}
         self._made: dict[str, tuple[str, Scorer]] = {}
-        general = [*dataset.scorers, *scorers]
+        general = [self._scorer(each, dataset.grants) for each in dataset.scorers]
+        general += [self._scorer(each) for each in scorers]
         if not general and not any(case.scorers for case in dataset.cases):
             has_expected = all("expected" in case.plain() for case in dataset.cases)
             if not has_expected:
                 raise EvalError(
                     "AX971", "there is no scorer.", "Give --scorer, or `scorers` in the dataset."
                 )
-            general = ["exact"]
-        self._general = [self._scorer(each) for each in general]
+            general = [self._scorer("exact")]
+        self._general = general
         self._own = {
-            case.name: [self._scorer(each) for each in case.scorers] for case in dataset.cases
+            case.name: [self._scorer(each, dataset.grants) for each in case.scorers]
+            for case in dataset.cases
         }
         for case in dataset.cases:
             names = [name for name, _ in self._of(case)]
@@ -248,21 +250,25 @@ class _Evaluation:
                     'Give one of them a "name".',
                 )
 
-    def _scorer(self, given: Any) -> tuple[str, Scorer]:
+    def _scorer(self, given: Any, grants: Grants | None = None) -> tuple[str, Scorer]:
+        """Return a scorer with its name; ``grants``: those of the file that names it."""
         if not isinstance(given, (str, Mapping)):
             return str(getattr(given, "name", type(given).__name__)), given
-        key = json.dumps(given, sort_keys=True, default=repr)
+        key = json.dumps([given, grants is None], sort_keys=True, default=repr)
         if key not in self._made:
             data = {"type": given} if isinstance(given, str) else dict(cast("Any", given))
             name = data.pop("name", None)
             use = ComponentRef.of(data)
             if use.type == "judge" and "model" not in use.config and self.plan.model is not None:
                 use = ComponentRef(type="judge", config={**use.config, "model": self.plan.model})
+                grants = None  # the model is not the file's, and nothing else of a judge needs any
             where = f"scorer {use.type}"
             registry = default_registry() if self._setting is None else self._setting.registry
-            made = make_component(registry.resolve("scorers", use.type, where), use.config, where)
-            if callable(bind := getattr(made, "bind", None)):
-                bind(self._setting)
+            with granted(grants):
+                component = registry.resolve("scorers", use.type, where)
+                made = make_component(component, use.config, where)
+                if callable(bind := getattr(made, "bind", None)):
+                    bind(self._setting)
             self._made[key] = str(name or use.type), made
         return self._made[key]
 

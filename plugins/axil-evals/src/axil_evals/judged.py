@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 from pydantic import Field
 
 from axil import MISSING
+from axil.plugin import current_grants
 from axil_agent import Chosen, decided
 from axil_evals.scorers import Settings, expected_of
 from axil_evals.trials import Case, Score, Trial, value_of
@@ -109,6 +110,8 @@ class Similarity:
     def bind(self, setting: Any) -> None:
         """Take the embedder from the registry of the workflow that is evaluated."""
         self._setting = setting
+        if current_grants() is not None:  # a file names it: asked now for what it needs
+            self._embedder()
 
     def _embedder(self) -> Any:
         if self._made is None:

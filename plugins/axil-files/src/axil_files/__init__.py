@@ -23,6 +23,7 @@ _SUBJECTS = {
         """,
         "options": "FileOptions ReadingOptions",
         "python": "PythonTarget python_target",
+        "needs": "dependencies_of",
         "writer": "dump_spec",
         "templates": "match_path",
     },

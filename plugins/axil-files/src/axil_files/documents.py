@@ -90,8 +90,8 @@ def document_error(id: str, name: str, line: int | None, message: str, hint: str
 
 def check_document(
     document: Document, *, limits: tuple[int, int, int] = (MAX_DEPTH, MAX_VALUES, MAX_SIZE)
-) -> None:
-    """Nothing, if the document's data is plain and within bounds.
+) -> int:
+    """Return the number of values in a document whose data is plain and within bounds.
 
     Raises: SpecError. Cost: O(values), at most ``MOST``.
     """
@@ -161,6 +161,7 @@ def check_document(
                 (),
                 f"holds more than {largest} characters, variables counted where they are used.",
             )
+    return count
 
 
 def _too(id: str, document: Document, keys: KeyPath, message: str, hint: str = "") -> SpecError:

@@ -48,6 +48,7 @@ from axil.plugin import (
 )
 from axil_files.documents import (
     MAX_SIZE,
+    MAX_VALUES,
     PLACEHOLDER,
     Document,
     KeyPath,
@@ -77,6 +78,45 @@ __all__ = [
 
 MOST_INCLUDED = 16
 """The depth to which files may include files."""
+MOST_FILES = 500
+"""The number of files that a workflow includes, a file once for each place that includes it."""
+
+
+class Tally:
+    """The inclusions of one workflow, so that files which include the next several times are
+    refused before they are that many.
+
+    An inclusion is the way to it: names of nodes, files and places. One that is read again, as for
+    a check, counts once.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[str, ...], int] = {}
+        """The values of each file, once they are known."""
+        self._total = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tally)  # graphs that say the same are equal, however often read
+
+    def __hash__(self) -> int:
+        return hash(Tally)
+
+    def begin(self, way: tuple[str, ...], where: str) -> None:
+        """Count a file. Raises: SpecError: AX117 it is one too many; AX144 as ``add``."""
+        if way not in self._values and len(self._values) >= MOST_FILES:
+            message = f"files include more than {MOST_FILES} files, each counted where it is used."
+            raise SpecError(Problem("AX117", where, message, "Include fewer, or less often."))
+        self._values.setdefault(way, 0)
+        self.add(way, self._values[way], where)
+
+    def add(self, way: tuple[str, ...], values: int, where: str) -> None:
+        """Count the values of a file. Raises: SpecError (AX144): all together have too many."""
+        if way in self._values:
+            self._total += values - self._values[way]
+            self._values[way] = values
+        if self._total > MAX_VALUES:
+            message = f"the files that are included have more than {MAX_VALUES} values."
+            raise SpecError(Problem("AX144", where, message, "Include fewer, or less often."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +148,10 @@ class LoadOptions:
     """The texts of workflow files by their paths below ``root``: what is here is not read from the
     disk, what is read is added.
     """
+    tally: Tally = field(default_factory=Tally)
+    """The inclusions of the workflow."""
+    way: tuple[str, ...] = ()
+    """The way of inclusions to this graph; empty: it is the first."""
 
 
 def load_spec(
@@ -183,8 +227,8 @@ def include_spec(
             own.
         where: the place that mentions it, for messages.
         reading: environment and allowance for code.
-    Raises: SpecError: AX117 a circle, more than 16 levels, or outside the folder; and what ``load``
-    raises.
+    Raises: SpecError: AX117 a circle, more than 16 levels, more than 500 files in all, or outside
+    the folder; AX144 too many values in all; and what ``load`` raises.
     """
     base = reading or LoadOptions()
     if not outer.get("folder"):
@@ -221,8 +265,13 @@ def include_spec(
                 "Reduce the nesting.",
             )
         )
+    tally, way = outer.get("included") or (Tally(), ())
+    way = (*way, f"{where} {name}")
+    tally.begin(way, where)
     inner = replace(
         base,
+        tally=tally,
+        way=way,
         grants=outer.get("grants") or base.grants or Grants(),  # a file is always confined
         outer=outer.get("vars", {}),
         registry=registry or base.registry,
@@ -276,9 +325,30 @@ def inline_spec(
     around = {key: outer.get(key, "") for key in ("folder", "root")}
     trail, texts = tuple(outer.get("trail", ())), outer.get("texts", base.texts)
     around["grants"] = outer.get("grants")  # without: Python code wrote it
+    if "included" in outer:
+        tally, way = outer["included"]
+        around |= {"tally": tally, "way": (*way, "" if place is None else str(place))}
     inner = replace(base, outer=outer.get("vars", {}), trail=trail, texts=texts, **around)
     root = {"version": outer["version"]} if outer.get("version") is not None else {}
     return spec_from_document(Document(data={**root, "graph": data}, lines=lines, name=name), inner)
+
+
+def read_inner(
+    given: Mapping[str, Any], place: Place, spec: GraphSpec, reading: LoadOptions | None = None
+) -> GraphSpec | None:
+    """Return the graph that a setting of a node of ``spec`` holds or names; None: it is neither.
+
+    It is read to be looked into: what is included does not count against the bounds again.
+    Raises: SpecError.
+    """
+    outer = spec.extras
+    if "included" in outer:
+        outer = {**outer, "included": (Tally(), ())}
+    if isinstance(given.get("nodes"), list):
+        return inline_spec(given, outer, place=place, reading=reading)
+    if isinstance(given.get("path"), str):
+        return include_spec(given["path"], outer, where=str(place), reading=reading)
+    return None
 
 
 def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
@@ -519,7 +589,7 @@ def spec_from_document(document: Document, reading: LoadOptions | None = None) -
     from axil_files.models import File
 
     using = reading or LoadOptions()
-    check_document(document)
+    values = check_document(document)
     problems: list[Problem] = []
     data = document.data
     own = cast("dict[str, Any]", data).get("vars") if isinstance(data, dict) else None
@@ -533,7 +603,8 @@ def spec_from_document(document: Document, reading: LoadOptions | None = None) -
     leave = None if using.environment is not None else grants
     resolved = resolve(document, variables, environment, problems.append, leave)
     if resolved.environment or variables:  # without any, the data is what it was
-        check_document(resolved.document)
+        values = max(values, check_document(resolved.document))
+    using.tally.add(using.way, values, document.name)
     expanded = expand(resolved.document, problems.append)
     if any(problem.id == "AX171" for problem in problems):  # some nodes have no type, then
         raise SpecError(problems)
@@ -563,6 +634,8 @@ def spec_from_document(document: Document, reading: LoadOptions | None = None) -
         "vars": variables,
         "environment": resolved.environment,
         "secrets": resolved.secrets,
+        "included": (using.tally, using.way),
+        "read": read_inner,
         "warnings": tuple(problem for problem in problems if problem.severity == "warning"),
     }
     kept = {key: value for key, value in around.items() if value}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import SecretStr
 
 from axil import ConfigError, GraphSpec, Problem, Workflow, run_sync
-from axil.plugin import decode_config, make_component, resolve_secret
+from axil.plugin import decode_config, granted, make_component, resolve_secret
 from axil_cli import add_shared_arguments
 from axil_mcp.config import MCPServer, ToolsConfig
 from axil_mcp.files import listed
@@ -190,7 +190,8 @@ def _look(options: argparse.Namespace, session: Any) -> int:
 
 def _log_in(options: argparse.Namespace, session: Any) -> int:
     spec = _loaded(options.file, options, session).spec
-    servers = [decode_config(ToolsConfig, each, options.file) for each in _used(spec)]
+    with granted(spec.extras.get("grants")):
+        servers = [decode_config(ToolsConfig, each, options.file) for each in _used(spec)]
     wanting = [each for each in servers if each.oauth and each.oauth.client_secret is None]
     if not wanting:
         session.tell(f"{options.file} uses no MCP server that a person logs in to.")
@@ -213,7 +214,8 @@ async def _logged_in(server: MCPServer, login: Callable[[str], None]) -> None:
 async def _listings(spec: GraphSpec, allowed: frozenset[str]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for config in _used(spec):
-        listing = await listed(config, allowed)
+        with granted(spec.extras.get("grants")):  # the file names the server, and what it is sent
+            listing = await listed(config, allowed)
         tools = [
             {"name": each.name, "description": each.description, "digest": each.tool.digest}
             for each in listing.tools

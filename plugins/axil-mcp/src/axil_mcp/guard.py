@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -15,11 +16,14 @@ from typing import Any, Final
 from pydantic import SecretStr
 
 from axil import ConfigError, Problem
+from axil_mcp.connections import bounded
 from axil_mcp.serving import WorkflowServer
 
 PATH: Final = "/mcp"
 _LEAST: Final = 16
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{0,5})?")
+"""A ``Host``, whole: the SDK takes anything behind a colon for a port."""
 _SESSIONS: Final = 200
 _SPARE: Final = 20
 """Sessions that the SDK has room for beside, while some are being ended and others begin."""
@@ -157,6 +161,10 @@ class AuthMiddleware:
             return
         if scope["type"] != "http":
             return  # nothing here speaks anything else; the server refuses the connection
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
+            await Response("Bad Request", status_code=400)(scope, receive, send)
+            return
         refused = await self._from.validate_request(Request(scope))
         if refused is None and not self._is_known(scope):
             refused = Response(
@@ -213,7 +221,12 @@ async def serve(
         ) from error
     with listener:
         settings = uvicorn.Config(
-            app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            http=bounded(),
+            timeout_graceful_shutdown=5,
         )
         http = uvicorn.Server(settings)
         host = f"[{config.host}]" if ":" in config.host else config.host

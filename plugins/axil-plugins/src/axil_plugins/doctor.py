@@ -513,6 +513,8 @@ with redirect_stdout(out), redirect_stderr(out):
     found = importlib.import_module(sys.argv[1])
     for name in filter(None, sys.argv[2].split(".")):
         found = getattr(found, name)
+    if found is None:
+        raise TypeError("it is None")
 print(json.dumps({
     "seconds": time.perf_counter() - begun,
     "modules": len(sys.modules) - before,

@@ -34,13 +34,12 @@ from axil.plugin import (
     Grants,
     Registry,
     canonical_name,
-    dependencies_of,
     format_names,
     granted,
     noting_wants,
     recorded_files,
 )
-from axil_files import load, python_target
+from axil_files import dependencies_of, load, python_target
 from axil_plugins.output import as_json, put
 from axil_plugins.pylock import pylock_of
 

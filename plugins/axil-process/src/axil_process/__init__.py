@@ -23,7 +23,7 @@ _SUBJECTS = {
         "programs.child": "Child KILL end_elsewhere",
         "programs.output": "Output",
         "programs.program": "Ended run_program settle",
-        "programs.sandbox": "Launch Place Sandbox Wanted find_sandbox sandboxed",
+        "programs.sandbox": "CONTAINERS Launch Place Sandbox Wanted find_sandbox sandboxed",
     },
     "Sandboxes": {
         "sandboxes.bubblewrap": "Bubblewrap",

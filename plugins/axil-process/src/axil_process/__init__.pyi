@@ -34,6 +34,7 @@ from axil_process.programs.program import (
     settle as settle,
 )
 from axil_process.programs.sandbox import (
+    CONTAINERS as CONTAINERS,
     Launch as Launch,
     Place as Place,
     Sandbox as Sandbox,

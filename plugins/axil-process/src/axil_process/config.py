@@ -6,8 +6,8 @@ import os
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil.plugin import reads_path
-from axil_process.programs.sandbox import Wanted
+from axil.plugin import reads_path, starts_program
+from axil_process.programs.sandbox import CONTAINERS, Wanted
 
 
 class ProcessConfig(BaseModel):
@@ -45,6 +45,7 @@ class ProcessConfig(BaseModel):
         "off",
         description="off: bodies can do what axil can; auto: in a sandbox where axil-process is "
         "installed and works; required: an error where it does not; a name: that one.",
+        json_schema_extra=starts_program(*CONTAINERS),
     )
     reads: tuple[str, ...] = Field(
         (),

@@ -156,7 +156,10 @@ def plan_of_job(job: Job) -> Plan:
         if "use" in job
         else None
     )
-    setting = CompileOptions(allow_code=True)  # the sender of the job has allowed it
+    given = job.get("grants")
+    grants = given and Grants(words=frozenset(given["words"]), folder=given["folder"])
+    # of Python code the sender has allowed it; what a file names is as bounded here as there
+    setting = CompileOptions(allow_code=grants is None, grants=grants)
     if use is not None and any(
         hasattr(setting.resolve("nodes", use.type, job["node"]), name) for name in ("bind", "scope")
     ):
@@ -179,8 +182,6 @@ def plan_of_job(job: Job) -> Plan:
         if job["kind"] == "custom"
         else FunctionNode(function)
     )
-    given = job.get("grants")
-    grants = given and Grants(words=frozenset(given["words"]), folder=given["folder"])
     rules = {
         name: decode_value(job[name]) for name in ("pull", "push", "attributes") if name in job
     }

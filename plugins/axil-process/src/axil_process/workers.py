@@ -26,7 +26,7 @@ from axil_process.conversation import Conversation, firing_of, mapping, no_messa
 from axil_process.errors import ProcessError, WorkerDied, ended
 from axil_process.jobs import Job
 from axil_process.programs.child import KILL, Child
-from axil_process.programs.sandbox import Launch, Place, sandboxed
+from axil_process.programs.sandbox import Launch, Place, sandboxed, withheld
 from axil_process.wire import LENGTH, packed
 
 _BOOT = Path(__file__).with_name("boot.py")
@@ -45,6 +45,7 @@ class Workers:
 
     def __init__(self, config: ProcessConfig) -> None:
         self.config = config
+        self._without = withheld()
         self._places = LoopLocal(lambda: _Place(config.workers))
         self.started = 0
         """Processes so far: for tests and measurements."""
@@ -65,7 +66,9 @@ class Workers:
                     worker = await place.rested(folder)
                     if worker is None:
                         self.started += 1
-                        worker = await _Worker.started(self.config, folder)
+                        names = self._without
+                        without = [name for name in names if not ctx.allows(f"program:{name}")]
+                        worker = await _Worker.started(self.config, folder, without)
                     answer = await self._answer(place, worker, ctx, job, given)
             except TimeoutError:
                 if not time.expired():
@@ -149,8 +152,10 @@ class _Worker:
         self._printed = _Printed(child.process.stderr)
 
     @classmethod
-    async def started(cls, config: ProcessConfig, folder: Path | None) -> _Worker:
-        """Return a process that is ready.
+    async def started(
+        cls, config: ProcessConfig, folder: Path | None, without: Sequence[str] = ()
+    ) -> _Worker:
+        """Return a process that is ready. ``without``: sandboxes that it is not started in.
 
         Raises: ProcessError (AX553); ComponentBlocked (AX621): there is no sandbox.
         """
@@ -164,7 +169,7 @@ class _Worker:
         if config.sandbox != "off":
             path = await asyncio.to_thread(_shown)
             place = await asyncio.to_thread(_place, config, folder, path, variables, limit)
-            launch = await sandboxed(command, place, config.sandbox)
+            launch = await sandboxed(command, place, config.sandbox, without=without)
         is_sandboxed = launch.command != command
         child = await Child.start(
             launch.command,

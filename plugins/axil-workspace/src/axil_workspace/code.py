@@ -16,7 +16,8 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
-from axil_process import Wanted
+from axil.plugin import starts_program
+from axil_process import CONTAINERS, Wanted
 from axil_workspace.errors import NotAllowed, ProgramFault
 from axil_workspace.process import Bounds, Ended, run
 from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
@@ -139,6 +140,7 @@ class Code(Programs):
             default="auto",
             description="auto: in a sandbox where axil-process is installed and works; required: "
             "an error where it does not; off: none.",
+            json_schema_extra=starts_program(*CONTAINERS),
         )
 
     provides: ClassVar = ("run_code", "run_command")

@@ -17,8 +17,17 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, Field
 
 from axil import Context, Out, Token
-from axil.plugin import Body, Mode, NodeInfo, Task, as_messages, gather_messages, text_of
-from axil_process import Wanted
+from axil.plugin import (
+    Body,
+    Mode,
+    NodeInfo,
+    Task,
+    as_messages,
+    gather_messages,
+    starts_program,
+    text_of,
+)
+from axil_process import CONTAINERS, Wanted
 from axil_workspace.code import permitted
 from axil_workspace.errors import WorkspaceError
 from axil_workspace.process import Bounds, run
@@ -59,6 +68,7 @@ class SaveAndRun:
             default="auto",
             description="auto: in a sandbox where axil-process is installed and works; required: "
             "an error where it does not; off: none.",
+            json_schema_extra=starts_program(*CONTAINERS),
         )
 
     wants = ("code",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -29,7 +30,11 @@ class DraftCheck:
     class Config(BaseModel, extra="forbid", frozen=True):
         """The settings of the check."""
 
-        name: str = Field(default="team.yaml", description="The path of the file that is drafted.")
+        name: str = Field(
+            default="team.yaml",
+            description="The path of the file that is drafted: beside this file, or in a "
+            "folder that this file may read.",
+        )
         model: Any = Field(default="scripted", description="The value of its variable MODEL.")
         allow: list[str] = Field(
             default=[],
@@ -40,8 +45,11 @@ class DraftCheck:
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or self.Config()
         self._allow = frozenset(Grants.of(self.config.allow).words)
+        self._name = self.config.name
         if (own := current_grants()) is not None:
             # checking a draft makes its components: it may do what this file may, and no more
+            folder, name = os.path.split(self.config.name)
+            self._name = os.path.join(own.path(folder or ".", "read", "name"), name)
             for word in sorted(self._allow):
                 own.need(word, f"a draft that is checked may do what needs --allow {word}.")
 
@@ -49,7 +57,7 @@ class DraftCheck:
         """Return the draft's drawing, or the prompt to mend it."""
         draft = draft_of(
             text_of(messages[-1]) if messages else "",
-            name=self.config.name,
+            name=self._name,
             model=self.config.model,
             registry=default_registry(),
             allow=self._allow,

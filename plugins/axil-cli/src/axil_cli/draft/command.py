@@ -121,7 +121,12 @@ class _Drafting:
                     registry=session.registry,
                     vars=variables,
                     # those of the model that the user named, and those that the draft may need
-                    allow=("env", "network", *self.options.allow),
+                    allow=(
+                        "env",
+                        "network",
+                        f"read:{os.path.dirname(os.path.realpath(self.output))}",
+                        *self.options.allow,
+                    ),
                 )
                 ways = {
                     "observers": [self],

@@ -91,7 +91,7 @@ class Tune:
                 "AX985", f"the file cannot be read: {error}.", where=str(file)
             ) from None
         reading = session.reading(options)
-        dataset = read_dataset(options.dataset)
+        dataset = read_dataset(options.dataset, allow=options.allow)
         search = Search(
             budget=options.budget,
             tries=_tries(options.tries) if options.tries else (),

@@ -13,15 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from axil import ConfigError, PluginError, Problem, SpecError
-from axil.plugin import (
-    KERNEL,
-    Dependencies,
-    Registry,
-    canonical_name,
-    dependencies_of,
-    install_advice,
-)
-from axil_files import PythonTarget
+from axil.plugin import KERNEL, Dependencies, Registry, canonical_name, install_advice
+from axil_files import PythonTarget, dependencies_of
 from axil_plugins.build.settings import Settings
 
 COMMAND = "axil-cli"

@@ -13,11 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
-from axil.plugin import ComponentBlocked, default_registry, make_component
+from axil.plugin import ComponentBlocked, current_grants, default_registry, make_component
 
 Wanted = Literal["auto", "required", "off", "bubblewrap", "docker", "podman"]
 """``auto``: a sandbox is used where one is installed and works; ``required``: without one the
 program is not started; ``off``: none is used; a name: that one, or the program is not started."""
+CONTAINERS: Final = ("docker", "podman")
+"""The sandboxes that start the program of their name, which asks a service of the machine: a
+workflow file that names one needs leave (``program:docker``)."""
 _ANY: Final = ("auto", "required")
 _log = logging.getLogger("axil.sandbox")
 
@@ -69,22 +72,42 @@ class Sandbox(Protocol):
         ...
 
 
-async def sandboxed(command: Sequence[str], place: Place, wanted: Wanted) -> Launch:
+def withheld() -> tuple[str, ...]:
+    """Return the sandboxes that the workflow file, whose grants are in force, may not start."""
+    grants = current_grants()
+    if grants is None:
+        return ()
+    return tuple(name for name in CONTAINERS if not grants.allows(f"program:{name}"))
+
+
+async def sandboxed(
+    command: Sequence[str], place: Place, wanted: Wanted, *, without: Sequence[str] = ()
+) -> Launch:
     """Return how ``command`` is to be started: in a sandbox, or as it is.
 
     Where ``wanted`` is ``auto`` and there is none, the log ``axil.sandbox`` says why, once for each
-    reason. Raises: ComponentBlocked (AX621): one is wanted, and there is none.
+    reason; where there is one that may not be used (``without``, see ``withheld``), the program
+    does not run outside of it. Raises: ComponentBlocked (AX621): one is wanted, and there is none.
     FileNotFoundError: there is a sandbox, and no such program.
     """
     plain = Launch(command=list(command), variables=place.variables)
     if wanted == "off":
         return plain
-    found, why = await asyncio.to_thread(find_sandbox, "" if wanted in _ANY else wanted)
+    name = "" if wanted in _ANY else wanted
+    found, why = await asyncio.to_thread(find_sandbox, name, without=without)
     if found is not None:
         folder = place.folder or Path("/tmp")
         if shutil.which(command[0]) is None and not (folder / command[0]).exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
         return await asyncio.to_thread(found.launch, command, place)
+    lacking = [each for each in without if name in ("", each) and shutil.which(each)]
+    if lacking:
+        raise ComponentBlocked(
+            f'"{command[0]}" is to run in a sandbox, and there is none: {why}.',
+            id="AX621",
+            hint=f"Allow it if you trust the workflow: --allow program:{lacking[0]}; "
+            "or install bubblewrap.",
+        )
     if wanted != "auto":
         raise ComponentBlocked(
             f'"{command[0]}" is to run in a sandbox, and there is none: {why}.',
@@ -95,16 +118,19 @@ async def sandboxed(command: Sequence[str], place: Place, wanted: Wanted) -> Lau
     return plain
 
 
-def find_sandbox(name: str = "") -> tuple[Sandbox | None, str]:
+def find_sandbox(name: str = "", *, without: Sequence[str] = ()) -> tuple[Sandbox | None, str]:
     """Return the first sandbox that works here, or None and why there is none.
 
     Args:
         name: only the sandbox of this name; empty: any, in the order of their names.
+        without: names of sandboxes that are not used, and not asked whether they work.
     """
     registry = default_registry()
     reasons: list[str] = []
     for each in registry.names("sandboxes"):
-        if name in ("", each):
+        if name in ("", each) and each in without:
+            reasons.append(f"{each} needs the grant program:{each}")
+        elif name in ("", each):
             made: Any = make_component(registry.resolve("sandboxes", each), {}, f"sandboxes:{each}")
             why = made.problem()
             if not why:

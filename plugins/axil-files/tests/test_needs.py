@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from axil.plugin import Registry, dependencies_of
-from axil_files import parse_json
+from axil.plugin import Registry
+from axil_files import dependencies_of, parse_json
 
 
 def written(folder: Path, graph: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 
-from axil.spec.kinds import KERNEL, canonical_name
+from axil.plugin import KERNEL, canonical_name
 
 
 @dataclass(slots=True)
