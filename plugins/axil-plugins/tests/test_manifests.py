@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
+from typing import Literal
 
 import pytest
+from pydantic import BaseModel
 
-from axil.plugin import default_registry
-from axil_plugins.manifests import fields, manifest_of, references, secrets, summary_of
+from axil.plugin import Component, default_registry
+from axil_plugins.manifests import (
+    _component,
+    fields,
+    manifest_of,
+    references,
+    secrets,
+    summary_of,
+)
 
 PLUGIN = '''
 from pydantic import BaseModel, Field
@@ -78,6 +88,19 @@ def test_the_same_classes_give_the_same_text(tick):
 
     first, second = (json.dumps(manifest_of("acme-a", Registry(Policy()))) for _ in range(2))
     assert first == second
+
+
+def test_the_order_of_choices_is_not_that_of_who_named_them_first():
+    class Config(BaseModel):
+        # typing gives whichever was named first of this and Literal["sap", "wood"] | None
+        optional: Literal["wood", "sap"] | None = None
+        declared: Literal["wood", "sap"] = "sap"
+
+    found = SimpleNamespace(Config=Config)
+    shown = _component(Component(kind="tools", name="axle", distribution="axle"), found)
+    properties = shown["config_schema"]["properties"]
+    assert properties["optional"]["anyOf"][0]["enum"] == ["sap", "wood"]
+    assert properties["declared"]["enum"] == ["wood", "sap"]
 
 
 def test_a_distribution_without_an_index_gets_a_hint_how_to_state_it(world, axil):

@@ -8,7 +8,7 @@ a component whose distribution has none are not looked into, and the answer says
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 

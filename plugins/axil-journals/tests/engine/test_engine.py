@@ -8,13 +8,14 @@ import random
 import threading
 import weakref
 from collections.abc import Callable, Collection, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from axil import Out, Question, RootGraph, Workflow, run_sync
+from axil import Out, Question, RootGraph, Workflow, hookimpl, run_sync
 from axil.driver import LocalExecutor
-from axil.plugin import EngineError, JournalError
+from axil.plugin import EngineError, JournalError, hook_manager
 from axil_journals import (
     Entry,
     LocalEngine,
@@ -533,6 +534,32 @@ def test_a_run_that_was_recovered_too_often_without_progress_is_not_recovered(ca
             journal.lost.clear()  # it has ended
             await engine.resume("r")
             assert (await engine.result("r")).status == "done"
+
+    within(60, go)
+
+
+def test_hooks_hear_of_a_run_that_is_parked_and_may_raise(caplog):
+    heard: list[str] = []
+
+    class Hearing:
+        @hookimpl
+        def run_started(self, run_id: str) -> None:
+            heard.append(run_id)
+
+        @hookimpl
+        def run_finished(self, run_id: str, result: Any) -> None:
+            heard.append(f"{run_id} {result.status}")
+            raise ValueError("no paper")
+
+    plain = workflow(["a"], ["in a", "a out"])
+    flow = Workflow(plain.spec, replace(plain.setting, hooks=hook_manager([Hearing()])))
+    facts = [Entry("run", data=_header(flow)), *[alone()] * MAX_RECOVERIES]
+
+    async def go() -> None:
+        async with LocalEngine(Lost(facts), [flow]) as engine:
+            assert (await engine.result("r")).status == "parked"
+        assert heard == ["r", "r parked"]
+        assert "no paper" in caplog.text
 
     within(60, go)
 

@@ -251,7 +251,8 @@ class Tracing:
             self._store.drop(run_id)
         elif status != "paused":
             self._fail(run, _cause(result.error) if result.error is not None else status)
-        self._workflows.record(run.seconds, run.labels, context=run.context)
+        labels = {**run.labels, "axil.run.status": status}
+        self._workflows.record(run.seconds, labels, context=run.context)
         span.end()
 
     def enter(self, run_id: str, activation: Activation) -> Token[Context] | None:

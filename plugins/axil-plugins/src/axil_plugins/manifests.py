@@ -59,7 +59,7 @@ def as_text(manifest: Mapping[str, Any]) -> str:
 
 def _component(component: Component, found: Any) -> dict[str, Any]:
     model: Any = getattr(found, "Config", None)
-    schema = model.model_json_schema() if hasattr(model, "model_json_schema") else None
+    schema = _in_order(model.model_json_schema()) if hasattr(model, "model_json_schema") else None
     data: dict[str, Any] = {
         "kind": component.kind,
         "name": component.name,
@@ -77,6 +77,32 @@ def _component(component: Component, found: Any) -> dict[str, Any]:
     data["stability"] = str(getattr(found, "stability", "stable"))
     data["replacement"] = str(getattr(found, "replacement", ""))
     return {key: value for key, value in data.items() if value not in ([], "", None)}
+
+
+def _in_order(shape: Any, *, is_choice: bool = False) -> Any:
+    """Return a schema with the values of its choices in an order of their own.
+
+    ``Literal["a", "b"] | None`` equals ``Literal["b", "a"] | None``, and typing keeps the first of
+    equal unions for all of them: their order is that of whichever module was imported first.
+
+    >>> _in_order({"anyOf": [{"enum": ["b", "a"]}, {"type": "null"}]})
+    {'anyOf': [{'enum': ['a', 'b']}, {'type': 'null'}]}
+    >>> _in_order({"enum": ["b", "a"]})
+    {'enum': ['b', 'a']}
+    """
+    if isinstance(shape, list):
+        return [_in_order(each, is_choice=is_choice) for each in cast("list[Any]", shape)]
+    if not isinstance(shape, dict):
+        return shape
+    made: dict[str, Any] = {}
+    for key, value in cast("dict[str, Any]", shape).items():
+        if key == "enum" and is_choice and isinstance(value, list):
+            made[key] = sorted(cast("list[Any]", value), key=json.dumps)
+        elif key in ("default", "examples", "const"):  # values, and no schemas
+            made[key] = value
+        else:
+            made[key] = _in_order(value, is_choice=is_choice or key in ("anyOf", "oneOf"))
+    return made
 
 
 def summary_of(found: Any) -> str:

@@ -204,8 +204,10 @@ class _Responses:
         run = await self._look(caller, run_id)
         response = _response(run)
         if response["status"] != "completed":  # failed, or cancelled, which has no event
-            status = "failed" if run["status"] in OVER else "incomplete"
-            yield event(status, response=response)
+            is_over = run["status"] in OVER
+            error = _error(run) if is_over else None  # clients read it with the event
+            status = "failed" if is_over else "incomplete"
+            yield event(status, response={**response, "error": error})
             return
         if not whole:
             for one in opened():
@@ -226,15 +228,12 @@ def _response(run: Mapping[str, Any], *, is_begun: bool = False) -> dict[str, An
     if run["questions"] and not is_begun:
         status = "completed"  # of this response; the next one answers
     kept: Mapping[str, Any] = run["metadata"]
-    error = None
-    if status == "failed":
-        error = {"code": "server_error", "message": run["error"] or run["status"]}
     return {
         "id": run["run_id"],
         "object": "response",
         "created_at": run["begun"],
         "status": status,
-        "error": error,
+        "error": _error(run) if status == "failed" else None,
         "incomplete_details": None,
         "instructions": None,
         "metadata": kept.get("response", {}),
@@ -250,6 +249,10 @@ def _response(run: Mapping[str, Any], *, is_begun: bool = False) -> dict[str, An
         "usage": _usage(run) if status == "completed" else None,
         "axil": run_summary(run),
     }
+
+
+def _error(run: Mapping[str, Any]) -> dict[str, Any]:
+    return {"code": "server_error", "message": run["error"] or run["status"]}
 
 
 def _session(body: Mapping[str, Any]) -> str:

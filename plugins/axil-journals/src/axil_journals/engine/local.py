@@ -442,6 +442,7 @@ class LocalEngine:
                     )
             if found is None and trial is not None and trial.parked:
                 log.error("run %s is parked: %s", run_id, trial.parked)
+                await self._tell_hooks(run_id)
                 await self._resolve_ended(run_id)
         except BusyError:
             self._is_emptying = True  # nothing begins until this engine is idle
@@ -456,6 +457,17 @@ class LocalEngine:
             with suppress(JournalError):  # else it is found by the next look
                 await self._deliver_to(run_id, await self._mail.of(run_id))
         return True
+
+    async def _tell_hooks(self, run_id: str) -> None:
+        """Tell the hooks of its workflow of a run that was parked: it began, and ended so."""
+        try:
+            replay = await self._recorded(run_id)
+            workflow, result = self._workflow_of(replay), await self._recorded_result(run_id)
+            if (hooks := workflow.setting.hooks) is not None:
+                hooks.hook.run_started(run_id=run_id, plan=workflow.plan, inputs=None)
+                hooks.hook.run_finished(run_id=run_id, result=result)
+        except Exception:  # whatever a plugin raises: the run is parked
+            log.exception("hooks were not told that run %s is parked", run_id)
 
     async def _work(self, workflow: Workflow, run: ManagedRun) -> None:
         """Execute a loaded run, and unload it."""
