@@ -279,3 +279,11 @@ def test_what_became_of_plugins_is_said():
         "b was 1, and is 2",
         "d 1 is not used any more, or not installed",
     ]
+
+
+def test_a_distribution_that_went_into_another_is_no_change():
+    before = {"axil-typed": {"version": "0.1.0"}, "axil-engine": {"version": "0.1.0"}}
+    now = {"axil": {"version": "0.2.0"}, "axil-files": {"version": "0.2.0"}}
+    assert version_changes(before, now) == [
+        "axil-engine 0.1.0 is not used any more, or not installed"
+    ]

@@ -8,7 +8,7 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from axil import Activation, Options, Result, Schema, State
 from axil.driver import (
@@ -149,6 +149,30 @@ def resumed(recorded: Entry, plan: Plan, options: Options) -> Entry:
     return Entry("resumed", data={"now": {"states": {}, "marked": {}, **now}})
 
 
+_TAKEN_IN: Final = {
+    "axil-batch": "axil-cli",
+    "axil-budget": "axil-models",
+    "axil-build": "axil-plugins",
+    "axil-config": "axil",
+    "axil-dependencies": "axil",
+    "axil-draft": "axil-cli",
+    "axil-encryption": "axil-journals",
+    "axil-engine": "axil-journals",
+    "axil-formatters": "axil-models",
+    "axil-guards": "axil-wrappers",
+    "axil-inspection": "axil-journals",
+    "axil-memory": "axil-context",
+    "axil-patterns": "axil",
+    "axil-retrieval": "axil-context",
+    "axil-sandbox": "axil-process",
+    "axil-subprocess": "axil-process",
+    "axil-tune": "axil-evals",
+    "axil-typed": "axil",
+    "axil-yaml": "axil-files",
+}
+"""Distribution that a run may be pinned to → the one that has taken it in."""
+
+
 def version_changes(
     before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]
 ) -> list[str]:
@@ -159,6 +183,8 @@ def version_changes(
     """
     found: list[str] = []
     for name, pin in before.items():
+        if _TAKEN_IN.get(name) in now:
+            continue
         there = now.get(name)
         if there is None:
             found.append(f"{name} {pin['version']} is not used any more, or not installed")
