@@ -233,11 +233,11 @@ def test_a_toolset_and_a_provider_may_know_the_firing_that_they_work_for():
         seen: tuple[Any, ...] = ()
 
         async def tools(self, ctx: Any) -> list[Any]:
-            self.seen += (ctx.allows("files"),)
+            self.seen += (ctx.allows("read"),)
             return []
 
         async def get_blocks(self, query: Any, top_k: int = 8, ctx: Any = None) -> list[str]:
-            self.seen += (ctx.allows("files"),)
+            self.seen += (ctx.allows("read"),)
             return []
 
     known = Known()
@@ -247,7 +247,7 @@ def test_a_toolset_and_a_provider_may_know_the_firing_that_they_work_for():
     )
     g.edge_from_entry(w)
     g.edge_to_exit(w, ["o"])
-    g.build().invoke({"message": "x"}, allow=frozenset({"files"}))
+    g.build().invoke({"message": "x"}, allow=frozenset({"read"}))
     # asked for tools as a toolset and as a provider, and for blocks
     assert known.seen == (True, True, True)
 
