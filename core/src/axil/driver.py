@@ -25,11 +25,10 @@ _SUBJECTS = {
         "kernel.state": "NO_RESET",
         "runtime.deadlines": "wall_time",
         "runtime.recorder": """
-            RunJournal
+            Progress RunJournal
             Answered Asked ClockRead EffectBegun Fact Recorder SleepBegun
             StepDone
         """,
-        "runtime.services": "Progress",
         "spec.graph": "KEPT",
     },
     "Engines": {

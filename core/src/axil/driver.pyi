@@ -42,10 +42,11 @@ from axil.runtime.recorder import (
     ClockRead as ClockRead,
     EffectBegun as EffectBegun,
     Fact as Fact,
+    Progress as Progress,
     Recorder as Recorder,
     RunJournal as RunJournal,
     SleepBegun as SleepBegun,
     StepDone as StepDone,
 )
-from axil.runtime.services import Pause as Pause, Progress as Progress, RealClock as RealClock
+from axil.runtime.services import Pause as Pause, RealClock as RealClock
 from axil.spec.graph import KEPT as KEPT

@@ -54,16 +54,18 @@ _SUBJECTS = {
     },
     "Configuration and secrets": {
         "registry.components": "make_component",
-        "settings.confinement": "current_grants granted",
         "settings.decoding": "decode_config refers_to",
-        "settings.grants": "Grants is_axils reads_path sends_to starts_program writes_path",
+        "settings.grants": """
+            Grants current_grants granted is_axils note_own reads_path sends_to starts_program
+            writes_path
+        """,
         "settings.misfits": "Misfit misfits",
         "settings.redaction": """
-            REDACTED keep_secret redact_data redact_text secret_spans
+            REDACTED is_private keep_secret redact_data redact_text secret_spans
             without_secrets
         """,
-        "settings.secrets": "Secret is_private resolve_secret",
-        "settings.wants": "Want is_granted note_own note_want noting_wants refusals_of",
+        "settings.secrets": "Secret resolve_secret",
+        "settings.wants": "Want is_granted note_want noting_wants refusals_of",
         "spec.graph": "FromEnvironment Place",
     },
     "Questions to people": {

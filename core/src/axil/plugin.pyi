@@ -180,12 +180,14 @@ from axil.registry.registry import (
     default_registry as default_registry,
     use_registry as use_registry,
 )
-from axil.settings.confinement import current_grants as current_grants, granted as granted
 from axil.settings.decoding import decode_config as decode_config, refers_to as refers_to
 from axil.settings.excerpts import format_value as format_value
 from axil.settings.grants import (
     Grants as Grants,
+    current_grants as current_grants,
+    granted as granted,
     is_axils as is_axils,
+    note_own as note_own,
     reads_path as reads_path,
     sends_to as sends_to,
     starts_program as starts_program,
@@ -195,21 +197,17 @@ from axil.settings.misfits import Misfit as Misfit, misfits as misfits
 from axil.settings.policy import Policy as Policy
 from axil.settings.redaction import (
     REDACTED as REDACTED,
+    is_private as is_private,
     keep_secret as keep_secret,
     redact_data as redact_data,
     redact_text as redact_text,
     secret_spans as secret_spans,
     without_secrets as without_secrets,
 )
-from axil.settings.secrets import (
-    Secret as Secret,
-    is_private as is_private,
-    resolve_secret as resolve_secret,
-)
+from axil.settings.secrets import Secret as Secret, resolve_secret as resolve_secret
 from axil.settings.wants import (
     Want as Want,
     is_granted as is_granted,
-    note_own as note_own,
     note_want as note_want,
     noting_wants as noting_wants,
     refusals_of as refusals_of,

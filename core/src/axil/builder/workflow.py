@@ -21,7 +21,7 @@ from axil.errors import Problem, SpecError, UnknownComponent, did_you_mean
 from axil.kernel.tokens import new_tuple
 from axil.kernel.values import isolate
 from axil.runtime.result import Event, Options, Result
-from axil.settings.confinement import granted
+from axil.settings.grants import granted
 
 if TYPE_CHECKING:
     import asyncio

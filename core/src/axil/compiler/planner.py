@@ -41,7 +41,7 @@ from axil.kernel.scopes import SubgraphBody
 from axil.kernel.state import Schema
 from axil.kernel.tokens import ENTRY, EXIT
 from axil.registry.components import make_component
-from axil.settings.confinement import current_grants, granted
+from axil.settings.grants import current_grants, granted
 from axil.spec.check import check, check_exit
 from axil.spec.graph import (
     READ,

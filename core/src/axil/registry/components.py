@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
 from axil.errors import ConfigError, Problem, did_you_mean, format_names, refused_setting
-from axil.settings.confinement import current_grants
 from axil.settings.excerpts import format_value
+from axil.settings.grants import current_grants
 from axil.spec.graph import Place
 
 T = TypeVar("T")

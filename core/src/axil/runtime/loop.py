@@ -39,9 +39,9 @@ from axil.kernel.state import State
 from axil.kernel.tokens import Changes, Out, Task
 from axil.kernel.values import isolate
 from axil.runtime.pool import SLICE, LocalExecutor, WorkerPool, as_failure
-from axil.runtime.recorder import Recorder
+from axil.runtime.recorder import Progress, Recorder
 from axil.runtime.result import Options, Result, made
-from axil.runtime.services import REAL_CLOCK, Pause, Progress, RunServices, paused_by
+from axil.runtime.services import REAL_CLOCK, Pause, RunServices, paused_by
 from axil.spec.graph import Limits
 
 if TYPE_CHECKING:

@@ -14,17 +14,39 @@ the rest.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from axil.contract.context import Call, Question
+from axil.contract.context import Call, Clock, Question
+from axil.contract.meters import Meter
 from axil.kernel.events import CycleTally, Known, RecordFiring, RecordRound
 from axil.kernel.plan import Plan
 from axil.kernel.state import State
 from axil.kernel.tokens import Activation
 from axil.runtime.result import Options, Result
 
-if TYPE_CHECKING:
-    from axil.runtime.services import Progress
+
+@dataclass(slots=True, eq=False, repr=False)
+class Progress:
+    """The progress of a run: a recorder keeps it with each fact, so that a resumed run counts on
+    from there.
+    """
+
+    clock: Clock
+    meter: Meter
+    cycles: Mapping[str, CycleTally]
+    """The ends of its cycles so far, by path."""
+    before: float = 0.0
+    """Seconds that earlier parts of the run took."""
+    started: float | None = None
+    """The time at which this part began, by the clock; None: it has not begun."""
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds the run has taken, over all its parts."""
+        if self.started is None:
+            return self.before
+        return self.before + self.clock.now() - self.started
 
 
 class RunJournal(Protocol):

@@ -28,7 +28,7 @@ from axil.contract.context import (
 from axil.contract.meters import Meter
 from axil.contract.observers import Observers
 from axil.errors import Overdue, Uncertain
-from axil.kernel.events import CycleTally, SubRun
+from axil.kernel.events import SubRun
 from axil.kernel.plan import Body
 from axil.kernel.tokens import Activation, Out, Task
 from axil.kernel.values import MISSING, isolate
@@ -39,6 +39,7 @@ from axil.runtime.recorder import (
     ClockRead,
     EffectBegun,
     Fact,
+    Progress,
     Recorder,
     SleepBegun,
     StepDone,
@@ -93,29 +94,6 @@ class RealClock:
 
 
 REAL_CLOCK = RealClock()
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class Progress:
-    """The progress of a run: a recorder keeps it with each fact, so that a resumed run counts on
-    from there.
-    """
-
-    clock: Clock
-    meter: Meter
-    cycles: Mapping[str, CycleTally]
-    """The ends of its cycles so far, by path."""
-    before: float = 0.0
-    """Seconds that earlier parts of the run took."""
-    started: float | None = None
-    """The time at which this part began, by the clock; None: it has not begun."""
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds the run has taken, over all its parts."""
-        if self.started is None:
-            return self.before
-        return self.before + self.clock.now() - self.started
 
 
 class Subs(Protocol):

@@ -11,12 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from axil.errors import ConfigError, Problem
-from axil.settings.confinement import current_grants
 from axil.settings.excerpts import format_value
-from axil.settings.grants import Grants, host_of
+from axil.settings.grants import Grants, current_grants, host_of, note_own
 from axil.settings.misfits import Keys, misfits, model_fields_of
 from axil.settings.secrets import Secret
-from axil.settings.wants import note_own
 from axil.spec.graph import Place
 
 if TYPE_CHECKING:

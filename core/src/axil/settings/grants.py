@@ -16,8 +16,9 @@ import ipaddress
 import itertools
 import os
 import re
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Iterable
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -292,3 +293,34 @@ def _word(given: str) -> str:
             raise ConfigError(Problem("AX136", "allow", message, hint))
         return f"net:{host}"
     return given
+
+
+# ------------------------------------------------------------------------------------ in force
+
+_in_force: ContextVar[Grants | None] = ContextVar("axil.grants", default=None)
+"""The grants of the file whose components are being made or run. A specification that was read from
+a file carries them (``GraphSpec.extras["grants"]``); the compiler puts them in force.
+"""
+
+
+def current_grants() -> Grants | None:
+    """Return the grants of the file whose components are being made or run; None: Python code's,
+    which is not confined.
+    """
+    return _in_force.get()
+
+
+@contextmanager
+def granted(grants: Grants | None) -> Generator[None]:
+    """Put grants in force."""
+    token = _in_force.set(grants)
+    try:
+        yield
+    finally:
+        _in_force.reset(token)
+
+
+def note_own(word: str, where: str = "") -> None:
+    """Note what a file does without leave, such as sending to a host of its choice."""
+    if current_grants() is not None:
+        note_want(Want(word=word, where=where, status="own"))

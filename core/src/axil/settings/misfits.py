@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from axil.errors import did_you_mean, format_names
 from axil.settings.excerpts import format_value
-from axil.settings.secrets import is_private
+from axil.settings.redaction import is_private
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError

@@ -16,8 +16,6 @@ from contextlib import suppress
 from typing import Any, Final, cast
 from urllib.parse import quote, unquote, urlsplit
 
-from axil.settings.secrets import is_private
-
 REDACTED = "[redacted]"
 """The text in the place of a secret."""
 _HEADER = re.compile(r"(?:^|[_\-.])(?:authorization|cookie)$", re.IGNORECASE)
@@ -29,6 +27,20 @@ _SECRET_TEXT = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?"
     r"|[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}"
 )
+
+
+_PRIVATE = re.compile(
+    r"secret|passw(or)?d|passphrase|token$|api_?key|credential|dsn$|authorization$", re.IGNORECASE
+)
+
+
+def is_private(name: str) -> bool:
+    """Return whether the name of a setting or of a variable says that its value is a secret.
+
+    >>> is_private("OPENAI_API_KEY"), is_private("rounds")
+    (True, False)
+    """
+    return _PRIVATE.search(name) is not None
 
 
 _SHORTEST: Final = 8
@@ -142,6 +154,7 @@ def _is_secret(name: str) -> bool:
 
 __all__ = [
     "REDACTED",
+    "is_private",
     "keep_secret",
     "redact_data",
     "redact_text",

@@ -8,26 +8,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from axil.errors import ConfigError, Problem
-from axil.settings.confinement import current_grants
-from axil.settings.grants import Grants
+from axil.settings.grants import Grants, current_grants
+from axil.settings.redaction import REDACTED, keep_secret
 from axil.spec.graph import FromEnvironment
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
-
-_PRIVATE = re.compile(
-    r"secret|passw(or)?d|passphrase|token$|api_?key|credential|dsn$|authorization$", re.IGNORECASE
-)
-
-
-def is_private(name: str) -> bool:
-    """Return whether the name of a setting or of a variable says that its value is a secret.
-
-    >>> is_private("OPENAI_API_KEY"), is_private("rounds")
-    (True, False)
-    """
-    return _PRIVATE.search(name) is not None
-
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 
@@ -68,8 +54,6 @@ class Secret:
         else:
             raise ValueError("expected {env: NAME}, ${NAME} or text")
         if self._value is not None and self._grants is not None:  # of a file, or filled into one
-            from axil.settings.redaction import REDACTED, keep_secret
-
             is_filled = isinstance(value, FromEnvironment)
             keep_secret(self._value, value.template if is_filled else REDACTED)
 
@@ -102,8 +86,6 @@ class Secret:
         may not read it.
         """
         from pydantic import SecretStr
-
-        from axil.settings.redaction import keep_secret
 
         if self._value is not None:
             return SecretStr(self._value)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from axil.errors import Problem
-from axil.settings.confinement import current_grants
 
 _WIDER: Final = {
     "net": ("network",),
@@ -98,12 +97,6 @@ def noting_wants() -> Generator[list[Want]]:
 def noted() -> list[Want] | None:
     """Return what has been gathered so far; None: nothing gathers it."""
     return _noted.get()
-
-
-def note_own(word: str, where: str = "") -> None:
-    """Note what a file does without leave, such as sending to a host of its choice."""
-    if current_grants() is not None:
-        note_want(Want(word=word, where=where, status="own"))
 
 
 def refusals_of(wants: Iterable[Want], *, late: bool = True) -> list[Problem]:

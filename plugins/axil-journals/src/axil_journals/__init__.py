@@ -6,11 +6,12 @@ from axil.plugin import lazy_names
 
 _SUBJECTS = {
     "Runs": {
-        "journal": "MemoryJournal",
+        "journal": "",
     },
     "Journals": {
+        "memory": "MemoryJournal",
         "journal": """
-            Recording             ChangeSignal Cipher Compactor DUE_NOW Entry Journal JournalWriter
+                        ChangeSignal Cipher Compactor DUE_NOW Entry Journal JournalWriter
             RunInfo RunMail SharedJournal claimed_error due_of_end question_due
         """,
         "threads": "admit_run left_behind_error overtaken_error",
@@ -21,7 +22,7 @@ _SUBJECTS = {
         "values": "decode_delta decode_value encode_delta encode_value",
     },
     "Recorders": {
-        "recorder": "JournalRecorder answer_entry",
+        "recorder": "Recording JournalRecorder answer_entry",
     },
     "Inspection of runs": {
         "deadlines": "format_time open_questions",

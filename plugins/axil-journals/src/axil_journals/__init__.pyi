@@ -43,8 +43,6 @@ from axil_journals.journal import (
     Entry as Entry,
     Journal as Journal,
     JournalWriter as JournalWriter,
-    MemoryJournal as MemoryJournal,
-    Recording as Recording,
     RunInfo as RunInfo,
     RunMail as RunMail,
     SharedJournal as SharedJournal,
@@ -52,6 +50,7 @@ from axil_journals.journal import (
     due_of_end as due_of_end,
     question_due as question_due,
 )
+from axil_journals.memory import MemoryJournal as MemoryJournal
 from axil_journals.migrations import (
     adapt_entries as adapt_entries,
     graph_of_frame as graph_of_frame,
@@ -79,7 +78,11 @@ from axil_journals.pictures.scopes import (
     walk_plan as walk_plan,
 )
 from axil_journals.prompts import Prompt as Prompt, prompts_of as prompts_of
-from axil_journals.recorder import JournalRecorder as JournalRecorder, answer_entry as answer_entry
+from axil_journals.recorder import (
+    JournalRecorder as JournalRecorder,
+    Recording as Recording,
+    answer_entry as answer_entry,
+)
 from axil_journals.records import record_graph as record_graph, version_changes as version_changes
 from axil_journals.replay import ReplayIndex as ReplayIndex
 from axil_journals.rows import (

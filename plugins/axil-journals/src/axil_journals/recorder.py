@@ -20,7 +20,7 @@ from axil.driver import (
     SleepBegun,
     StepDone,
 )
-from axil.plugin import Plan
+from axil.plugin import JournalError, Plan
 from axil_journals.deadlines import LATE, accept_answers
 from axil_journals.journal import Entry, Journal
 from axil_journals.migrations import adapt_entries
@@ -237,3 +237,23 @@ _RECALLED: Mapping[type[Any], Callable[[ReplayIndex, Activation, Any], Any]] = {
 
 
 __all__ = ["JournalRecorder", "answer_entry"]
+
+
+class Recording:
+    """The part of a journal that runs use, made of the rest: each journal inherits it."""
+
+    def recorder(
+        self: Journal,
+        run_id: str,
+        plan: Plan,
+        inputs: Any,
+        values: Mapping[str, Any],
+        options: Options,
+    ) -> JournalRecorder:
+        """See ``axil.driver.RunJournal``."""
+        return JournalRecorder(self, run_id, plan, inputs, values, options)
+
+    def check_known(self: Journal, run_id: str) -> None:
+        """See ``axil.driver.RunJournal``."""
+        if not any(entry.kind == "run" for entry in self.entries(run_id)):
+            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")

@@ -24,11 +24,11 @@ from axil_journals.engine.status import NO_PROGRESS, PARKED, recoveries_without_
 from axil_journals.journal import (
     Entry,
     JournalWriter,
-    Recording,
     RunMail,
     SharedJournal,
     question_due,
 )
+from axil_journals.recorder import Recording
 from axil_journals.replay import ReplayIndex
 
 P = ParamSpec("P")

@@ -83,7 +83,8 @@ from axil_journals.engine.managed import ManagedRun
 from axil_journals.engine.protocol import RunStatus
 from axil_journals.engine.status import OVER, PARKED, status_of
 from axil_journals.inspection.snapshots import snapshot
-from axil_journals.journal import Entry, MemoryJournal, RunInfo, RunMail, SharedJournal
+from axil_journals.journal import Entry, RunInfo, RunMail, SharedJournal
+from axil_journals.memory import MemoryJournal
 from axil_journals.recorder import answer_entry
 from axil_journals.replay import ReplayIndex
 from axil_journals.values import decode_value
