@@ -26,7 +26,7 @@ PLACES = {
     # faults: what a run offers to its bodies, replaced method by method
     "RunServices": "axil.runtime.services:RunServices",
     "pool": "axil.runtime.pool",  # benchmarks: after what time a run gives way, SLICE
-    "loop": "axil.runtime.loop",  # benchmarks: the same
+    "run": "axil.runtime.run",  # benchmarks: the same
     "module_of_each": "axil._lazy:module_of_each",  # house: what public modules give
     "file_models": "axil_files.models",  # integration: every key of a file is on its page
 }

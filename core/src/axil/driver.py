@@ -19,7 +19,7 @@ _SUBJECTS = {
     },
     "Recorders": {
         "compiler.migrations": "Migration",
-        "kernel.outcomes": "Exit Send Transition",
+        "kernel.machine": "Exit Send Transition",
         "kernel.plan": "ResolvedGraph",
         "kernel.scopes": "CycleRun Round",
         "kernel.state": "NO_RESET",
@@ -47,8 +47,7 @@ _SUBJECTS = {
             Command CycleTally DropBodies End Ending Known RecordFiring
             RecordRound Report Return Start SubRun
         """,
-        "kernel.machine": "Machine",
-        "kernel.outcomes": "FrameResult",
+        "kernel.machine": "FrameResult Machine",
         "kernel.scheduler": "Scheduler",
     },
 }

@@ -17,10 +17,10 @@ from axil.kernel.events import (
     Start as Start,
     SubRun as SubRun,
 )
-from axil.kernel.machine import Machine as Machine
-from axil.kernel.outcomes import (
+from axil.kernel.machine import (
     Exit as Exit,
     FrameResult as FrameResult,
+    Machine as Machine,
     Send as Send,
     Transition as Transition,
 )

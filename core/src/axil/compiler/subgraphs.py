@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, cast
 
-from axil.kernel.outcomes import FrameResult
+from axil.kernel.machine import FrameResult
 from axil.kernel.plan import ResolvedGraph
 from axil.kernel.state import State
 from axil.kernel.values import unshared

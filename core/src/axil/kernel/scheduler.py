@@ -44,8 +44,7 @@ from axil.kernel.events import (
     Return,
     SubRun,
 )
-from axil.kernel.machine import Machine, entry_tokens
-from axil.kernel.outcomes import FrameResult, Transition
+from axil.kernel.machine import FrameResult, Machine, Transition, entry_tokens
 from axil.kernel.scopes import (
     CycleBody,
     CycleRun,

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from axil.contract.meters import Meter, MeterMaker, MeterReservation, RunUsage
 from axil.errors import LimitReached
 from axil.kernel.tokens import Activation
 from axil.spec.graph import Limits
+
+
+def meter_of(limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
+    """Return the meter of a run.
+
+    Args:
+        stop: ends the run when a limit is passed while bodies are at work.
+    Raises: UnknownComponent: model tokens or money are limited, and no meter that limits them is
+    installed.
+    """
+    usage = RunUsage()
+    if limits.tokens is limits.cost is limits.pricing is limits.estimate is None:
+        return Tally(usage)
+    return limiting_maker()(usage, limits, stop)
 
 
 def limiting_maker() -> MeterMaker:

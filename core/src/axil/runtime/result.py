@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from axil.contract.context import Channel, Clock, Question
 from axil.contract.messages import Message
-from axil.contract.meters import Meter, RunUsage
-from axil.contract.views import thawed
-from axil.errors import AxilError, LimitReached, RunError
+from axil.contract.meters import RunUsage
+from axil.contract.views import Thawed
+from axil.errors import AxilError, RunError
 from axil.kernel.events import CycleTally, Ending, Status
-from axil.kernel.outcomes import FrameResult, output_of
+from axil.kernel.machine import FrameResult, output_of
 from axil.kernel.plan import ResolvedGraph
-from axil.kernel.values import thaw
-from axil.runtime.meters import Tally, limiting_maker
+from axil.kernel.values import ATOMS, thaw
 from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
@@ -112,18 +111,6 @@ class Options:
 
             Grants.of(self.allow)
 
-    def begin_meter(self, limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
-        """Return the meter of a run.
-
-        Args:
-            stop: ends the run when a limit is passed while bodies are at work.
-        Raises: UnknownComponent: model tokens or money are limited, and no meter that limits them
-        is installed.
-        """
-        if not limits.need_ledger:
-            return Tally(RunUsage())
-        return limiting_maker()(RunUsage(), limits, stop)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result(Generic[S]):
@@ -180,7 +167,9 @@ def made(
 ) -> Result:
     """Return the result of a run: what its frame left behind, as callers want it."""
     schema, payload = graph.schema, graph.spec.payload
-    attributes = thawed(ended.state.plain())
+    attributes = ended.state.plain()
+    if not ATOMS.issuperset(map(type, attributes.values())):
+        attributes = Thawed(attributes)
     state = schema.view(schema.start(attributes.copy())) if schema.view else attributes
     exits: dict[str, list[Any]] = {}
     for exit in ended.exits:
