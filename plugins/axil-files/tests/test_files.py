@@ -51,10 +51,10 @@ from axil_files.loading import (
     LoadOptions,
     include_spec,
     inline_spec,
-    json_schema,
     load_spec,
     spec_from_document,
 )
+from axil_files.format import workflow_schema
 from axil_files.writer import dump_spec
 
 pytestmark = pytest.mark.usefixtures("every_component")
@@ -1479,7 +1479,7 @@ def test_the_json_schema_holds_the_config_of_what_is_installed():
     known.register("nodes", "tick", Tick)
     known.register("nodes", "broken", Broken)
     known.register("conditions", "keyword", Tick)
-    schema = json_schema(known)
+    schema = workflow_schema(known)
     tick = next(
         rule
         for rule in schema["$defs"]["nodes"]["allOf"]

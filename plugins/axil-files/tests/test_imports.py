@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from axil.dependencies.imports import imports_of
+from axil_files.imports import imports_of
 
 
 def write(folder, **files):

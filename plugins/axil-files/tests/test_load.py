@@ -136,10 +136,8 @@ def test_a_graph_in_a_node_knows_where_it_was_read_and_with_what(flow, registry)
 
 
 def test_a_workflow_of_a_file_is_no_root_graph(flow, registry):
-    assert (
-        type(axil.RootGraph.from_file(flow({"id": "a", "type": "shout"}), registry=registry))
-        is axil.Workflow
-    )
+    file = flow({"id": "a", "type": "shout"})
+    assert type(axil_files.load(file, registry=registry)) is axil.Workflow
 
 
 def test_what_a_file_says_of_memories_and_of_its_version_is_counted_as_it_always_was(tmp_path):

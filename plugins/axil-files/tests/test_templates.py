@@ -144,7 +144,7 @@ def test_a_rule_that_fits_nothing_is_found(rule, found):
 
 
 def test_templates_inside_each_other_are_bounded(monkeypatch):
-    monkeypatch.setattr("axil_files.templates.MOST", 50_000)
+    monkeypatch.setattr("axil_files.templates.MAX_VALUES", 50_000)
     doubled: dict[str, Any] = {"t0": {"type": "literal"}}
     for n in range(1, 20):
         nodes = [{"id": "a", "use": f"t{n - 1}"}, {"id": "b", "use": f"t{n - 1}"}]

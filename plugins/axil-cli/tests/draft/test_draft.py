@@ -227,7 +227,7 @@ def test_the_example_of_the_vocabulary_passes_and_it_has_what_is_installed():
 
 
 def test_the_workflow_of_drafting_is_a_file_that_passes_its_check(capsys):
-    assert main(["check", str(files("axil_cli").joinpath("draft.yaml"))]) == 0
+    assert main(["check", str(files("axil_cli.draft").joinpath("draft.yaml"))]) == 0
     assert "at most 6 rounds" in capsys.readouterr().out
 
 

@@ -39,8 +39,8 @@ def spec_changes(before: GraphSpec, now: GraphSpec) -> list[str]:
     >>> from axil import ComponentRef, GraphSpec, NodeSpec
     >>> literal = lambda text: ComponentRef(type="literal", config={"content": text})
     >>> node = lambda text: NodeSpec(id="a", use=literal(text))
-    >>> changes(GraphSpec(id="g", nodes=(node("one"),)), GraphSpec(id="g", nodes=(node("two"),
-    ...     NodeSpec(id="b"))))
+    >>> before = GraphSpec(id="g", nodes=(node("one"),))
+    >>> spec_changes(before, GraphSpec(id="g", nodes=(node("two"), NodeSpec(id="b"))))
     ['node a: config.content changed', 'node b is new']
     """
     return [*_nodes(before, now), *_edges(before, now), *_state(before, now), *_others(before, now)]

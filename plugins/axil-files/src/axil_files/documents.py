@@ -3,7 +3,7 @@ and TOML, and variables.
 
 A loader turns text into a ``Document`` and knows nothing of graphs. It refuses what is not data
 (tags, dates, duplicate keys) and what is too much of it, before it has cost anything: see
-``LARGEST``, ``DEEPEST`` and ``MOST``.
+``MAX_SIZE``, ``MAX_DEPTH`` and ``MAX_VALUES``.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def check_document(
 ) -> int:
     """Return the number of values in a document whose data is plain and within bounds.
 
-    Raises: SpecError. Cost: O(values), at most ``MOST``.
+    Raises: SpecError. Cost: O(values), at most ``MAX_VALUES``.
     """
     deepest, most, largest = limits
     count = size = 0

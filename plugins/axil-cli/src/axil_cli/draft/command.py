@@ -115,7 +115,7 @@ class _Drafting:
         try:
             entries = list(journal.entries(record.run_id)) if is_resumed else []
             launch = session.launch("axil draft", entries=entries, journal=journal)
-            with launch.within, as_file(files("axil_cli").joinpath("draft.yaml")) as file:
+            with launch.within, as_file(files("axil_cli.draft").joinpath("draft.yaml")) as file:
                 workflow = load(
                     file,
                     registry=session.registry,

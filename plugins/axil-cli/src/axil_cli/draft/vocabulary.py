@@ -53,7 +53,7 @@ def vocabulary(registry: Registry, allow: Iterable[str] = ()) -> str:
     granted = ", ".join(sorted(allow)) or "nothing"
     return "\n".join(
         [
-            files("axil_cli").joinpath("format.md").read_text("utf-8"),
+            files("axil_cli.draft").joinpath("format.md").read_text("utf-8"),
             f"Granted: {granted}.",
             "",
             "# Node types, with their settings (config)",

@@ -16,6 +16,7 @@ from axil import Out, Question, Result, Workflow, hookimpl
 from axil.driver import Pause
 from axil.plugin import Body, JournalError, Mode, Task, hook_manager, inputs_of, without_views
 from axil_journals.journal import Entry, JournalWriter, RunInfo
+from axil_journals.recorder import Recording
 from axil_journals.values import decode_delta
 
 
@@ -160,7 +161,7 @@ class _PausingBody:
         raise Pause(Question(text="not yet", id=activation, node=ctx.activation.path))
 
 
-class _Record:
+class _Record(Recording):
     """A journal of one run, and its writer; what is added is not part of the record."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:

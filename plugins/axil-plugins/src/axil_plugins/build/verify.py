@@ -83,7 +83,7 @@ def _inside(folder: Path, python: Path, plan: Plan, settings: Settings) -> dict[
         "allow_code": settings.verify.allow_code,
     }
     script = folder / "inside.py"
-    script.write_text((files("axil_plugins") / "inside.txt").read_text("utf-8"), "utf-8")
+    script.write_text((files("axil_plugins.build") / "inside.txt").read_text("utf-8"), "utf-8")
     kept = {
         key: value
         for key, value in os.environ.items()
