@@ -21,7 +21,7 @@ def meter_of(limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
     """
     usage = RunUsage()
     if limits.tokens is limits.cost is limits.pricing is limits.estimate is None:
-        return Tally(usage)
+        return Tally(usage, stop)
     return limiting_maker()(usage, limits, stop)
 
 
@@ -42,17 +42,18 @@ class Tally:
     counts on.
     """
 
-    __slots__ = ("_limiting", "usage")
+    __slots__ = ("_limiting", "_stop", "usage")
 
-    def __init__(self, usage: RunUsage) -> None:
-        self.usage = usage
+    def __init__(self, usage: RunUsage, stop: Callable[[LimitReached], None]) -> None:
+        """Args: stop: ends the run when a limit of a node is passed; see ``meter_of``."""
+        self.usage, self._stop = usage, stop
         self._limiting: Meter | None = None
 
     @property
     def ledger(self) -> Any:
         """See ``Meter``. Raises: UnknownComponent: no meter with limits is installed."""
         if self._limiting is None:
-            self._limiting = limiting_maker()(self.usage, Limits(), _unheard)
+            self._limiting = limiting_maker()(self.usage, Limits(), self._stop)
         return self._limiting.ledger
 
     @property
@@ -92,12 +93,13 @@ class Tally:
 
     def close(self) -> None:
         """See ``Meter``."""
+        self._stop = _unheard
         if self._limiting is not None:
             self._limiting.close()
 
 
 def _unheard(limit: LimitReached) -> None:
-    """Ignore a limit of the run: it has none."""
+    """Ignore a limit that is passed after the end of the run."""
 
 
 class _Free:
@@ -108,9 +110,9 @@ class _Free:
     def __init__(self, tally: Tally, who: Activation) -> None:
         self._tally, self._who = tally, who
 
-    def settle(self, **used: Any) -> None:
-        amounts = {name: n for name, n in used.items() if isinstance(n, (int, float)) and n}
-        self._tally.spend(self._who, amounts)
+    def settle(self, *, model: str = "", cached_tokens: int = 0, **used: float) -> None:
+        """Count what was used; ``cached_tokens`` are among the input tokens."""
+        self._tally.spend(self._who, {name: amount for name, amount in used.items() if amount})
 
     def release(self) -> None:
         pass

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from axil import Activation, Graph, LimitReached, Limits, RootGraph, SpecError
+from axil.plugin import RunUsage
 from axil_journals import MemoryJournal
 from axil_models import (
     Budget,
@@ -21,7 +22,6 @@ from axil_models import (
     Price,
     Pricing,
     UnknownPrice,
-    Usage,
 )
 
 A, B = Activation((), "a"), Activation((), "b")
@@ -40,7 +40,7 @@ def failing(tokens=None, cost=None, **more):
 
 def test_what_is_reserved_counts_until_it_is_settled_or_released():
     async def main():
-        ledger = Ledger(Usage(), failing(100))
+        ledger = Ledger(RunUsage(), failing(100))
         with await ledger.reserve(A, tokens(60)) as reservation:
             assert ledger.held == 1
             with pytest.raises(OverBudget, match="60 reserved"), reservation:
@@ -54,7 +54,7 @@ def test_what_is_reserved_counts_until_it_is_settled_or_released():
 
 def test_a_call_that_fits_only_when_another_used_less_waits_for_it():
     async def main():
-        ledger, log = Ledger(Usage(), failing(100)), []
+        ledger, log = Ledger(RunUsage(), failing(100)), []
 
         async def call(who, held, used):
             with await ledger.reserve(who, tokens(held)) as reservation:
@@ -72,7 +72,7 @@ def test_a_call_that_fits_only_when_another_used_less_waits_for_it():
 
 def test_a_call_that_waited_in_vain_is_refused():
     async def main():
-        ledger = Ledger(Usage(), failing(100))
+        ledger = Ledger(RunUsage(), failing(100))
         reservation = await ledger.reserve(A, tokens(70))
         other = asyncio.ensure_future(ledger.reserve(B, tokens(70)))
         await asyncio.sleep(0)
@@ -87,7 +87,7 @@ def test_a_call_that_waited_in_vain_is_refused():
 
 def test_a_later_call_does_not_overtake_where_the_budget_is_scarce():
     async def main():
-        ledger, order = Ledger(Usage(), failing(100)), []
+        ledger, order = Ledger(RunUsage(), failing(100)), []
         reservation = await ledger.reserve(A, tokens(70))
 
         async def call(name, count):
@@ -106,7 +106,7 @@ def test_a_later_call_does_not_overtake_where_the_budget_is_scarce():
 
 def test_a_call_cancelled_as_it_is_granted_leaves_no_hold():
     async def main():
-        ledger = Ledger(Usage(), failing(100))
+        ledger = Ledger(RunUsage(), failing(100))
         reservation = await ledger.reserve(A, tokens(70))
         other = asyncio.ensure_future(ledger.reserve(B, tokens(70)))
         await asyncio.sleep(0)
@@ -121,7 +121,7 @@ def test_a_call_cancelled_as_it_is_granted_leaves_no_hold():
 
 def test_a_call_cancelled_as_it_waits_lets_the_next_one_go():
     async def main():
-        ledger = Ledger(Usage(), failing(100))
+        ledger = Ledger(RunUsage(), failing(100))
         await ledger.reserve(A, tokens(70))
         large = asyncio.ensure_future(ledger.reserve(B, tokens(90)))
         little = asyncio.ensure_future(ledger.reserve(Activation((), "c"), tokens(20)))
@@ -137,7 +137,7 @@ def test_a_call_cancelled_as_it_waits_lets_the_next_one_go():
 
 def test_a_holder_is_refused_and_not_made_to_wait():
     async def main():
-        ledger = Ledger(Usage(), failing(100))
+        ledger = Ledger(RunUsage(), failing(100))
         inside = Activation(("a", 0), "x")
         with await ledger.reserve(A, tokens(60)), pytest.raises(OverBudget):
             await ledger.reserve(inside, tokens(60))
@@ -148,7 +148,7 @@ def test_a_holder_is_refused_and_not_made_to_wait():
 
 def test_a_hold_is_taken_from_all_accounts_or_from_none():
     async def main():
-        ledger = Ledger(Usage(), failing(1000))
+        ledger = Ledger(RunUsage(), failing(1000))
         sub = ledger.open("sub", failing(100))
         node = ledger.open("sub/x", failing(500))
         inside, beside = Activation(("sub",), "x"), Activation(("sub",), "y")
@@ -171,7 +171,7 @@ def test_a_hold_is_taken_from_all_accounts_or_from_none():
 
 
 def test_accounts_count_for_what_is_inside_whatever_the_round_or_the_item():
-    ledger = Ledger(Usage())
+    ledger = Ledger(RunUsage())
     sub = ledger.open("sub", Budget(tokens=1))
     for who in (Activation((), "sub"), Activation(("cycle(a,b)", 3, "sub", "#1.0", 7), "x")):
         assert ledger.accounts(who)[1:] == (sub,)
@@ -198,7 +198,7 @@ def test_no_account_is_ever_over_its_limit_and_what_was_settled_is_what_was_spen
         ),
         "node, tokens, share that is used, turns before, turns at work, cancelled at",
     )  # fmt: skip
-    ledger = Ledger(Usage(), failing(limits[""]))
+    ledger = Ledger(RunUsage(), failing(limits[""]))
     accounts = {
         "": ledger.accounts(nodes[3])[0],
         **{place: ledger.open(place, failing(limit)) for place, limit in limits.items() if place},
@@ -262,7 +262,7 @@ def test_no_account_is_ever_over_its_limit_and_what_was_settled_is_what_was_spen
 )
 def test_money_that_is_settled_adds_up(calls):
     async def main():
-        ledger = Ledger(Usage(), Budget(pricing=SMALL))
+        ledger = Ledger(RunUsage(), Budget(pricing=SMALL))
         for given_, wanted, cached in calls:
             with await ledger.reserve(
                 A, Estimate(models=("small",), input_tokens=given_, output_tokens=wanted)
@@ -279,7 +279,7 @@ def test_money_that_is_settled_adds_up(calls):
 
 def test_a_call_is_held_at_its_dearest_and_settled_at_its_price():
     async def main():
-        ledger = Ledger(Usage(), failing(cost=1.0, pricing=SMALL))
+        ledger = Ledger(RunUsage(), failing(cost=1.0, pricing=SMALL))
         either = Estimate(models=("small", "large"), input_tokens=1000, output_tokens=1000)
         with await ledger.reserve(A, either) as reservation:
             assert reservation.cost == pytest.approx(0.2)
@@ -298,7 +298,7 @@ def test_a_call_is_held_at_its_dearest_and_settled_at_its_price():
 
 def test_a_limit_is_not_passed_by_a_rounding():
     async def main():
-        ledger = Ledger(Usage(), failing(cost=0.3))
+        ledger = Ledger(RunUsage(), failing(cost=0.3))
         for _ in range(3):
             with await ledger.reserve(A, Estimate()) as reservation:
                 reservation.settle(cost=0.1)
@@ -313,7 +313,7 @@ def test_a_limit_is_not_passed_by_a_rounding():
 def test_a_model_without_a_price(unknown, held):
     async def main():
         ledger = Ledger(
-            Usage(), Budget(cost=1.0, pricing=Pricing(models=SMALL.models, unknown=unknown))
+            RunUsage(), Budget(cost=1.0, pricing=Pricing(models=SMALL.models, unknown=unknown))
         )
         reservation = await ledger.reserve(
             A, Estimate(models=("smal",), input_tokens=1000, output_tokens=0)
@@ -329,7 +329,7 @@ def test_a_model_without_a_price(unknown, held):
 
 def test_prices_that_are_not_needed_are_not_asked_for():
     async def main():
-        ledger = Ledger(Usage(), Budget(tokens=5000, pricing=SMALL))
+        ledger = Ledger(RunUsage(), Budget(tokens=5000, pricing=SMALL))
         with await ledger.reserve(A, Estimate(models=("?",), characters=10)) as reservation:
             assert (reservation.tokens, reservation.cost) == (3 + 1000, 0.0)
             reservation.settle(input_tokens=3)
@@ -339,7 +339,7 @@ def test_prices_that_are_not_needed_are_not_asked_for():
 
 def test_the_pricing_of_the_innermost_place_counts():
     async def main():
-        ledger = Ledger(Usage(), Budget(pricing=SMALL))
+        ledger = Ledger(RunUsage(), Budget(pricing=SMALL))
         ledger.open(
             "a", Budget(cost=9.0, pricing=Pricing(models={"small": Price(input=7, output=7)}))
         )
