@@ -1,5 +1,5 @@
-"""Shared fixtures: a registry that knows this distribution and the formatters, and a script for a
-model.
+"""Shared fixtures: a registry that knows this distribution, the formatters and the meter, and a
+script for a model.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ FORMATTERS = {
 
 @pytest.fixture(autouse=True)
 def registry() -> Any:
-    """The components of this distribution, as its pyproject.toml names them, some formatters, and
-    JSON files.
+    """The components of this distribution, as its pyproject.toml names them, some formatters, the
+    meter with limits, and JSON files.
     """
-    loaders = {"json": "axil_files.documents:parse_json"}
-    others = {"axil.formatters": FORMATTERS, "axil.loaders": loaders}
+    others = {
+        "axil.formatters": FORMATTERS,
+        "axil.loaders": {"json": "axil_files.documents:parse_json"},
+        "axil.meters": {"budget": "axil_models.budget.meter:BudgetMeter"},
+    }
     with own_components(__file__, others) as made:
         yield made
 

@@ -511,7 +511,7 @@ def test_a_reply_survives_being_plain_data():
 def test_nothing_of_an_sdk_is_imported():
     code = (
         "import axil_agent, sys; print([m for m in ('openai', 'httpx', 'anthropic', 'mcp', "
-        "'yaml', 'axil_models') if m in sys.modules])"
+        "'yaml', 'axil_models.formatters') if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

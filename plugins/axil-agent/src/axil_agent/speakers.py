@@ -27,7 +27,7 @@ def visible_to(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Mes
     """Return a conversation as one of its speakers is sent it, without the tool calls of others.
 
     >>> said = [{"role": "assistant", "content": "Hello.", "source": "ann"}]
-    >>> heard_by("bob", said), heard_by("ann", said)
+    >>> visible_to("bob", said), visible_to("ann", said)
     ([{'role': 'user', 'content': 'ann: Hello.'}], [{'role': 'assistant', 'content': 'Hello.'}])
     """
     return [m for each in messages if (m := _heard(each, listener)) is not None]

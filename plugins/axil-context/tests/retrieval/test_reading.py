@@ -94,7 +94,7 @@ def test_a_pdf_that_has_not_changed_is_taken_apart_once(folder, monkeypatch):
 def test_without_the_library_a_pdf_is_an_error_that_says_what_to_install(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pypdf", None)
     assert Sources(paths=[str(folder)]).read()[0].text == "# Notes\nMoss."
-    with pytest.raises(ContextError, match=r"AX940.*handbook\.pdf.*\n?.*axil.retrieval.*\[pdf\]"):
+    with pytest.raises(ContextError, match=r"AX940.*handbook\.pdf.*\n?.*axil.context.*\[pdf\]"):
         Sources(paths=[str(folder)], include=["*.pdf"]).read()
 
 

@@ -89,7 +89,7 @@ class _Bounded(Around):
             message = (
                 "the wrapper budget needs the meter of axil-models, but the run has another meter."
             )
-            hint = "Remove the option meter, or remove the wrapper."
+            hint = "Use the meter of axil-models, or remove the wrapper."
             raise SpecError(Problem("AX128", f'node "{ctx.activation.path}"', message, hint))
         account = ledger.open(ctx.activation.path, self._bound)
         (await ctx.reserve()).release()  # nothing begins where more than all is used

@@ -1,5 +1,5 @@
-"""A registry that knows this distribution, as its pyproject.toml names its components, whatever
-else is installed.
+"""A registry that knows this distribution, as its pyproject.toml names its components, and nothing
+else that is installed.
 """
 
 from __future__ import annotations
