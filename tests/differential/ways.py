@@ -23,7 +23,7 @@ from axil import Limits, NodeFailed, Question, Result, SpecError, Workflow, hook
 from axil.driver import inner_frame
 from axil.plugin import CompileOptions, hook_manager
 from axil_files import dump_spec, load
-from axil_journals import Entry, LocalEngine, MemoryJournal, fork
+from axil_journals import Entry, LocalEngine, MemoryJournal, Recording, fork
 from axil_process import ProcessExecutor
 from axil_sqlite import SqliteJournal
 from axil_testing import VirtualClock
@@ -317,7 +317,7 @@ class Broken(Exception):
 
 
 @dataclass
-class Tape:
+class Tape(Recording):
     """A journal around another one: remembers all entries, and breaks at one of them."""
 
     journal: Any

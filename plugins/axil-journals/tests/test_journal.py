@@ -23,7 +23,7 @@ from axil_journals import (
     encode_delta,
     encode_value,
 )
-from axil_journals.journal import _Shelf
+from axil_journals.memory import _Shelf
 from axil_testing.specs import write, written
 
 scalars = (

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from axil import RootGraph
+from axil.plugin import UnknownComponent
 from axil_control import Loop
 
 
@@ -179,7 +180,7 @@ def points(path: str) -> Iterator[tuple[float, float]]:
 
 
 def test_a_format_that_is_none_is_an_error():
-    with pytest.raises(ValueError, match="expected one of text, mermaid"):
+    with pytest.raises(UnknownComponent, match="Installed: mermaid, notebook, svg, text"):
         made().build().draw("png")
 
 
@@ -200,15 +201,17 @@ def test_a_notebook_shows_why_a_graph_has_no_picture():
     assert shown["text/plain"].startswith('<RootGraph "pair": 2 nodes, 3 edges>\nAX123')
 
 
-def test_importing_the_drawing_imports_no_journal(tmp_path):
+def test_drawing_a_graph_imports_no_journal():
     import subprocess
     import sys
 
     code = (
-        "import sys; from axil_journals.inspection import draw, walk;"
-        "print(sorted(n for n in sys.modules if n.startswith('axil_journals')))"
+        "import sys; from axil import RootGraph;"
+        "graph = RootGraph('empty'); graph.create_edge('entry', 'exit');"
+        "print(graph.build().draw('svg')[:4], graph.build().draw()[:5],"
+        " 'axil_journals.journal' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True
     )
-    assert done.stdout == "[]\n"
+    assert done.stdout == "<svg empty False\n"

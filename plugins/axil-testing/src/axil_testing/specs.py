@@ -1,7 +1,7 @@
 """Graphs as specs whose nodes are functions of a task, and journals with a given record: the
 shortest way to try a rule of the kernel.
 
->>> from axil_testing import says, node, workflow
+>>> from axil_testing.specs import says, node, workflow
 >>> workflow([node("a", says({"n": 1})), "b"], ["in a", "a b", "b out"]).invoke({})[0]
 {'by': 'b'}
 """

@@ -25,7 +25,7 @@ from axil import (
     hookimpl,
 )
 from axil.plugin import CompileOptions, hook_manager, make_component, thaw
-from axil_journals import Entry, MemoryJournal
+from axil_journals import Entry, MemoryJournal, Recording
 from axil_testing.kit.base import CANARY, Kit, require, secrets_of
 from axil_testing.kit.hostile import FIELDS, TEXTS, is_clumsy, shown
 from axil_testing.kit.watch import Watch, watched
@@ -79,7 +79,7 @@ class Silence:
         await asyncio.Event().wait()
 
 
-class Tape:
+class Tape(Recording):
     """A journal that also keeps what others drop: each prefix of it is what a run that broke off
     there had left.
     """
