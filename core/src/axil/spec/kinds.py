@@ -61,7 +61,7 @@ _VERSION: Final = re.compile(r"(\d+)\.(\d+)")
 
 
 def canonical_name(distribution: str) -> str:
-    """Return a distribution's name in the one spelling that is compared: ``Axil_YAML`` is
+    """Return a distribution's name in the one spelling that is compared: ``Axil_Files`` is
     ``axil-files``.
     """
     return re.sub(r"[-_.]+", "-", distribution).lower()

@@ -148,7 +148,7 @@ class Plan:
     """Trials at the same time."""
     budget: float | None = None
     """Money that trials and scorers together may spend. A trial is given its share of what is left,
-    and is cut off where it needs more. Needs axil-models."""
+    and is cut off where it needs more."""
     model: Any = None
     """The model of judges that name none: a name, or {type: …, …}."""
 
@@ -183,11 +183,11 @@ async def evaluate(
     try:
         async with workflow:
             run = workflow.start(given, journal=journal, limits=made.limits, **options)
-            made.spent = lambda: float(getattr(run.meter.usage, "cost", 0.0))
+            made.spent = lambda: run.meter.usage.cost
             result = await run.result()
         if result.status == "failed" and not isinstance(_cause(result.error), OutOfBudget):
             raise cast("AxilError", result.error)
-        spent = float(getattr(result.usage, "cost", 0.0))
+        spent = result.usage.cost
     except AxilError as error:
         raise _cause(error) from None
     finally:

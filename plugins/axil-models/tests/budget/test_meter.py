@@ -11,7 +11,7 @@ import pytest
 from axil import GraphSpec, Limits, Result, RootGraph, SpecError
 from axil.plugin import RunUsage
 from axil_journals import MemoryJournal
-from axil_models import Estimator, Price, Pricing
+from axil_models import Budget, Estimator, Price, Pricing
 from axil_models.budget.meter import BudgetMeter
 
 PRICING = Pricing(
@@ -102,6 +102,26 @@ def test_the_usage_of_a_run_has_these_fields_also_where_nothing_is_limited():
     assert isinstance(usage, RunUsage)
     assert asdict(usage) == {"firings": 1, "seconds": usage.seconds, "tokens": {}, "cost": 0.0}
     assert Result(status="failed", run_id="").usage == RunUsage()
+
+
+def test_a_body_that_asks_for_the_ledger_gets_one_that_counts_on():
+    async def body(ctx):
+        ctx.spend(cost=1.0)
+        assert ctx.ledger.usage.cost >= 1.0
+        ctx.spend(cost=1.0)
+        return {}
+
+    assert run(chain(body, "ab")).usage.cost == 4.0
+
+
+def test_a_ledger_that_a_body_asked_for_can_stop_a_run_without_limits():
+    async def body(ctx):
+        ctx.ledger.open(ctx.activation.path, Budget(tokens=10))
+        ctx.spend(input_tokens=11)
+        return {}
+
+    result = run(chain(body))
+    assert (result.status, result.error.id, result.usage.firings) == ("limited", "AX416", 1)
 
 
 def test_journals_receive_the_same_records_as_before():

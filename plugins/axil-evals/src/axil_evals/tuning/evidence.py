@@ -2,9 +2,9 @@
 
 What is chosen by the training part is tested on cases that had no part in the choice. How many
 variants were tried before does not matter to that test; how many are tested does, and is corrected
-for (Holm). The test is axil-evals' permutation test within cases, here of one side: the question is
-whether the variant is *better*. If it is not, it is called better with a chance of at most the
-level.
+for (Holm). The test is the permutation test of comparisons, within cases, here of one side: the
+question is whether the variant is *better*. If it is not, it is called better with a chance of at
+most the level.
 """
 
 from __future__ import annotations

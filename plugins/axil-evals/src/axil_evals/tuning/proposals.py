@@ -85,7 +85,7 @@ async def propose(
             raise error.__cause__ from None
         raise
     texts = result.output["texts"] if result.status == "done" else ()
-    return Proposed(texts=tuple(texts), spent=float(getattr(result.usage, "cost", 0.0)))
+    return Proposed(texts=tuple(texts), spent=result.usage.cost)
 
 
 def _trials(report: Report) -> list[str]:

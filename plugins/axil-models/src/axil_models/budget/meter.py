@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from axil import Activation, LimitReached, Limits
 from axil.plugin import RunUsage
+from axil_models.budget.ledger import Ledger, Reservation
+from axil_models.budget.limits import estimate_of, ledger_of
 
 if TYPE_CHECKING:
     from axil.plugin import MeterMaker
-    from axil_models.budget.ledger import Ledger, Reservation
 
 
 class BudgetMeter:
     """The meter of a run (``axil.plugin.Meter``), on a ledger."""
 
-    __slots__ = ("_ledger", "_stop", "usage")
+    __slots__ = ("ledger", "usage")
+
+    ledger: Ledger
+    """The spent and reserved amounts, by account."""
 
     def __init__(
         self, usage: RunUsage, limits: Limits, stop: Callable[[LimitReached], None]
@@ -32,28 +36,13 @@ class BudgetMeter:
             stop: ends the run when a limit is passed while bodies are at work.
         Raises: SpecError (AX128): a limit has another type.
         """
-        self.usage, self._stop = usage, stop
-        self._ledger = self._begun(limits) if limits.need_ledger else None
-
-    @property
-    def ledger(self) -> Ledger:
-        """The spent and reserved amounts, by account. Without limits it begins when something is
-        spent or reserved: a run that does neither loads none of it.
-        """
-        if self._ledger is None:
-            self._ledger = self._begun(Limits())
-        return self._ledger
-
-    def _begun(self, limits: Limits) -> Ledger:
-        from axil_models.budget.limits import ledger_of
-
-        return ledger_of(self.usage, limits, self._stop)
+        self.usage = usage
+        self.ledger = ledger_of(usage, limits, stop)
 
     @property
     def has_spent(self) -> bool:
         """See ``Meter``."""
-        has_accounts = self._ledger is not None and self._ledger.has_accounts
-        return bool(self.usage.tokens or self.usage.cost or has_accounts)
+        return bool(self.usage.tokens or self.usage.cost or self.ledger.has_accounts)
 
     def spend(self, who: Activation, amounts: Mapping[str, float]) -> None:
         """See ``Meter``."""
@@ -69,14 +58,12 @@ class BudgetMeter:
                 what ``limits.estimate`` assumes.
         Raises: OverBudget (AX417): a node's budget is used up; UnknownPrice (AX418).
         """
-        from axil_models.budget.limits import estimate_of
-
         return await self.ledger.reserve(who, estimate_of(**wanted))
 
     def as_data(self) -> dict[str, Any]:
         """See ``Meter``."""
         used: dict[str, Any] = {"tokens": dict(self.usage.tokens), "cost": self.usage.cost}
-        nodes = {} if self._ledger is None else self._ledger.as_data()
+        nodes = self.ledger.as_data()
         return {**used, "nodes": nodes} if nodes else used
 
     def restore(self, used: Mapping[str, Any]) -> None:
@@ -87,14 +74,8 @@ class BudgetMeter:
 
     def close(self) -> None:
         """See ``Meter``."""
-        self._stop = _unheard
-        if self._ledger is not None:
-            self._ledger.close()
+        self.ledger.close()
 
 
 if TYPE_CHECKING:
     _IS_A_METER: MeterMaker = BudgetMeter
-
-
-def _unheard(limit: LimitReached) -> None:
-    """Ignore a limit that is passed after the end of the run."""
