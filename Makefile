@@ -105,7 +105,7 @@ thorough: $(STAMP)
 	$(BIN)/python benchmarks/cluster.py --runs 200
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest benchmarks/test_cluster.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-serve/tests/test_ends.py
-	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-plugins/tests/build -k within_its_size
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-plugins/tests/builds -k within_its_size
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-chroma/tests/test_server.py plugins/axil-mcp/tests
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto tests/differential
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/fuzz

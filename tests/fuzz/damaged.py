@@ -39,7 +39,7 @@ from axil_mcp.oauth import OAuthConfig, Store
 from axil_mcp.waiting import InFolder, Paused
 from axil_models import ContextBlock
 from axil_plugins.advisories import read as read_advisories
-from axil_plugins.build.settings import read as read_build
+from axil_plugins.builds.settings import read as read_build
 from axil_serve.access import Access
 from axil_serve.files import RunFiles
 from axil_testing.golden import Golden
@@ -470,9 +470,9 @@ KINDS: dict[str, Kind] = {
         "axil.toml", written("axil.toml", TRIGGERS), call(lambda f: read_triggers(f / "axil.toml"))
     ),
     "build": Kind(
-        "axil-plugins.toml",
-        written("axil-plugins.toml", BUILD),
-        call(lambda f: read_build([str(f / "axil-plugins.toml")])),
+        "axil-build.toml",
+        written("axil-build.toml", BUILD),
+        call(lambda f: read_build([str(f / "axil-build.toml")])),
     ),
     "policy": Kind("axil.toml", written("axil.toml", POLICY), call(policed)),
     "notes": Kind("notes.jsonl", make_notes, call(noted)),

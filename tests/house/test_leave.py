@@ -112,8 +112,8 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     "axil_sqlite_vec/store.py": ("import_module load_extension", _OWN),
     "axil_wordllama/embedder.py": ("import_module", _OWN),
     # programs
-    "axil_plugins/build/verify.py": ("subprocess.run subprocess.run", _COMMAND),
-    "axil_plugins/build/wheels.py": ("subprocess.run", _COMMAND),
+    "axil_plugins/builds/verify.py": ("subprocess.run subprocess.run", _COMMAND),
+    "axil_plugins/builds/wheels.py": ("subprocess.run", _COMMAND),
     "axil_plugins/doctor.py": ("subprocess.run subprocess.run", _COMMAND),
     "axil_plugins/proof.py": ("subprocess.run", _COMMAND),
     "axil_plugins/pylock.py": ("subprocess.run", _COMMAND),

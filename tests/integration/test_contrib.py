@@ -12,8 +12,8 @@ import sys
 import pytest
 
 from axil.plugin import Policy, Registry
-from axil_plugins.build.command import build
-from axil_plugins.build.settings import read
+from axil_plugins.builds.command import build
+from axil_plugins.builds.settings import read
 
 REPLIES = {
     "rules": [

@@ -272,4 +272,4 @@ def test_a_check_imports_neither_what_runs_nor_what_keeps_runs(tmp_path):
     )
     found = imported("check", tmp_path / "flow.py:graph")
     assert "axil_journals.pictures.scopes" in found
-    assert not {"asyncio", "axil_journals", "axil.runtime.run", "axil_cli.run"} & found
+    assert not {"asyncio", "axil_journals.recorder", "axil.runtime.run", "axil_cli.run"} & found

@@ -47,6 +47,7 @@ from axil.plugin import (
 )
 from axil_files import load
 from axil_files.documents import Document, check_document, parse_json, parse_toml
+from axil_files.format import workflow_schema
 from axil_files.loading import (
     LoadOptions,
     include_spec,
@@ -54,7 +55,6 @@ from axil_files.loading import (
     load_spec,
     spec_from_document,
 )
-from axil_files.format import workflow_schema
 from axil_files.writer import dump_spec
 
 pytestmark = pytest.mark.usefixtures("every_component")
@@ -229,6 +229,7 @@ def test_what_is_no_workflow_at_all_is_said(data, problem):
         ({"join": "all"}, 'unknown key "join". "join" belongs to the node.'),
         ({"limits": {"seconds": 0}}, "limits.seconds: expected a number > 0, found 0."),
         ({"limits": {"firings": 1.5}}, "limits.firings: expected a whole number, found 1.5."),
+        ({"limits": {"type": "x"}}, 'limits.type: unknown key "type". "type" belongs to the node.'),
         (
             {"limits": {"lanes": {"human": True}}},
             "limits.lanes.human: expected a whole number, found true.",
@@ -497,13 +498,7 @@ def test_prices_and_estimates_are_read_and_written_again():
     assert read(dump_spec(spec)["graph"]).limits == spec.limits
 
 
-def test_a_limit_that_files_do_not_have_is_not_written():
-    spec = GraphSpec(id="g", limits=Limits(miles=3))
-    with pytest.raises(SpecError, match=r'AX149 graph "g": cannot be written .* the limit miles'):
-        dump_spec(spec)
-
-
-def test_without_budgets_files_are_read_whose_limits_name_no_prices():
+def test_only_limits_that_name_prices_or_estimates_need_the_distribution_of_models():
     code = """
 import sys
 class Missing:
@@ -512,6 +507,7 @@ class Missing:
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Missing())
 import json
+from axil.plugin import UnknownComponent
 from axil_files import dump_spec, parse_json, spec_from_document
 def read(limits):
     node = {"id": "a", "type": "custom"}
@@ -521,14 +517,14 @@ def read(limits):
 print(dump_spec(read({"tokens": 5}))["graph"]["limits"])
 try:
     read({"estimate": {"output_tokens": 3}})
-except ImportError as error:
+except UnknownComponent as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.stdout.splitlines() == [
         "{'tokens': 5}",
-        "AX306 axil.plugin.Estimator needs axil-models, which is not installed. Install it: "
-        + install_advice("axil-models"),
+        "AX301 flow.json:1 limits: prices and estimates need axil-models, which is not installed. "
+        + install_advice("axil-files[prices]"),
     ], done.stderr
 
 

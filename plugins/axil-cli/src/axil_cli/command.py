@@ -85,7 +85,7 @@ class Session:
         return settings(given)
 
     def reading(self, options: argparse.Namespace) -> dict[str, Any]:
-        """Return arguments of ``axil_files.load`` from ``--allow`` and, where there is one, ``--set``.
+        """Return arguments of ``axil_files.load``, from ``--allow`` and (where it is) ``--set``.
 
         Raises: ConfigError (AX700): a variable is not ``name=value``.
         """

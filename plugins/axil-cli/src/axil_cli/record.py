@@ -80,7 +80,7 @@ def _place(where: str) -> tuple[str, dict[str, str]]:
 def _cipher(session: Session) -> Any:
     """Return the cipher of the journal, where its key is set; else None.
 
-    Raises: UnknownComponent: axil-journals is not installed.
+    Raises: UnknownComponent: none is installed.
     """
     for variable in ("AXIL_JOURNAL_KEY", "AXIL_JOURNAL_KEY_FILE"):
         if os.environ.get(variable):

@@ -29,8 +29,8 @@ def workflow_of(target: str, session: Session, *, hooks: Any = None, **reading: 
     Args:
         hooks: in place of the session's.
         reading: arguments of ``axil_files.load``: ``vars``, ``allow_code``, ``texts``.
-    Raises: SpecError, PluginError: as ``axil_files.load``; ConfigError: AX700 variables are given to a
-    graph in Python, AX701 there is no such graph.
+    Raises: SpecError, PluginError: as ``axil_files.load``; ConfigError: AX700 variables are given
+    to a graph in Python, AX701 there is no such graph.
     """
     python = python_target(target)
     wanted = hooks or session.hooks

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, cast
 
 from axil import (
@@ -31,11 +31,13 @@ from axil.plugin import (
     Place,
     PluginContract,
     Registry,
+    UnknownComponent,
     Want,
     default_registry,
     did_you_mean,
     format_names,
     format_value,
+    install_advice,
     isolate,
     note_want,
     with_usual_wrappers,
@@ -715,19 +717,26 @@ class Reader:
     def _limits(self, value: Any, keys: KeyPath) -> Limits:
         if not isinstance(value, dict) or not self._fine(keys):
             return Limits()
+        known = {each.name for each in fields(Limits)}  # others are problems of the file already
         data: dict[str, Any] = {
-            key: item for key, item in cast("dict[str, Any]", value).items() if item is not None
+            key: item
+            for key, item in cast("dict[str, Any]", value).items()
+            if item is not None and key in known
         }
-        if "estimate" in data:
-            from axil_models import Estimator  # of axil-models, which other files do without
-
-            data["estimate"] = Estimator(
-                **{key: item for key, item in data["estimate"].items() if item is not None}
-            )
-        if "pricing" in data:
-            from axil_models import Pricing
-
-            data["pricing"] = Pricing.read(data["pricing"])
+        if "estimate" in data or "pricing" in data:
+            try:  # of axil-models, which other files do without
+                from axil_models import Estimator, Pricing
+            except ImportError as error:
+                raise UnknownComponent(
+                    "prices and estimates need axil-models, which is not installed.",
+                    hint=install_advice("axil-files[prices]"),
+                    where=str(self._document.place(*keys)),
+                ) from error
+            if "estimate" in data:
+                given = {key: item for key, item in data["estimate"].items() if item is not None}
+                data["estimate"] = Estimator(**given)
+            if "pricing" in data:
+                data["pricing"] = Pricing.read(data["pricing"])
         return Limits(**data)
 
     def _stores(self, stores: Sequence[Any], keys: KeyPath) -> dict[str, None]:

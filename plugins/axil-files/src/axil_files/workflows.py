@@ -21,9 +21,8 @@ def load(
     functions: str | os.PathLike[str] | None = None,
     **options: Unpack[ReadingOptions],
 ) -> Workflow[Any]:
-    """Return the workflow in a file, ready to run: ``axil_files.load("flow.yaml").invoke("topic")``.
-
-    It is not yet compiled.
+    """Return the workflow in a file, ready to run and not yet compiled:
+    ``axil_files.load("flow.yaml").invoke("topic")``.
 
     Args:
         functions: a folder whose Python files hold tools, conditions and processors of one's own;

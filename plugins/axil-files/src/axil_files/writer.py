@@ -213,7 +213,7 @@ def _limits(limits: Limits) -> dict[str, Any]:
     if limits.pricing is not None:
         data["pricing"] = limits.pricing.plain()
     if limits.estimate is not None:
-        from axil_models import Estimator  # of axil-models, which other limits do without
+        from axil_models import Estimator  # it made the estimate that is here
 
         data["estimate"] = None if limits.estimate == Estimator() else asdict(limits.estimate)
     return {name: value for name, value in data.items() if value is not None and value != {}}

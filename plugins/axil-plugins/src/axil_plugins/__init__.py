@@ -1,1 +1,3 @@
-"""Plugins as a product: what is installed, manifests, locks, slim distributions, a plugin of your own."""
+"""Plugins as a product: what is installed, manifests, locks, slim distributions, and plugins of
+one's own.
+"""

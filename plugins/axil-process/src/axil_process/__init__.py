@@ -40,4 +40,4 @@ _MOVED = {
     "axil_process.sandboxes.executor:SandboxWrapper": "axil_sandbox.executor:Sandbox",
     "axil_process.wrapper:ProcessWrapper": "axil_process.wrapper:Process",
 }
-"""What has moved → its name in digests of runs that were recorded before."""
+"""Moved places → their names in the digests of runs that were recorded before."""

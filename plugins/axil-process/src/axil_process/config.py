@@ -43,8 +43,8 @@ class ProcessConfig(BaseModel):
     )
     sandbox: Wanted = Field(
         "off",
-        description="off: bodies can do what axil can; auto: in a sandbox where axil-process is "
-        "installed and works; required: an error where it does not; a name: that one.",
+        description="off: bodies can do what axil can; auto: in a sandbox where one works; "
+        "required: an error where none does; a name: that one.",
         json_schema_extra=starts_program(*CONTAINERS),
     )
     reads: tuple[str, ...] = Field(

@@ -66,8 +66,8 @@ class SaveAndRun:
         )
         sandbox: Wanted = Field(
             default="auto",
-            description="auto: in a sandbox where axil-process is installed and works; required: "
-            "an error where it does not; off: none.",
+            description="auto: in a sandbox where one works; required: an error where none does; "
+            "off: none.",
             json_schema_extra=starts_program(*CONTAINERS),
         )
 

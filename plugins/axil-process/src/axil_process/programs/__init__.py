@@ -1,1 +1,3 @@
-"""Programs in process groups of their own: ``Child`` for a conversation, ``run`` for one result."""
+"""Programs in process groups of their own: ``Child`` for a conversation, ``run_program`` for one
+result.
+"""

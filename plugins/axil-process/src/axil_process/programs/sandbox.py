@@ -1,4 +1,4 @@
-"""Sandboxes: where one is installed and works here, a program runs in it."""
+"""Sandboxes: where one works here, a program runs in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Protocol
 from axil.plugin import ComponentBlocked, current_grants, default_registry, make_component
 
 Wanted = Literal["auto", "required", "off", "bubblewrap", "docker", "podman"]
-"""``auto``: a sandbox is used where one is installed and works; ``required``: without one the
+"""``auto``: a sandbox is used where one works; ``required``: without one the
 program is not started; ``off``: none is used; a name: that one, or the program is not started."""
 CONTAINERS: Final = ("docker", "podman")
 """The sandboxes that start the program of their name, which asks a service of the machine: a
@@ -112,7 +112,7 @@ async def sandboxed(
         raise ComponentBlocked(
             f'"{command[0]}" is to run in a sandbox, and there is none: {why}.',
             id="AX621",
-            hint="Install axil-process and what it needs here, or write sandbox: auto.",
+            hint="Install bubblewrap, Docker or Podman, or write sandbox: auto.",
         )
     _say(why)
     return plain
@@ -136,7 +136,7 @@ def find_sandbox(name: str = "", *, without: Sequence[str] = ()) -> tuple[Sandbo
             if not why:
                 return made, ""
             reasons.append(why)
-    return None, "; ".join(reasons) or "axil-process is not installed"
+    return None, "; ".join(reasons) or "no sandbox is admitted"
 
 
 @cache

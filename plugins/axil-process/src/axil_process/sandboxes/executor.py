@@ -1,4 +1,4 @@
-"""``sandbox``: bodies of nodes in processes of axil-process, each in a sandbox.
+"""``sandbox``: bodies of nodes in processes of their own, each in a sandbox.
 
 The executor takes the bodies of a run, the wrapper that of one node. Both are what `process` is,
 with other defaults: a body gets one firing, no variables of the environment, a sandbox or an error.

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from axil_plugins.build import wheels
+from axil_plugins.builds import wheels
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from axil_plugins.build.plan import Plan, closure, metadata_of
-from axil_plugins.build.wheels import Wheel
+from axil_plugins.builds.plan import Plan, closure, metadata_of
+from axil_plugins.builds.wheels import Wheel
 
 _SPACE: Final = uuid.UUID("6b1f3c0e-2d5a-5b0e-9d8f-4f6a3c1d2e7b")
 """Serial numbers are made of what is in a build, so that the same build has the same one."""
@@ -124,7 +124,7 @@ def _is_expression(name: str) -> bool:
 
 
 def _required(name: str) -> set[str]:
-    from axil_plugins.build.plan import required
+    from axil_plugins.builds.plan import required
 
     metadata = metadata_of(name)
     return {inner for inner, _ in required(metadata)} if metadata is not None else set()

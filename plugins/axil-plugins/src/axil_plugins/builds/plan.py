@@ -15,11 +15,11 @@ from typing import Any
 from axil import ConfigError, PluginError, Problem, SpecError
 from axil.plugin import KERNEL, Dependencies, Registry, canonical_name, install_advice
 from axil_files import PythonTarget, dependencies_of
-from axil_plugins.build.settings import Settings
+from axil_plugins.builds.settings import Settings
 
 COMMAND = "axil-cli"
-WORKER = ("axil-journals", "axil-postgres")
-PINNING = "axil"
+WORKER = "axil-postgres"
+FILES = "axil-files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,12 +194,12 @@ def _keep(roots: dict[str, tuple[str, ...]], registry: Registry, why: str) -> No
 def _roots(found: Dependencies, settings: Settings) -> dict[str, tuple[str, ...]]:
     roots: dict[str, tuple[str, ...]] = {
         KERNEL: ("runs workflows",),
-        PINNING: ("pins runs to versions",),
+        FILES: ("reads workflows",),
     }
     if settings.dist.command:
         roots[COMMAND] = ("dist.command",)
     if settings.dist.is_worker:
-        roots |= dict.fromkeys(WORKER, ("dist.outputs",))
+        roots[WORKER] = ("dist.outputs",)
     for name in settings.plugins.include:
         roots[canonical_name(name)] = ("plugins.include",)
     for name, uses in found.distributions().items():

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from axil_plugins.build.plan import Plan
-from axil_plugins.build.wheels import Wheel, record_of, write_zip
+from axil_plugins.builds.plan import Plan
+from axil_plugins.builds.wheels import Wheel, record_of, write_zip
 
 LOCK: Final = "requirements.lock"
 
@@ -54,11 +54,9 @@ def main():
 
 
 def loaded():
-    import axil
     import axil_files
-    from axil_files import python_target
 
-    graph = python_target(target(), folder=str(FLOWS))
+    graph = axil_files.python_target(target(), folder=str(FLOWS))
     if graph is not None:
         return graph.load()
     return axil_files.load(target(), functions=FLOWS / FUNCTIONS if FUNCTIONS else None)
@@ -83,7 +81,7 @@ NAME, DIGEST, PACKAGE, PYTHON = {name!r}, {digest!r}, {package!r}, {python!r}
 
 
 def unpacked():
-    usual = os.path.join(os.path.expanduser("~"), ".cache", "axil-plugins")
+    usual = os.path.join(os.path.expanduser("~"), ".cache", "axil-build")
     base = os.environ.get("AXIL_BUILD_CACHE") or usual
     place = os.path.join(base, NAME + "-" + DIGEST[:16])
     if not os.path.isdir(place):
@@ -175,7 +173,8 @@ def main_wheel(plan: Plan, entry: Path, wheels: Sequence[Wheel], into: Path) -> 
         **{f"{package}/flows/{plan.inside(file)}": file.read_bytes() for file in plan.files},
         f"{info}/METADATA": f"{head}{requires}".encode(),
         f"{info}/WHEEL": (
-            b"Wheel-Version: 1.0\nGenerator: axil-plugins\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            b"Wheel-Version: 1.0\nGenerator: axil-build\n"
+            b"Root-Is-Purelib: true\nTag: py3-none-any\n"
         ),
         f"{info}/entry_points.txt": (
             f"[console_scripts]\n{plan.name} = {package}.__main__:main\n"

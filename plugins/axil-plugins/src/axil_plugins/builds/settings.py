@@ -1,4 +1,4 @@
-"""``axil-plugins.toml``: what is to be built. Everything but the workflows has a default."""
+"""``axil-build.toml``: what is to be built. Everything but the workflows has a default."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from axil import ConfigError, Problem
 from axil.plugin import decode_config
 from axil_files import PythonTarget, python_target
 
-FILE = "axil-plugins.toml"
+FILE = "axil-build.toml"
 Output = Literal["wheel", "pyz", "container", "compose", "helm"]
 
 

@@ -18,10 +18,10 @@ import yaml
 from axil import ConfigError
 from axil.plugin import Policy, Registry
 from axil_cli.worker import Submit, Worker
-from axil_plugins.build import cluster
-from axil_plugins.build.outputs import dockerfile
-from axil_plugins.build.plan import Plan, plan
-from axil_plugins.build.settings import read
+from axil_plugins.builds import cluster
+from axil_plugins.builds.outputs import dockerfile
+from axil_plugins.builds.plan import Plan, plan
+from axil_plugins.builds.settings import read
 
 PYTHON = (sys.version_info.major, sys.version_info.minor)
 FLOW = {
@@ -38,8 +38,8 @@ def planned(folder: Path, text: str) -> Plan:
     (folder / "flows").mkdir()
     for name in ("one", "two"):
         (folder / f"flows/{name}.json").write_text(json.dumps(FLOW))
-    (folder / "axil-plugins.toml").write_text(f'[workflows]\nfiles = ["flows/*.json"]\n{text}')
-    return plan(read([str(folder / "axil-plugins.toml")]), Registry(Policy()))
+    (folder / "axil-build.toml").write_text(f'[workflows]\nfiles = ["flows/*.json"]\n{text}')
+    return plan(read([str(folder / "axil-build.toml")]), Registry(Policy()))
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from axil import ConfigError, Problem
 from axil.plugin import Registry, canonical_name, decode_config
-from axil_plugins.build import cluster, outputs, report, verify, wheels
-from axil_plugins.build.plan import Plan, plan
-from axil_plugins.build.settings import Dist, Settings, read
-from axil_plugins.build.wheels import Wheel
+from axil_plugins.builds import cluster, outputs, report, verify, wheels
+from axil_plugins.builds.plan import Plan, plan
+from axil_plugins.builds.settings import Dist, Settings, read
+from axil_plugins.builds.wheels import Wheel
 
 JOURNAL: Final = "axil-sqlite"
 STEPS: Final = ("plan", "lock", "assemble", "verify")
@@ -35,7 +35,7 @@ class Made:
 
 
 class Build:
-    """Make a slim distribution of workflows, or of axil-plugins.toml: exactly the plugins that they
+    """Make a slim distribution of workflows, or of axil-build.toml: exactly the plugins that they
     need, locked and proved.
 
     What is in this environment is what is shipped. The folder gets the wheels, their lock with
@@ -51,7 +51,7 @@ class Build:
             nargs="+",
             metavar="WORKFLOW",
             help="workflow files; graphs in Python, as module:graph or file.py:graph; "
-            "or axil-plugins.toml",
+            "or axil-build.toml",
         )
         parser.add_argument(
             "--functions",
@@ -72,7 +72,7 @@ class Build:
                 action="append_const",
                 dest="outputs",
                 const=name,
-                help=f"make {made} of workers in addition; needs axil-journals and axil-postgres",
+                help=f"make {made} of workers in addition; needs axil-postgres",
             )
         parser.add_argument("--until", choices=STEPS, default="verify", help="the last step")
         parser.add_argument("--format", choices=("text", "json"), default="text")

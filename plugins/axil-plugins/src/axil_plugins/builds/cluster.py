@@ -11,8 +11,8 @@ import shlex
 from pathlib import Path
 from typing import Final
 
-from axil_plugins.build.outputs import package_of
-from axil_plugins.build.plan import Plan
+from axil_plugins.builds.outputs import package_of
+from axil_plugins.builds.plan import Plan
 
 _COMPOSE: Final = """\
 # {name} {version}: a PostgreSQL database and workers.

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from axil import ConfigError, Problem
-from axil_plugins.build.outputs import lock_text, package_of
-from axil_plugins.build.plan import Plan
-from axil_plugins.build.settings import Settings
-from axil_plugins.build.wheels import Wheel, pip_command
+from axil_plugins.builds.outputs import lock_text, package_of
+from axil_plugins.builds.plan import Plan
+from axil_plugins.builds.settings import Settings
+from axil_plugins.builds.wheels import Wheel, pip_command
 
 LONGEST_SECONDS: Final = 600.0
 
@@ -83,7 +83,7 @@ def _inside(folder: Path, python: Path, plan: Plan, settings: Settings) -> dict[
         "allow_code": settings.verify.allow_code,
     }
     script = folder / "inside.py"
-    script.write_text((files("axil_plugins.build") / "inside.txt").read_text("utf-8"), "utf-8")
+    script.write_text((files("axil_plugins.builds") / "inside.txt").read_text("utf-8"), "utf-8")
     kept = {
         key: value
         for key, value in os.environ.items()
