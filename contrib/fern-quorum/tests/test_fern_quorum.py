@@ -192,7 +192,7 @@ def test_in_a_loop_each_round_counts_anew(rest: str):
 
 
 @contextmanager
-def on_disk(folder: Path, entries: Iterable[axil.Entry]) -> Iterator[SqliteJournal]:
+def on_disk(folder: Path, entries: Iterable[axil_journals.Entry]) -> Iterator[SqliteJournal]:
     """Give a journal that holds the run ``r``, as another process would find it.
 
     What is recorded here is recorded in memory: a database commits in a thread, and a virtual

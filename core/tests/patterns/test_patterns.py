@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 
 from axil.patterns.patterns import LARGEST, LONGEST, size_of
-from axil.plugin import Pattern, PatternFault, PatternLimit, compile_pattern
+from axil.plugin import NotInstalled, Pattern, PatternFault, PatternLimit, compile_pattern
 
 ENDLESS = [
     ("^(a|aa)+$", "a" * 60 + "b"),
@@ -89,3 +90,9 @@ def test_groups_have_numbers_and_names():
 def test_the_size_counts_repetitions_as_often_as_they_are_repeated():
     assert size_of("(?:ab{3}){4}") <= 24
     assert size_of(r"(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}") < LARGEST
+
+
+def test_a_missing_library_is_named_with_the_extra_that_brings_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "regex", None)
+    with pytest.raises(NotInstalled, match=r"(?s)AX306 .*the library regex.*core\[patterns\]"):
+        compile_pattern("not compiled before")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from axil.plugin import BoundedSchema, PatternFault, PatternLimit
+from axil.plugin import BoundedSchema, NotInstalled, PatternFault, PatternLimit
 
 
 @pytest.mark.parametrize(
@@ -103,3 +104,12 @@ def test_a_pattern_that_searches_for_ever_ends(schema: Any, value: Any, monkeypa
 def test_what_is_no_usable_schema_is_refused(schema: Any, found: str):
     with pytest.raises(PatternFault, match=found):
         BoundedSchema(schema).first_fault({} if "pattern" not in schema else "x")
+
+
+@pytest.mark.parametrize("library", ["jsonschema", "jsonschema_specifications"])
+def test_a_missing_library_is_named_with_the_extra_that_brings_it(library: str, monkeypatch: Any):
+    for name in [each for each in sys.modules if each.partition(".")[0] == library]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(NotInstalled, match=r"(?s)AX306 .*the library jsonschema.*core\[schemas\]"):
+        BoundedSchema({})

@@ -111,9 +111,7 @@ class Workflow(Generic[S]):
         attributes: Mapping[str, Any] | None,
         options: Mapping[str, Any],
     ) -> R:
-        """Return a run of a class of its own, as ``start`` returns a ``Run``; for engines
-        (``axil.driver.ManagedRun``).
-        """
+        """Return a run of a class of its own, as ``start`` returns a ``Run``; for engines."""
         plan, chosen = self.plan, self._options(options)
         if hasattr(chosen.executor, "check"):
             chosen.executor.check(plan)

@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
+from axil._installing import install_advice
+from axil.errors import NotInstalled
 from axil.patterns.errors import PatternFault, PatternLimit
 
 LONGEST: Final = 10_000
@@ -105,7 +107,8 @@ def compile_pattern(
     >>> compile_pattern("b+").search("abba").start()
     1
 
-    Raises: PatternFault (AX601): the text is no regular expression, or too large a one.
+    Raises: PatternFault (AX601): the text is no regular expression, or too large a one;
+    NotInstalled (AX306).
     """
     return _compiled(text, case_sensitive, multiline, dotall)
 
@@ -133,8 +136,11 @@ def _compiled(text: str, case_sensitive: bool, multiline: bool, dotall: bool) ->
             f"{LARGEST:,} elements, found {_shown(text)}.",
             "Make the counts smaller, or do not nest them.",
         )
-    import regex  # half of what a small run imports without it
-
+    try:
+        import regex  # half of what a small run imports without it
+    except ImportError as error:
+        message = "regular expressions need the library regex, which is not installed."
+        raise NotInstalled(message, hint=install_advice("axil[patterns]")) from error
     flags = (
         (0 if case_sensitive else regex.IGNORECASE)
         | (regex.MULTILINE if multiline else 0)

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple, cast
 
+from axil._installing import install_advice
+from axil.errors import NotInstalled
 from axil.patterns.errors import PatternFault, PatternLimit
 from axil.patterns.patterns import compile_pattern
 
@@ -41,12 +43,18 @@ class BoundedSchema:
     """A JSON Schema (draft 2020-12) that values are held against, within bounds."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        """Read the schema. Raises: PatternFault: AX637 it is no schema; AX601 a pattern is none."""
-        from jsonschema.exceptions import ValidationError
-        from jsonschema_specifications import (  # pyright: ignore[reportMissingTypeStubs]  # none
-            REGISTRY,
-        )
+        """Read the schema.
 
+        Raises: PatternFault: AX637 it is no schema; AX601 a pattern is none; NotInstalled (AX306).
+        """
+        try:
+            from jsonschema.exceptions import ValidationError
+            from jsonschema_specifications import (  # pyright: ignore[reportMissingTypeStubs]  # none
+                REGISTRY,
+            )
+        except ImportError as error:
+            message = "JSON Schemas need the library jsonschema, which is not installed."
+            raise NotInstalled(message, hint=install_advice("axil[schemas]")) from error
         kind, given = _validator(), _of_one_draft(schema)
         _left.set([MAX_STEPS, _SECONDS])
         try:

@@ -28,9 +28,8 @@ def make_component(
 ) -> T:
     """Return an instance of a component class, with its config decoded.
 
-    A plain function is its own instance and takes no config. Raises: ConfigError; NotInstalled
-    (AX306): the class has a ``Config``, and axil is not installed; and what the constructor
-    raises.
+    A plain function is its own instance and takes no config. Raises: ConfigError, and what the
+    constructor raises.
     """
     name = getattr(component, "__name__", type(component).__name__)
     model = getattr(component, "Config", None)

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil.plugin import JournalError
+from axil.plugin import JournalError, NotInstalled, install_advice
 
 _FORMAT: Final = b"\x01"
 _NONCE: Final = 12
@@ -58,7 +58,8 @@ class Aes:
 
     A key has 32 bytes in Base64. Several are divided by spaces or lines: the first one seals, each
     of them opens, so that a new key is put before the old one, and the old one is removed when no
-    run that it sealed is left. Making one has no effects; keys are read at the first use.
+    run that it sealed is left. Making one has no effects; keys are read at the first use, which
+    needs the library cryptography. Raises: NotInstalled (AX306), besides what its methods say.
     """
 
     Config = Settings
@@ -68,15 +69,13 @@ class Aes:
         self.config = Settings(**settings) if config is None else config
 
     def seal(self, text: bytes, about: bytes) -> bytes:
-        """See ``axil.driver.Cipher``. Raises: JournalError (AX513)."""
+        """See ``Cipher``. Raises: JournalError (AX513)."""
         key, nonce = self._first, os.urandom(_NONCE)
         sealed: bytes = key.seals.encrypt(nonce, text, about)
         return _FORMAT + key.id + nonce + sealed
 
     def open(self, sealed: bytes, about: bytes) -> bytes:
-        """See ``axil.driver.Cipher``. Raises: JournalError (AX513, AX514)."""
-        from cryptography.exceptions import InvalidTag
-
+        """See ``Cipher``. Raises: JournalError (AX513, AX514)."""
         key = self._keys.get(sealed[1:_HEAD]) if sealed[:1] == _FORMAT else None
         if key is None:
             raise JournalError(
@@ -86,6 +85,8 @@ class Aes:
                 hint="Add the key with which the journal was written after the first key, which "
                 "encrypts.",
             )
+        from cryptography.exceptions import InvalidTag
+
         nonce = sealed[_HEAD : _HEAD + _NONCE]
         try:
             opened: bytes = key.seals.decrypt(nonce, sealed[_HEAD + _NONCE :], about)
@@ -98,11 +99,11 @@ class Aes:
         return opened
 
     def digest(self, text: bytes) -> bytes:
-        """See ``axil.driver.Cipher``. Raises: JournalError (AX513)."""
+        """See ``Cipher``. Raises: JournalError (AX513)."""
         return hashlib.blake2b(text, digest_size=24, key=self._first.digests).digest()
 
     def is_current(self, sealed: bytes) -> bool:
-        """See ``axil.driver.Cipher``. Raises: JournalError (AX513)."""
+        """See ``Cipher``. Raises: JournalError (AX513)."""
         return sealed[:_HEAD] == _FORMAT + self._first.id
 
     @property
@@ -141,8 +142,11 @@ class Aes:
 
 
 def _key(word: str, place: str) -> _Key:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    except ImportError as error:
+        message = "encryption needs the library cryptography, which is not installed."
+        raise NotInstalled(message, hint=install_advice("axil-journals[encryption]")) from error
     try:
         raw = base64.b64decode(word.replace("-", "+").replace("_", "/"), validate=True)
     except ValueError:

@@ -7,13 +7,14 @@ import base64
 import itertools
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from axil import RootGraph
-from axil.plugin import JournalError
+from axil.plugin import JournalError, NotInstalled
 from axil_cli.main import main
 from axil_journals import Aes, Entry, fork, steps
 from axil_sqlite import SqliteJournal
@@ -208,3 +209,16 @@ def test_runs_that_were_recorded_before_there_was_a_key_are_read(tmp_path):
     journal = SqliteJournal(tmp_path, cipher=Aes())
     assert journal.entries("r") == entries
     journal.close()
+
+
+def test_a_missing_library_is_named_with_the_extra_that_brings_it(monkeypatch):
+    for name in [each for each in sys.modules if each.startswith("cryptography")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    for act in (
+        Aes().digest,
+        lambda text: Aes().open(text, b""),
+        lambda text: Aes().seal(text, b""),
+    ):
+        with pytest.raises(NotInstalled, match=r"(?s)AX306 .*cryptography.*journals\[encryption\]"):
+            act(b"text")

@@ -34,8 +34,8 @@ class Codec:
                 raise JournalError(
                     "the journal is encrypted.",
                     id="AX515",
-                    hint="Install axil-journals and set AXIL_JOURNAL_KEY or "
-                    "AXIL_JOURNAL_KEY_FILE, or give PostgresJournal the cipher.",
+                    hint="Set AXIL_JOURNAL_KEY or AXIL_JOURNAL_KEY_FILE, or give PostgresJournal "
+                    "the cipher.",
                 )
             return
         if found:

@@ -422,7 +422,7 @@ class RunService:
 
         Args:
             at: the id of the step; empty: all of it, or with another input nothing of it.
-            input, state, output, is_routed: see ``axil.driver.Edit``.
+            input, state, output, is_routed: see ``axil_journals.Edit``.
         """
         self._check_doing(caller, "run")
         info = self._seen(caller, run_id, "run")

@@ -54,8 +54,8 @@ class Codec:
                 raise JournalError(
                     f"the journal in {store.folder} is encrypted.",
                     id="AX515",
-                    hint="Install axil-journals and set AXIL_JOURNAL_KEY or "
-                    "AXIL_JOURNAL_KEY_FILE, or give SqliteJournal the cipher.",
+                    hint="Set AXIL_JOURNAL_KEY or AXIL_JOURNAL_KEY_FILE, or give SqliteJournal "
+                    "the cipher.",
                 )
             return
         if found is not None:

@@ -162,7 +162,7 @@ class TemporalEngine:
         thread: str = "",
         origin: Mapping[str, Any] | None = None,
     ) -> str:
-        """Store a new run and return its id; see ``axil.driver.Engine``."""
+        """Store a new run and return its id; see ``axil_journals.Engine``."""
         given: dict[str, Any] = {"run_id": run_id, "thread": thread, "origin": origin}
         run_id = await self._runs.start(workflow, input, attributes, **given)
         if self.max_loaded:

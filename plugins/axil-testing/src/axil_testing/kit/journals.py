@@ -27,7 +27,7 @@ class JournalKit(Kit):
     durable: ClassVar[bool] = False
     """Claim: what it holds outlives it; ``reopen`` is given."""
     shared: ClassVar[bool] = False
-    """Claim: it is an ``axil.driver.SharedJournal``, the queue of engines."""
+    """Claim: it is an ``axil_journals.SharedJournal``, the queue of engines."""
 
     def reopen(self, journal: Any) -> Any:
         """Return another journal on the same store. Raises: NotImplementedError."""

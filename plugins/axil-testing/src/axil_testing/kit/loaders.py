@@ -38,7 +38,7 @@ _ODD: Final[Sequence[str]] = (
 
 
 class LoaderKit(Kit):
-    """The laws of every loader: ``loader(text, name)`` gives an ``axil.plugin.Document``."""
+    """The laws of every loader: ``loader(text, name)`` gives an ``axil_files.Document``."""
 
     kind = "loaders"
     text: ClassVar[str] = ""
