@@ -1,4 +1,4 @@
-"""The engine of axil-journals keeps the laws of engines, and each law catches one that breaks it."""
+"""The local engine keeps the laws of engines, and each law catches one that breaks it."""
 
 from __future__ import annotations
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from axil.plugin import lazy_names
 
 _SUBJECTS = {
-    "Runs": {
-        "journal": "",
-    },
     "Journals": {
-        "memory": "MemoryJournal",
         "journal": """
-                        ChangeSignal Cipher Compactor DUE_NOW Entry Journal JournalWriter
+            ChangeSignal Cipher Compactor DUE_NOW Entry Journal JournalWriter
             RunInfo RunMail SharedJournal claimed_error due_of_end question_due
         """,
+        "memory": "MemoryJournal",
         "threads": "admit_run left_behind_error overtaken_error",
         "writers": "GroupCommit RunPart RunWriter",
     },
@@ -32,7 +29,10 @@ _SUBJECTS = {
         "inspection.snapshots": "DueFiring Snapshot snapshot",
         "inspection.steps": "Difference RunStep differences steps",
         "migrations": "adapt_entries graph_of_frame recorded_graph",
-        "pictures.drawing": "as_mermaid as_text escaped join_name mermaid_picture svg_picture text_picture",
+        "pictures.drawing": """
+            as_mermaid as_text escaped join_name mermaid_picture svg_picture
+            text_picture
+        """,
         "pictures.outlines": "Outline OutlineNode outline",
         "pictures.scopes": "PlanScope cycle_bounds edge_label shortened walk_plan",
         "prompts": "Prompt prompts_of",
@@ -46,6 +46,7 @@ _SUBJECTS = {
         "engine.managed": "ManagedRun",
         "engine.protocol": "Engine RunStatus",
         "engine.status": "with_recorded_end",
+        "engine.triggers": "TriggerSettings TriggeredRuns read_triggers",
     },
     "Encryption": {
         "aes": "Aes",

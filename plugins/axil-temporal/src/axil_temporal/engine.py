@@ -4,9 +4,9 @@ Theory of operation
 -------------------
 The journal has the runs, with all their values; ``LocalEngine`` without room stores, answers and
 cancels them there, and waits for their results. For each run Temporal has one ``Coordinator``,
-which is named after the run. It has an activity executed, ``resume_run`` of the run, on a task queue
-that only workers with this version of its graph listen to; then it waits for the time at which the
-run is due, or for a signal.
+which is named after the run. It has an activity executed, ``resume_run`` of the run, on a task
+queue that only workers with this version of its graph listen to; then it waits for the time at
+which the run is due, or for a signal.
 
 Whether a run is executed is decided by the journal: it refuses a second holder, and says when a run
 is due. So a signal or an activity too many does no harm, and one that is missing is made up for: a

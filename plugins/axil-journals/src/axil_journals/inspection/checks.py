@@ -62,7 +62,7 @@ def check_workflow(make: Callable[[], Workflow], registry: Registry) -> CheckRes
     Components are resolved and configured, cycles are folded; nothing runs.
 
     Args:
-        make: reads the workflow, such as ``lambda: axil_files.load("flow.yaml", registry=registry)``.
+        make: reads the workflow, as ``lambda: load("flow.yaml", registry=registry)`` does.
         registry: the registry that it is read with.
     """
     renamed: list[Problem] = []
