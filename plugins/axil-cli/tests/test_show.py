@@ -8,10 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
+from axil import EdgeSpec, GraphSpec, NodeSpec
 from axil.plugin import compile_spec
 from axil_journals import as_mermaid, as_text, escaped, walk_plan
-from axil_journals.pictures.scopes import _chosen
 
 EDGES = [
     "a b",
@@ -230,17 +229,6 @@ def test_wrappers_are_marks_on_their_node(axil, flow, registry):
     assert '["a<br/>echo × around"]' in axil("show", file, "--format", "mermaid").out
     node = axil("show", file, "--format", "json").data["scopes"][0]["nodes"][0]
     assert node["wrappers"] == [{"type": "around", "config": {"n": 3}}]
-
-
-def test_a_routers_edges_say_which_values_lead_there():
-    config = {"by": "text", "names": {"invoice": "a", "refund": ["a", "b"]}, "otherwise": "c"}
-    node = NodeSpec(id="desk", use=ComponentRef(type="router", config=config))
-    assert [_chosen(node, target) for target in "abcd"] == [
-        "text = invoice | refund",
-        "text = refund",
-        "otherwise",
-        "text = d",
-    ]
 
 
 def test_a_workflow_that_cannot_run_here_is_drawn_all_the_same(axil, flow, monkeypatch):

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from axil import RootGraph
+from axil import ComponentRef, NodeSpec, RootGraph
 from axil.plugin import UnknownComponent
 from axil_control import Loop
+from axil_journals.pictures.scopes import _chosen
 
 
 def made():
@@ -215,3 +216,14 @@ def test_drawing_a_graph_imports_no_journal():
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True
     )
     assert done.stdout == "<svg empty False\n"
+
+
+def test_a_routers_edges_say_which_values_lead_there():
+    config = {"by": "text", "names": {"invoice": "a", "refund": ["a", "b"]}, "otherwise": "c"}
+    node = NodeSpec(id="desk", use=ComponentRef(type="router", config=config))
+    assert [_chosen(node, target) for target in "abcd"] == [
+        "text = invoice | refund",
+        "text = refund",
+        "otherwise",
+        "text = d",
+    ]

@@ -123,7 +123,8 @@ def test_a_workflow_of_two_node_types_is_small(small):
     # axil-cli brings axil-files, which brings pyyaml, axil-models for what runs used, and
     # axil-journals for `axil runs`; axil-control brings axil-process, and regex for axil
     assert len(result.plan.distributions) <= 20
-    # of 19 MB, regex and pyyaml are 3 each; each distribution costs some 20 kB for its licence and metadata
+    # of 19 MB, regex and pyyaml are 3 each; each distribution costs some 20 kB for its licence
+    # and metadata
     assert result.report["verified"]["bytes"] <= 19.5e6
     roots = {"axil", "axil-cli", "axil-control", "axil-files"}
     assert roots == set(result.plan.roots)
