@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from axil import CustomNode, Graph, RootGraph, node
-from axil_control import Loop
-from axil_control.switches import LogicSwitch
+from axil_control import LogicSwitch, Loop
 
 Made = tuple[RootGraph, dict[str, Any]]
 

@@ -25,7 +25,7 @@ from axil import (
 )
 from axil.plugin import CompileOptions, CycleError, Registry, gather_messages, text_of
 from axil_agent import Scripted
-from axil_control.channels import Replies
+from axil_control import Replies
 from axil_files import load_spec
 from axil_models import ModelError
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from axil import CustomNode, Graph, GraphWarning, NodeFailed, RootGraph, SpecError
-from axil_control import Loop
-from axil_control.switches import LogicSwitch
+from axil_control import LogicSwitch, Loop
 from axil_journals import MemoryJournal
 
 from .masfactory_graphs import custom, giving

@@ -16,8 +16,7 @@ import axil_files
 import axil_journals
 import axil_models
 from axil.plugin import COMPONENT_KINDS, CONTRACT_VERSIONS, Hooks
-from axil_testing.kit.report import laws
-from axil_testing.kit.whole import KITS, kit_of
+from axil_testing.kit import KITS, kit_of, laws
 
 PAGE = "docs/reference/plugins.md"
 NAMED = {

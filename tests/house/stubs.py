@@ -21,8 +21,9 @@ WIDTH = 100
 def public_modules() -> list[str]:
     """Return the modules that have a table of names: those of core, and packages of members."""
     packages = (
-        file.parent.name
-        for file in sorted(ROOT.glob("*/*/src/*/__init__.py"))
+        ".".join(file.parent.relative_to(folder).parts)
+        for folder in sorted(ROOT.glob("*/*/src"))
+        for file in sorted(folder.rglob("__init__.py"))
         if "lazy_names" in file.read_text("utf-8")
     )
     return [*DOORS, *packages]

@@ -14,10 +14,12 @@ from tests.house.checkout import all_members, tree_of
 REASONS: Mapping[frozenset[str], str] = {
     frozenset({"axil.kernel.plan", "axil.kernel.tokens"}): "a token names the node that it is for, "
     "and a plan says what its nodes do with tokens; types alone",
-    frozenset({"axil.spec.digests", "axil.spec.graph"}): "a graph gives its digest, which is worked "
-    "out from graphs; imported when it is asked for",
-    frozenset({"axil.runtime.recorder", "axil.runtime.result"}): "a run's options name its journal, "
-    "and a journal is made a recorder from them; types alone",
+    frozenset(
+        {"axil.spec.digests", "axil.spec.graph"}
+    ): "a graph gives its digest, which is worked out from graphs; imported when it is asked for",
+    frozenset(
+        {"axil.runtime.recorder", "axil.runtime.result"}
+    ): "a run's options name its journal, and a journal is made a recorder from them; types alone",
     frozenset({"axil.runtime.pool", "axil.runtime.run"}): "a body that ends works on in its run's "
     "loop; types alone",
     frozenset(
@@ -37,8 +39,9 @@ REASONS: Mapping[frozenset[str], str] = {
     ): "the session is the face of the others for commands of plugins; imported when they are used",
     frozenset({"axil_postgres.journal", "axil_postgres.writer"}): "types alone",
     frozenset({"axil_sqlite.journal", "axil_sqlite.writer"}): "types alone",
-    frozenset({"masfactory.core.edge", "masfactory.core.node"}): "an edge has two nodes, and a node "
-    "its edges; types alone",
+    frozenset(
+        {"masfactory.core.edge", "masfactory.core.node"}
+    ): "an edge has two nodes, and a node its edges; types alone",
 }
 
 

@@ -12,8 +12,10 @@ import sys
 import pytest
 
 from axil.plugin import Policy, Registry
-from axil_plugins.builds.command import build
-from axil_plugins.builds.settings import read
+
+from ..internals import internal
+
+build, read = internal("builds").build, internal("build_settings").read
 
 REPLIES = {
     "rules": [

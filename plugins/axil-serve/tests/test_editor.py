@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from axil.plugin import default_registry
-from axil_cli.command import Session
+from axil_cli import Session
 from axil_journals import MemoryJournal
 from axil_serve import Access, Caller, RunService, app_of
 from axil_serve.access import token_digest

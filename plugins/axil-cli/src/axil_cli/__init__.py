@@ -7,6 +7,8 @@ from axil.plugin import lazy_names
 _SUBJECTS = {
     "Commands": {
         "arguments": "add_shared_arguments",
+        "command": "Command Exit Session",
+        "worker": "Submit Worker",
     },
     "Batches": {
         "batch.batch": "Batch RowResult",

@@ -13,8 +13,7 @@ from typing import Any, Final, cast
 
 from axil import Workflow, run_sync
 from axil_cli.arguments import add_shared_arguments
-from axil_journals import Engine
-from axil_journals.engine.triggers import TriggeredRuns, TriggerSettings, read_triggers
+from axil_journals import Engine, TriggeredRuns, TriggerSettings, read_triggers
 
 _GRACE_SECONDS: Final = 10.0
 

@@ -6,6 +6,7 @@ from axil.plugin import lazy_names
 
 _SUBJECTS = {
     "Nodes": {
+        "code": "Python",
         "fans": "Map Tree",
         "loop_graph": "Loop",
         "switches": "LogicSwitch",
@@ -15,9 +16,12 @@ _SUBJECTS = {
     },
     "Templates of nodes": {
         "templates": """
-            Factory NodeTemplate Shared TemplateTarget template_defaults template_defaults_for
-            template_overrides template_overrides_for
+            Factory NodeTemplate Shared Strength TemplateTarget copied scoped template_defaults
+            template_defaults_for template_overrides template_overrides_for
         """,
+    },
+    "Errors": {
+        "errors": "BindingError ControlError ExpressionError InputError",
     },
 }
 

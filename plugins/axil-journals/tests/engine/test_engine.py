@@ -27,7 +27,7 @@ from axil_journals import (
     resume_run,
 )
 from axil_journals.engine.loading import MAX_RECOVERIES, Gathered
-from axil_testing.clock import VirtualClock
+from axil_testing import VirtualClock
 from axil_testing.specs import node, with_parts, workflow, written
 
 DAY = 86_400.0

@@ -23,7 +23,7 @@ from axil_journals.engine.triggers import (
     TriggeredRuns,
     read_triggers,
 )
-from axil_testing.clock import VirtualClock
+from axil_testing import VirtualClock
 from axil_testing.specs import workflow
 
 FLOW = workflow(["a"], ["in a", "a out"])

@@ -17,7 +17,7 @@ import yaml
 
 from axil import ConfigError
 from axil.plugin import Policy, Registry
-from axil_cli.worker import Submit, Worker
+from axil_cli import Submit, Worker
 from axil_plugins.builds import cluster
 from axil_plugins.builds.outputs import dockerfile
 from axil_plugins.builds.plan import Plan, plan

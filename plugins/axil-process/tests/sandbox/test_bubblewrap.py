@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from axil.plugin import ComponentBlocked, Policy, Registry, use_registry
-from axil_control.code import Python
+from axil_control import Python
 from axil_process import Bubblewrap, Docker, Place, Podman, find_sandbox
-from axil_workspace.code import Code
-from axil_workspace.errors import ProgramFault
+from axil_workspace import Code, ProgramFault
 
 WHY_NOT = Bubblewrap().problem()
 needs_it = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "it works")

@@ -15,7 +15,7 @@ import pytest
 
 from axil import RootGraph, SpecError
 from axil.plugin import ComponentBlocked
-from axil_control.code import Python
+from axil_control import Python
 from axil_process import (
     Bubblewrap,
     Docker,

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from axil_process import Bubblewrap, Docker, Ended, Launch, Place, Podman, run_program, sandboxed
-from axil_workspace.process import Bounds, run as run_bounded
+from axil_workspace import Bounds, run_bounded
 
 KINDS = ["bubblewrap", "docker", "podman"]
 MADE: dict[str, Any] = {"bubblewrap": Bubblewrap, "docker": Docker, "podman": Podman}

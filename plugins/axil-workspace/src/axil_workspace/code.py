@@ -19,7 +19,7 @@ from pydantic import Field
 from axil.plugin import starts_program
 from axil_process import CONTAINERS, Wanted
 from axil_workspace.errors import NotAllowed, ProgramFault
-from axil_workspace.process import Bounds, Ended, run
+from axil_workspace.process import Bounds, Ended, run_bounded
 from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
 from axil_workspace.workspace import Workspace
 
@@ -97,7 +97,7 @@ class Programs(Tools):
         permitted(ctx, word, "run programs")
         if not ctx.allows("program"):
             command = self._exactly(command)
-        return await run(
+        return await run_bounded(
             command,
             Workspace.of(ctx).root,
             bounds,

@@ -119,7 +119,7 @@ def environment(
     }
 
 
-async def run(
+async def run_bounded(
     command: Sequence[str],
     folder: Path,
     bounds: Bounds,
