@@ -47,6 +47,7 @@ from axil.plugin import (
 )
 from axil_files import load
 from axil_files.documents import Document, check_document, parse_json, parse_toml
+from axil_files.format import workflow_schema
 from axil_files.loading import (
     LoadOptions,
     include_spec,
@@ -54,7 +55,6 @@ from axil_files.loading import (
     load_spec,
     spec_from_document,
 )
-from axil_files.format import workflow_schema
 from axil_files.writer import dump_spec
 
 pytestmark = pytest.mark.usefixtures("every_component")
