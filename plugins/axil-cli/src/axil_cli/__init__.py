@@ -8,6 +8,9 @@ _SUBJECTS = {
     "Commands": {
         "arguments": "add_shared_arguments",
     },
+    "Servers of commands": {
+        "connections": "HOST bounded_protocol",
+    },
     "Batches": {
         "batch.batch": "Batch RowResult",
         "batch.errors": "BatchError",

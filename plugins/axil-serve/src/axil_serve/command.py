@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from axil import run_sync
-from axil_cli import add_shared_arguments
+from axil_cli import add_shared_arguments, bounded_protocol
 from axil_files import python_target
 from axil_serve.access import RIGHTS, Access, Caller, Right, new_token
-from axil_serve.connections import bounded
 from axil_serve.errors import Unserved
 
 if TYPE_CHECKING:
@@ -351,7 +350,7 @@ def _serve(app: Any, options: argparse.Namespace, listening: Callable[[str], Non
             log_config=None,
             access_log=False,
             lifespan="on",
-            http=bounded(),
+            http=bounded_protocol(),
             server_header=False,
             timeout_graceful_shutdown=2,
         )
