@@ -68,4 +68,4 @@ def bounded_protocol(seconds: float = HEADER_SECONDS) -> type[asyncio.Protocol]:
     return cast("type[asyncio.Protocol]", Bounded)
 
 
-__all__ = ["HEADER_SECONDS", "bounded_protocol"]
+__all__ = ["HEADER_SECONDS", "HOST", "bounded_protocol"]
