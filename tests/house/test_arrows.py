@@ -84,12 +84,6 @@ def imported_by(member: Member) -> set[str]:
     return found - {member.name}
 
 
-def test_the_sources_of_a_member_import_what_it_declares(member):
-    extras = member.project.get("optional-dependencies", {}).values()
-    declared = required_by(member) | names_of([each for extra in extras for each in extra])
-    assert imported_by(member) <= declared
-
-
 def test_a_member_declares_what_its_sources_import_or_find_by_name(member):
     if member.has_code:
         unused = required_by(member) - imported_by(member) - {"axil"}

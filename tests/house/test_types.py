@@ -68,8 +68,7 @@ output, attributes = result
 text = load("flow.yaml", functions="functions", allow=["code"]).invoke("hello").output
 plain = RootGraph("p", attributes={"a": 1}).invoke({"a": 1}).output["a"]
 """
-# Two are not seen: settings of a class that `create_node` makes, since every class has its own, and
-# names of limits, since meters may have any.
+# One is not seen: settings of a class that `create_node` makes, since every class has its own.
 SLIPS = """# pyright: standard
 from typing import TypedDict
 from axil import Limits, RootGraph
@@ -105,7 +104,7 @@ graph.create_edge(agent, "b", when=True)  # slip
 graph.set_cycle_limit(agent, 3, "stop")  # slip
 graph.run({"category": "x"}).output  # slip
 graph.create_node(Agent, name="g", instrctions="Be brief.")  # slip, not seen
-Limits(fireings=3)  # slip, not seen
+Limits(fireings=3)  # slip
 """
 
 

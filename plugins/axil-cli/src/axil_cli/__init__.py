@@ -10,6 +10,9 @@ _SUBJECTS = {
         "command": "Command Exit Session",
         "worker": "Submit Worker",
     },
+    "Servers of commands": {
+        "connections": "HOST bounded_protocol",
+    },
     "Batches": {
         "batch.batch": "Batch RowResult",
         "batch.errors": "BatchError",

@@ -3,7 +3,8 @@
     [project.entry-points."axil.options"]
     "run.greet" = "acme_greet:Greet"                    # `axil run FILE --greet NAME`
 
-The name says which command and which option. An entry point names a class without arguments, or an
+The name says which command and which option; ``workflow.greet`` is an option of every command that
+opens workflows. An entry point names a class without arguments, or an
 object; nothing has to be inherited or imported. Its docstring is its help, and it is imported only
 when somebody types it or asks for help:
 
@@ -28,8 +29,8 @@ True for a switch) and the ``Launch``: how the run is going to be made. It may
 * hold something open while the file is read and run: ``launch.within.enter_context(…)``,
   ``launch.within.callback(…)``.
 
-What it raises as ``AxilError`` is printed as problems, with exit code 2. ``axil run`` is the
-command that takes options so far.
+What it raises as ``AxilError`` is printed as problems, with exit code 2. Commands other than ``run``
+and ``runs`` make many runs or none: of a ``workflow`` option they take ``within`` alone.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 from typing import Any, Final
 
 from axil import AxilError, Workflow
@@ -89,11 +88,17 @@ def _cipher(session: Session) -> Any:
     return None
 
 
-def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, Any]:
+def origin(
+    file: str, workflow: Workflow, reading: dict[str, Any], functions: str | None = None
+) -> dict[str, Any]:
     """Return the part of a file that is kept with a run: its texts, those that it includes among
     them, so that the run continues with what it began with. Of a graph in Python: its name, and a
     digest of its file.
+
+    Args:
+        functions: the folder of functions of one's own, which is kept by its name.
     """
+    folder = None if functions is None else os.path.realpath(functions)
     workflow.plan  # noqa: B018  # what the file includes is read when it is compiled
     python = python_target(file)
     if python is not None:
@@ -103,6 +108,7 @@ def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, 
             "digests": python.sources,
             "vars": {},
             "allow_code": True,
+            "functions": folder,
         }
     variables: dict[str, Any] = dict(reading.get("vars") or {})
     declared = {*workflow.spec.extras.get("secrets", ()), *(reading.get("secret_vars") or ())}
@@ -122,22 +128,12 @@ def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, 
         "secret_vars": sorted(secret),
     }
     allow: list[str] = sorted(reading.get("allow") or ())
-    return {**kept, "allow": allow, "allow_code": "code" in allow}
+    return {**kept, "allow": allow, "allow_code": "code" in allow, "functions": folder}
 
 
 def source_of(kept: dict[str, Any]) -> str:
     """Return the source of a run's workflow: a file, or a graph in Python; empty: neither."""
     return str(kept.get("python") or kept.get("file") or "")
-
-
-def surroundings(workspace: Path, functions: str | None) -> dict[str, Any]:
-    """Return the other data that a run needs to resume: its folder, and that of its own
-    functions.
-    """
-    return {
-        "workspace": str(workspace),
-        "functions": None if functions is None else os.path.realpath(functions),
-    }
 
 
 def reopened(
@@ -179,6 +175,7 @@ def reopened(
         vars=_variables(kept),
         allow=allow,
         texts=texts,
+        functions=kept.get("functions") if session.functions is None else None,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from axil import AxilError, EdgeSpec
 from axil.plugin import BACK, ENTRY, OUTSIDE, Plan, PlanEdge, PlanNode, default_registry
 from axil_cli.arguments import add_shared_arguments
-from axil_cli.command import Exit, Session, allowing, can_show, equipped
+from axil_cli.command import Exit, Session, can_show
 from axil_cli.plain import as_json, plain
 from axil_cli.sketch import sketched
 from axil_cli.source import TARGET, settings, workflow_of
@@ -31,14 +31,12 @@ class Show:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("file", metavar="WORKFLOW", help=TARGET)
-        add_shared_arguments(parser, "--set")
-        allowing(parser)
+        add_shared_arguments(parser, "--workflow")
         parser.add_argument("--format", choices=("text", "mermaid", "svg", "json"), default="text")
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Draw it."""
-        with equipped(options, session) as here:
-            plan = self._plan(options, here)
+        plan = self._plan(options, session)
         if options.format == "json":
             session.say(as_json(as_data(plan)))
             return Exit.DONE

@@ -54,7 +54,7 @@ class Worker:
         parser.add_argument(
             "--drain", action="store_true", help="end when no run is due, instead of waiting"
         )
-        add_shared_arguments(parser, "--journal", "--set", "--allow")
+        add_shared_arguments(parser, "--workflow", "--journal")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Execute runs until the process is asked to end."""
@@ -108,7 +108,7 @@ class Submit:
             help="the run's id; the same id and the same input are the same run, begun once",
         )
         parser.add_argument("--thread", default="", metavar="NAME", help="the conversation")
-        add_shared_arguments(parser, "--journal", "--set", "--allow")
+        add_shared_arguments(parser, "--workflow", "--journal")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Store the run."""
@@ -196,7 +196,7 @@ def _here(origin: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is kept with a run that a worker executes where it can read and write files as
     here.
     """
-    return {**origin, "workspace": os.getcwd(), "functions": None}
+    return {**origin, "workspace": os.getcwd()}
 
 
 def _input(text: str | None, payload: str) -> Any:

@@ -58,7 +58,7 @@ class Eval:
         running.add_argument(
             "--run-id", default="", help="keep the evaluation under this id; the same one goes on"
         )
-        add_shared_arguments(running, "--journal", "--allow", "--set")
+        add_shared_arguments(running, "--workflow", "--journal")
         cassette = running.add_mutually_exclusive_group()
         cassette.add_argument(
             "--record", metavar="FILE", help="write what models are asked and answer to FILE"

@@ -91,7 +91,7 @@ class Mcp:
         )
         login.add_argument("file", metavar="FILE", help="a workflow file")
         for each in (serving, looking, login):
-            add_shared_arguments(each, "--set", "--allow")
+            add_shared_arguments(each, "--workflow")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Do it; 0: done."""

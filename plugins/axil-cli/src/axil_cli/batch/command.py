@@ -69,7 +69,7 @@ class RunBatch:
             metavar="COLUMN",
             help="read the texts of this column as JSON; may be repeated",
         )
-        add_shared_arguments(parser, "--set", "--journal", "--allow")
+        add_shared_arguments(parser, "--workflow", "--journal")
         parser.add_argument(
             "--format", choices=("text", "json"), default="text", help="of the statistics"
         )

@@ -69,7 +69,7 @@ class Tune:
         parser.add_argument(
             "--run-id", default="", help="the name of the search; the default is made of its files"
         )
-        add_shared_arguments(parser, "--journal", "--allow", "--set")
+        add_shared_arguments(parser, "--workflow", "--journal")
         parser.add_argument(
             "--out",
             metavar="FILE",

@@ -1,23 +1,26 @@
-"""Connections of clients: each has a limited time to say what it asks for.
+"""Connections of clients of the servers of commands: each has a limited time to say what it asks
+for, and names one host.
 
 A client that sends its headers a byte at a time, or nothing, costs the server a connection, and
 no route sees it. uvicorn ends connections that are idle between requests, and forgets that at the
 first byte; so the time of the headers is counted here.
-axil-serve has the same for its own server: neither needs the other.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, Final, cast
 
+HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{0,5})?")
+"""The form of a header ``Host``, whole: what stands behind a colon is a port, and nothing else."""
 HEADER_SECONDS: Final = 10.0
 """The time in which the headers of a request have to come, from its first byte or the connection's
 beginning."""
 _LATE: Final = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
-def bounded(seconds: float = HEADER_SECONDS) -> type[asyncio.Protocol]:
+def bounded_protocol(seconds: float = HEADER_SECONDS) -> type[asyncio.Protocol]:
     """Return uvicorn's protocol of HTTP with a time limit for the headers of each request; behind
     it the answer is 408, or nothing where not a byte came, and the connection ends.
     """
@@ -65,4 +68,4 @@ def bounded(seconds: float = HEADER_SECONDS) -> type[asyncio.Protocol]:
     return cast("type[asyncio.Protocol]", Bounded)
 
 
-__all__ = ["HEADER_SECONDS", "bounded"]
+__all__ = ["HEADER_SECONDS", "HOST", "bounded_protocol"]
