@@ -59,7 +59,8 @@ def stub_of(name: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _place(name: str) -> tuple[int, str]:
+def _place(name: str) -> tuple[int, str, str]:
     """Return where a name stands in an import: constants, classes, functions."""
     word = name.partition(" ")[0]
-    return (0 if word.isupper() and len(word) > 1 else 1 if word[0].isupper() else 2), name
+    kind = 0 if word.isupper() and len(word) > 1 else 1 if word[0].isupper() else 2
+    return kind, word.lower(), name

@@ -45,7 +45,7 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     "axil_agent/models.py": ("granted", _CAUGHT),
     "axil_cli/arguments.py": ("Grants.of", _USER),
     "axil/settings/grants.py": ("Grants", _USER),
-    "axil_cli/draft/check.py": ("Grants.of", "words of a file, each needed of the file's own grants"),
+    "axil_cli/draft/check.py": ("Grants.of", "words of a file, each among the file's own"),
     "axil_evals/datasets.py": ("Grants.of", _USER),
     "axil_evals/evaluation.py": ("granted", "what the dataset's reader granted it"),
     "axil_files/loading.py": (
@@ -88,7 +88,7 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
         "the file that the user named, with the words typed",
     ),
     "axil_teams/members.py": ("inline_spec", "members in a file, with the file's grants"),
-    "axil_evals/tuning/editing.py": ("load", "a loader on the text of the file that the user named"),
+    "axil_evals/tuning/editing.py": ("load", "a loader on the file that was named"),
     "masfactory/compatibility/chatdev.py": ("axil.load", "a path of Python code, without grants"),
     # imports
     "axil_chroma/sentences.py": ("import_module", _OWN),
@@ -120,7 +120,7 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     "axil_plugins/scaffold.py": ("subprocess.run", _COMMAND),
     "axil_process/sandboxes/bubblewrap.py": ("subprocess.run subprocess.run", "bwrap itself"),
     "axil_process/sandboxes/containers.py": ("subprocess.run", "the container program itself"),
-    "axil_process/sandboxes/inside.py": ("execvp os.fork", "what axil_subprocess was asked to start"),
+    "axil_process/sandboxes/inside.py": ("execvp os.fork", "what a program was asked to start"),
     "axil_process/programs/child.py": (
         "create_subprocess_exec subprocess.run",
         "callers ask for code, mcp or program before; taskkill",

@@ -29,8 +29,8 @@ True for a switch) and the ``Launch``: how the run is going to be made. It may
 * hold something open while the file is read and run: ``launch.within.enter_context(…)``,
   ``launch.within.callback(…)``.
 
-What it raises as ``AxilError`` is printed as problems, with exit code 2. Commands other than ``run``
-and ``runs`` make many runs or none: of a ``workflow`` option they take ``within`` alone.
+What it raises as ``AxilError`` is printed as problems, with exit code 2. Commands other than
+``run`` and ``runs`` make many runs or none: of a ``workflow`` option they take ``within`` alone.
 """
 
 from __future__ import annotations

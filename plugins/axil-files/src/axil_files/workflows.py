@@ -27,7 +27,7 @@ def load(
     Args:
         functions: a folder whose Python files hold tools, conditions and processors of one's own;
             they are executed.
-        options: those of ``axil.plugin.load_spec``, which raises SpecError.
+        options: those of ``axil_files.load_spec``, which raises SpecError.
     Raises: ConfigError: AX700, AX884 the functions cannot be had.
     """
     if functions is not None:

@@ -17,8 +17,8 @@ from axil_journals.engine.managed import ManagedRun as ManagedRun
 from axil_journals.engine.protocol import Engine as Engine, RunStatus as RunStatus
 from axil_journals.engine.status import with_recorded_end as with_recorded_end
 from axil_journals.engine.triggers import (
-    TriggerSettings as TriggerSettings,
     TriggeredRuns as TriggeredRuns,
+    TriggerSettings as TriggerSettings,
     read_triggers as read_triggers,
 )
 from axil_journals.inspection.breakpoints import Breakpoints as Breakpoints

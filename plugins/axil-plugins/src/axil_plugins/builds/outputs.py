@@ -173,8 +173,7 @@ def main_wheel(plan: Plan, entry: Path, wheels: Sequence[Wheel], into: Path) -> 
         **{f"{package}/flows/{plan.inside(file)}": file.read_bytes() for file in plan.files},
         f"{info}/METADATA": f"{head}{requires}".encode(),
         f"{info}/WHEEL": (
-            b"Wheel-Version: 1.0\nGenerator: axil-build\n"
-            b"Root-Is-Purelib: true\nTag: py3-none-any\n"
+            b"Wheel-Version: 1.0\nGenerator: axil-build\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         ),
         f"{info}/entry_points.txt": (
             f"[console_scripts]\n{plan.name} = {package}.__main__:main\n"
