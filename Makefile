@@ -105,12 +105,12 @@ thorough: $(STAMP)
 	$(BIN)/python benchmarks/cluster.py --runs 200
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest benchmarks/test_cluster.py
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-serve/tests/test_ends.py
-	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-build/tests -k within_its_size
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-plugins/tests/builds -k within_its_size
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-chroma/tests/test_server.py plugins/axil-mcp/tests
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest -n auto tests/differential
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/fuzz
 	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest tests/integration/test_teams.py -k service
-	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-sandbox
+	AXIL_HYPOTHESIS=thorough $(BIN)/python -m pytest plugins/axil-process
 
 # MCP servers that others wrote, where npm is at hand; they are kept outside the checkout.
 foreign: $(STAMP)
@@ -127,7 +127,7 @@ temporal: $(STAMP)
 # Bodies in a Ray cluster on this machine. Ray takes 255 MB, and its agents start too slowly beside everything that the tests need: it has an
 # environment of its own.
 RAY       := $(VENV)/ray
-NEAR_RAY  := core $(addprefix plugins/axil-,budget cli config dependencies engine files inspection journals process ray subprocess testing typed wrappers)
+NEAR_RAY  := core $(addprefix plugins/axil-,cli control files journals models process ray testing wrappers)
 ray: $(STAMP)
 	$(PYTHON) -m venv $(RAY)
 	if $(RAY)/bin/python -m pip install --quiet "ray>=2.40" "hatchling>=1.27" "editables>=0.5" "pytest>=9.0"; then \
@@ -173,7 +173,7 @@ changelog: $(STAMP)
 
 # What the house tests find out of date when a component of a member changes.
 manifests: $(STAMP)
-	$(BIN)/python tests/house/manifests.py
+	$(BIN)/python -m tests.house.manifests
 	$(BIN)/python -m tests.integration.team_pages
 
 clean:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from axil import RootGraph
-from axil.driver import LocalEngine, ReplayIndex
+from axil_journals import LocalEngine, ReplayIndex
 from axil_postgres import PostgresJournal
 
 HERE = Path(__file__).resolve()

@@ -26,7 +26,7 @@ def undisturbed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     where a test asks for it.
     """
     monkeypatch.setattr(internal("pool"), "SLICE", math.inf)
-    monkeypatch.setattr(internal("loop"), "SLICE", math.inf)
+    monkeypatch.setattr(internal("run"), "SLICE", math.inf)
     gc.collect()
     gc.disable()
     yield

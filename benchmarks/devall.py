@@ -16,6 +16,7 @@ import asyncio
 import itertools
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterable
@@ -25,17 +26,14 @@ from pathlib import Path
 from typing import Any
 
 from axil import Workflow, hookimpl, run_sync
-from axil.plugin import (
-    CompileOptions,
-    Document,
-    LoadOptions,
-    Registry,
-    hook_manager,
-    load_spec,
-    spec_from_document,
-)
+from axil.plugin import CompileOptions, Registry, hook_manager
 from axil_agent import Reply, Tool, models_through
-from axil_devall.functions import TOOLS
+from axil_files import Document, LoadOptions, load_spec, spec_from_document
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.internals import internal
+
+TOOLS = internal("devall_functions").TOOLS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/explanation/performance/index.md"
 BEGIN, END = "<!-- devall: begin -->", "<!-- devall: end -->"

@@ -306,7 +306,7 @@ def waiting(folder: Path, size: int) -> Iterator[Figure]:
 
 async def engine(folder: Path, run_id: str) -> None:
     """Run an engine, answer one run, and wait to be killed."""
-    from axil_engine import LocalEngine
+    from axil_journals import LocalEngine
     from axil_sqlite import SqliteJournal
 
     async with LocalEngine(SqliteJournal(folder), [asking()]) as engine:
@@ -375,8 +375,8 @@ def command(folder: Path, *words: str) -> str:
 
 def documents(folder: Path, size: int) -> Iterator[Figure]:
     """Measure context from 1,000,000 documents: blocks that match any of a question's words."""
+    from axil_context import KeywordRetriever
     from axil_models import ContextBlock, ContextQuery
-    from axil_retrieval import KeywordRetriever
 
     def block(i: int) -> ContextBlock:
         topics = " ".join(f"topic{(i * step) % 5_000}" for step in (1, 7, 31))

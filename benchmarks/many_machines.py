@@ -25,8 +25,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from axil import MemoryJournal, RootGraph
-from axil.driver import LocalEngine
+from axil import RootGraph
+from axil_journals import LocalEngine, MemoryJournal
 from axil_postgres import PostgresJournal
 from axil_sqlite import SqliteJournal
 

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from axil import Context, MemoryJournal, RootGraph, Workflow
+from axil import Context, RootGraph, Workflow
+from axil_journals import MemoryJournal
 
 TOKEN: Final = "a token of the benchmark"
 _TICK: Final = 0.01

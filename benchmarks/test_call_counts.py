@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, Out, RootGraph, Workflow, run_sync
+from axil import Out, RootGraph, Workflow, run_sync
+from axil_journals import MemoryJournal
 
 from . import subjects
 from .bench.case import Case

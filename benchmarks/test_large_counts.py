@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from axil.plugin import load_spec
+from axil_files import load_spec
 from axil_sqlite import SqliteJournal
 
 from .counting import Calls
@@ -90,7 +90,7 @@ def _all_due(journal: SqliteJournal) -> None:
 
 def test_an_engine_that_starts_reads_no_run_that_waits(tmp_path):
     """An engine loads at its start what is due, however many runs wait."""
-    from axil_engine import LocalEngine
+    from axil_journals import LocalEngine
 
     fill(tmp_path, asking(), 300)
     read: list[str] = []

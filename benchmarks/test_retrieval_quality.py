@@ -47,7 +47,7 @@ def test_chroma_finds_what_an_exact_search_finds(tmp_path):
 
 
 def test_every_label_names_a_section_that_there_is():
-    from axil_retrieval import Sources, chunked
+    from axil_context import Sources, chunked
 
     known = {
         f"{document.uri.rpartition('/')[2]}#{chunk.heading.rpartition(' > ')[2]}"

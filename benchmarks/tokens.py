@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import axil
+import axil_control
+import axil_files
 from axil_agent import Agent, HistoryMemory, Scripted
 from axil_testing.stub import PromptCache, front, shared_front
 
@@ -92,7 +94,7 @@ def scripted(name: str) -> Scripted:
 async def newsroom(seen: Counted, folder: Path, is_before: bool) -> None:
     """Run the demo: two researchers, a writer and a critic in rounds, an editor."""
     with scripted("replies/newsroom.yaml").everywhere():
-        workflow = axil.load(EXAMPLES / "newsroom.yaml")
+        workflow = axil_files.load(EXAMPLES / "newsroom.yaml")
         await done(workflow.run("Why do plants branch where they do?", observers=[seen]))
 
 
@@ -102,7 +104,7 @@ def team(name: str, task: str) -> Application:
     async def run(seen: Counted, folder: Path, is_before: bool) -> None:
         allow = ["program:python3"] if name == "company" else []
         with scripted(f"teams/replies/{name}.yaml").everywhere():
-            workflow = axil.load(EXAMPLES / f"teams/{name}.yaml", allow=allow)
+            workflow = axil_files.load(EXAMPLES / f"teams/{name}.yaml", allow=allow)
             ways: dict[str, Any] = {"workspace": folder, "allow": frozenset(allow)}
             await done(workflow.run(task, observers=[seen], **ways))
 
@@ -172,7 +174,7 @@ async def history(seen: Counted, folder: Path, is_before: bool) -> None:
     rounds, drop = 30, {} if is_before else {"drop": 10}
     script = Scripted([{"json": {"answer": REPLY.format(i)}} for i in range(rounds)])
     graph = axil.RootGraph("rounds")
-    again = graph.create_node(axil.Loop, name="again", max_iterations=rounds)
+    again = graph.create_node(axil_control.Loop, name="again", max_iterations=rounds)
     memories = [HistoryMemory(top_k=20, **drop)]
     again.create_node(Agent, script, INSTRUCTIONS, name="agent", memories=memories)
     again.edge_from_controller("agent", ["answer"])

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 
 from axil import Limits, RootGraph
-from axil.plugin import Estimator, Price, Pricing
 from axil_agent import Agent, Scripted
+from axil_models import Estimator, Price, Pricing
 from axil_wrappers import Budget, Fallback, Retry
 
 # Money for a million tokens, in whatever unit you count: the figures are yours.

@@ -13,9 +13,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from axil import Graph, Loop, RootGraph
+from axil import Graph, RootGraph
 from axil_agent import Agent, HistoryMemory, Scripted, measure_text
-from axil_control import LogicSwitch
+from axil_control import LogicSwitch, Loop
 
 QUESTION = "Why do plants branch where the leaf meets the stem?"
 WRITER = (

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 
-from axil import MemoryJournal, Question, RootGraph
+from axil import Question, RootGraph
+from axil_journals import MemoryJournal
 
 
 def draft(inputs):

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from axil import RootGraph
 from axil_agent import Agent, HistoryMemory, Scripted, SingleAgent
-from axil_memory import Blackboard, FileMemory
+from axil_context import Blackboard, FileMemory
 
 
 class Team(BaseModel, extra="allow"):

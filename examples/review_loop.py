@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from axil import Graph, Loop, RootGraph, node
-from axil_control import LogicSwitch
+from axil import Graph, RootGraph, node
+from axil_control import LogicSwitch, Loop
 
 TEXT = Path(__file__).parent / "texts" / "axils.md"
 FORBIDDEN = {"very", "obviously", "basically"}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from axil import RootGraph
 from axil_agent import Agent, ContextPolicy, ContextQuery, Scripted
-from axil_retrieval import HybridRetriever
+from axil_context import HybridRetriever
 
 TEXTS = str(Path(__file__).parent / "texts")
 SCRIPT = {

@@ -1,7 +1,8 @@
-"""Parts of axil that no door has, for tests of the project that replace them or compare with them.
+"""Insides of members that no face has, for tests of the project that replace them, damage what they
+read, or compare with them.
 
-Outside core only this module names other modules of axil than the doors. When one of them moves,
-its place is changed here.
+Only this module names them outside their members. When one of them moves, its place is changed
+here.
 """
 
 from __future__ import annotations
@@ -26,15 +27,41 @@ PLACES = {
     # faults: what a run offers to its bodies, replaced method by method
     "RunServices": "axil.runtime.services:RunServices",
     "pool": "axil.runtime.pool",  # benchmarks: after what time a run gives way, SLICE
-    "loop": "axil.runtime.loop",  # benchmarks: the same
-    "PROVIDED_BY": "axil._door:PROVIDED_BY",  # house: what doors give from other distributions
-    "table_of": "axil._door:table_of",  # house: the same
+    "run": "axil.runtime.run",  # benchmarks: the same
+    "module_of_each": "axil._lazy:module_of_each",  # house: what public modules give
+    "manifests": "axil_plugins.manifests",  # house: written and compared
+    "scaffold": "axil_plugins.scaffold",  # house: what templates make
+    "survey": "axil_plugins.survey",  # house, benchmarks: what is known of all components
+    "needs": "axil.dependencies.needs",  # integration: of a graph that is no file
     "file_models": "axil_files.models",  # integration: every key of a file is on its page
+    "file_loading": "axil_files.loading",  # integration: how often files are read
+    "lock": "axil_plugins.lock",  # integration: what a lock records
+    "builds": "axil_plugins.builds.command",  # integration: a build with contributed plugins
+    "build_settings": "axil_plugins.builds.settings",  # integration; fuzz: damaged files
+    "sketch": "axil_cli.sketch",  # conformance: what is drawn of files that cannot run
+    "devall_config": "axil_devall.config",  # integration: tools of a file
+    "devall_functions": "axil_devall.functions",  # conformance, benchmarks: all of them
+    "devall_notes": "axil_devall.notes",  # fuzz: damaged files
+    "devall_stores": "axil_devall.stores",  # conformance: what is installed, replaced
+    "devall_tooling": "axil_devall.tooling",  # conformance, integration: the same
+    "sqlite_journal": "axil_sqlite.journal",  # faults: points at which a process dies
+    "sqlite_store": "axil_sqlite.store",  # faults: the same
+    "sqlite_writer": "axil_sqlite.writer",  # faults: its clock, and the lives of writers
+    "draft_record": "axil_cli.draft.record",  # fuzz: damaged files
+    "memory_lines": "axil_context.memory.lines",  # fuzz: the same
+    "memory_skills": "axil_context.memory.skills",  # fuzz: the same
+    "retrieval_table": "axil_context.retrieval.table",  # fuzz: the same
+    "mcp_oauth": "axil_mcp.oauth",  # fuzz: the same
+    "mcp_waiting": "axil_mcp.waiting",  # fuzz: the same
+    "advisories": "axil_plugins.advisories",  # fuzz: the same
+    "served_files": "axil_serve.files",  # fuzz: the same
+    "page": "axil_workspace.page",  # fuzz: damaged pages
+    "cache_store": "axil_wrappers.store",  # fuzz: damaged files
 }
 
 
 def internal(name: str) -> Any:
-    """Return the part of axil that is called ``name`` here."""
+    """Return the module, or the part of one, that is called ``name`` here."""
     module, _, attribute = PLACES[name].partition(":")
     found = import_module(module)
     return getattr(found, attribute) if attribute else found

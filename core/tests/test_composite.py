@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from axil import Graph, MemoryJournal, RootGraph
+from axil import Graph, RootGraph
 from axil.errors import CycleError, LimitReached, NodeFailed
 from axil.kernel.plan import CycleLimit
 from axil.kernel.state import APPEND, Field, Reducer, Schema
@@ -16,6 +16,7 @@ from axil.kernel.values import Log
 from axil.runtime.result import Result
 from axil.runtime.run import run_sync
 from axil.spec.graph import EdgeSpec, NodeSpec, SubgraphSpec
+from axil_journals import MemoryJournal
 from axil_testing.specs import Raw, edge, graph, never, node, workflow
 
 from .tools import Watcher

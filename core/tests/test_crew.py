@@ -16,7 +16,7 @@ from axil.errors import NodeFailed
 from axil.runtime.result import Result
 from axil.runtime.run import run_sync
 from axil.spec.graph import Limits
-from axil_journals.journal import MemoryJournal
+from axil_journals import MemoryJournal
 from axil_testing.specs import edge, node, workflow
 
 LEFT: ContextVar[str] = ContextVar("LEFT", default="")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from axil import Limits, MemoryJournal, RootGraph, hookimpl
+from axil import Limits, RootGraph, hookimpl
 from axil.compiler.nodes import FunctionNode
 from axil.compiler.planner import CompileOptions
 from axil.contract.decisions import Fail, Firing, Replace, Retry, Skip
@@ -19,6 +19,7 @@ from axil.kernel.plan import CycleLimit
 from axil.kernel.tokens import Out
 from axil.runtime.run import run_sync
 from axil.spec.graph import NodeSpec
+from axil_journals import MemoryJournal
 from axil_testing import VirtualClock
 from axil_testing.specs import edge, node, workflow
 

@@ -17,7 +17,7 @@ from axil.kernel.scheduler import RunningFrame
 from axil.runtime.pool import WorkerPool
 from axil.runtime.run import Run, run_sync
 from axil.runtime.services import RunServices
-from axil_journals.journal import MemoryJournal
+from axil_journals import MemoryJournal
 from axil_testing.specs import edge, node, workflow
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from axil import ComponentRef, ConfigError, CustomNode, Graph, Loop, Options, RootGraph, node
+from axil import ComponentRef, ConfigError, CustomNode, Graph, Options, RootGraph, node
 from axil.errors import (
     BodyError,
     MissingKeys,
@@ -19,6 +19,7 @@ from axil.errors import (
     SpecError,
 )
 from axil.runtime.result import Result
+from axil_control import Loop
 
 from .tools import schema_of
 

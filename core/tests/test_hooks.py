@@ -9,7 +9,7 @@ import logging
 import pluggy
 import pytest
 
-from axil import Graph, MemoryJournal, RootGraph, hookimpl
+from axil import Graph, RootGraph, hookimpl
 from axil.builder.workflow import Workflow
 from axil.compiler.planner import CompileOptions
 from axil.contract.decisions import DECIDING_HOOKS
@@ -17,6 +17,7 @@ from axil.contract.hooks import Hooks, hook_manager
 from axil.contract.observers import OBSERVER_HOOKS, PARAMETERS, Observers
 from axil.errors import Problem, SpecError
 from axil.runtime.run import run_sync
+from axil_journals import MemoryJournal
 from axil_testing.specs import graph, workflow
 
 MAKING = {"register", "check", "wrap_body", "plan_compiled"}

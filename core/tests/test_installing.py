@@ -122,9 +122,9 @@ def test_a_kernel_from_a_repository_says_nothing_of_names_in_an_index(monkeypatc
 
 
 def test_beside_a_wheel_the_others_are_wheels(tmp_path, monkeypatch, prefix):
-    for name in ("axil", "axil_chroma", "axil_tune"):
+    for name in ("axil", "axil_chroma", "axil_evals"):
         with zipfile.ZipFile(tmp_path / f"{name}-0.1.0-py3-none-any.whl", "w") as wheel:
-            needed = "Requires-Dist: axil-chroma>=0.1\n" if name == "axil_tune" else ""
+            needed = "Requires-Dist: axil-chroma>=0.1\n" if name == "axil_evals" else ""
             needed += 'Requires-Dist: axil-far; extra == "far"\n'
             wheel.writestr(f"{name}-0.1.0.dist-info/METADATA", f"Name: {name}\n{needed}\n")
     url = (tmp_path / "axil-0.1.0-py3-none-any.whl").as_uri()
@@ -134,5 +134,5 @@ def test_beside_a_wheel_the_others_are_wheels(tmp_path, monkeypatch, prefix):
     assert found == 'pip install "./axil_chroma-0.1.0-py3-none-any.whl[x]"'
     assert install_advice("axil-far") == "get axil-far from where you got axil"
     monkeypatch.setattr(metadata, "distribution", Only(url))
-    wheels = [f"./axil_{name}-0.1.0-py3-none-any.whl" for name in ("tune", "chroma")]
-    assert install_advice("axil-tune") == f"pip install {' '.join(wheels)}"
+    wheels = [f"./axil_{name}-0.1.0-py3-none-any.whl" for name in ("evals", "chroma")]
+    assert install_advice("axil-evals") == f"pip install {' '.join(wheels)}"

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, NodeFailed
+from axil import NodeFailed
 from axil.errors import PluginContract
 from axil.kernel.joins import ALL, EACH, GATE
 from axil.kernel.tokens import Out
 from axil.runtime.run import run_sync
 from axil.spec.graph import NodeSpec
+from axil_journals import MemoryJournal
 from axil_testing import VirtualClock
 from axil_testing.specs import edge, node, workflow
 

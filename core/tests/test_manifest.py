@@ -13,9 +13,9 @@ import pytest
 
 from axil.errors import PluginContract
 from axil.plugin import Policy, install_advice
-from axil.registry.kinds import COMPONENT_KINDS, CONTRACT_VERSIONS, incompatibility
 from axil.registry.manifest import MANIFEST_FILE, Manifest, parse_manifest, read_manifest
 from axil.registry.registry import Registry
+from axil.spec.kinds import COMPONENT_KINDS, CONTRACT_VERSIONS, incompatibility
 
 GIVEN = {
     "manifest": 1,

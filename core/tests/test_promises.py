@@ -12,20 +12,11 @@ from typing import Annotated, Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
-from axil import (
-    CustomNode,
-    Graph,
-    Limits,
-    MemoryJournal,
-    NodeFailed,
-    Question,
-    RootGraph,
-    SpecError,
-    run_sync,
-)
+from axil import CustomNode, Graph, Limits, NodeFailed, Question, RootGraph, SpecError, run_sync
 from axil.compiler.planner import compile_spec
 from axil.errors import JournalError
 from axil.spec.graph import EdgeSpec, GraphSpec, NodeSpec
+from axil_journals import MemoryJournal
 
 from .tools import schema_of
 

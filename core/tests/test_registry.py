@@ -22,8 +22,8 @@ from axil.errors import (
 )
 from axil.plugin import Policy, install_advice
 from axil.registry import registry as module
-from axil.registry.kinds import COMPONENT_KINDS
 from axil.registry.registry import Component, Registry, component_index as index
+from axil.spec.kinds import COMPONENT_KINDS
 
 
 @dataclass

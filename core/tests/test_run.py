@@ -28,7 +28,7 @@ from axil.kernel.values import MISSING, Log
 from axil.runtime.result import Result
 from axil.runtime.run import run_sync
 from axil.spec.graph import Limits
-from axil_journals.journal import Entry, MemoryJournal
+from axil_journals import Entry, MemoryJournal
 from axil_testing import VirtualClock
 from axil_testing.specs import Tape, edge, never, node, says, workflow
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from axil.kernel.values import MISSING, Log, isolate, same, thaw
+from axil.kernel.values import MISSING, Log, isolate, same_value, thaw
 
 # a failure prints how to repeat it; no law is about seconds
 law = settings(deadline=None, print_blob=True)
@@ -152,9 +152,9 @@ def test_there_is_one_missing():
 
 
 def test_values_of_two_types_are_not_the_same():
-    assert not same(1, True)
-    assert not same([1], Log([1]))
-    assert same(Log([1]), Log([1]))
+    assert not same_value(1, True)
+    assert not same_value([1], Log([1]))
+    assert same_value(Log([1]), Log([1]))
 
 
 def test_values_that_cannot_be_compared_are_not_the_same():
@@ -165,5 +165,5 @@ def test_values_that_cannot_be_compared_are_not_the_same():
         __hash__ = None
 
     odd = Odd()
-    assert same(odd, odd)
-    assert not same(odd, Odd())
+    assert same_value(odd, odd)
+    assert not same_value(odd, Odd())

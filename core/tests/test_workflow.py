@@ -17,7 +17,7 @@ from axil.kernel.tokens import Out
 from axil.runtime.result import Event
 from axil.runtime.run import run_sync
 from axil.spec.graph import Limits
-from axil_journals.journal import MemoryJournal
+from axil_journals import MemoryJournal
 from axil_testing.specs import edge, graph, node, says, with_parts, workflow
 
 

@@ -118,7 +118,7 @@ _EMPTY = (list, dict, set, int, float, str, bool)
 
 
 def schema_of(model: Any) -> Schema:
-    """Return a closed schema of a pydantic model or a TypedDict: what axil-typed makes of it, as
+    """Return a closed schema of a pydantic model or a TypedDict: what axil makes of it, as
     far as the kernel's tests need it.
     """
     declared: dict[str, Any] = getattr(model, "model_fields", None) or {}

@@ -14,9 +14,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from axil import MemoryJournal, RootGraph
+from axil import RootGraph
 from axil_agent import Agent, Command, Scripted
-from axil_memory import FileMemory
+from axil_context import FileMemory
+from axil_journals import MemoryJournal
 from axil_teams import Swarm
 
 

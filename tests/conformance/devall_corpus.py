@@ -23,12 +23,16 @@ from types import ModuleType
 from typing import Any
 
 from axil import AxilError, GraphSpec, Result, SpecError, Workflow, run_sync
-from axil.plugin import CompileOptions, LoadOptions, Registry, include_spec, inline_spec, load_spec
+from axil.plugin import CompileOptions, Registry
 from axil_agent import Scripted, Tool
-from axil_control.channels import Replies
-from axil_devall import stores, tooling
-from axil_devall.functions import TOOLS, expanded
-from axil_retrieval import LexicalEmbedder
+from axil_context import LexicalEmbedder
+from axil_control import Replies
+from axil_files import LoadOptions, include_spec, inline_spec, load_spec
+
+from ..internals import internal
+
+stores, tooling = internal("devall_stores"), internal("devall_tooling")
+functions_of_devall = internal("devall_functions")
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT.parent / "shared" / "chatdev_yaml"
@@ -115,7 +119,7 @@ def outside(*functions: str) -> dict[tuple[str, str], Any]:
     return {
         ("embedders", "openai"): Embedding,
         ("tools", "mcp"): Server,
-        **{("tools", name): stand_in(name) for name in (*TOOLS, *functions)},
+        **{("tools", name): stand_in(name) for name in (*functions_of_devall.TOOLS, *functions)},
     }
 
 
@@ -221,7 +225,9 @@ def _agent(config: Mapping[str, Any], needs: Needs) -> None:
     for each in config.get("tooling") or ():
         inner = each["config"]
         if each["type"] == "function":
-            needs.functions |= set(expanded(tool["name"] for tool in inner["tools"]))
+            needs.functions |= set(
+                functions_of_devall.expanded(tool["name"] for tool in inner["tools"])
+            )
         elif each["type"] == "mcp_local":
             needs.others.add(
                 f"the MCP server `{' '.join([inner['command'], *inner.get('args', [])])}`"
@@ -321,7 +327,9 @@ def table(files: Sequence[Path]) -> str:
 
 def functions() -> str:
     """Return the table of functions."""
-    return "\n".join(f"| `{name}` | `{tool}` |" for name, tool in sorted(TOOLS.items()))
+    return "\n".join(
+        f"| `{name}` | `{tool}` |" for name, tool in sorted(functions_of_devall.TOOLS.items())
+    )
 
 
 def between(page: str, name: str) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from axil import CustomNode, Graph, Loop, RootGraph, node
-from axil_control.switches import LogicSwitch
+from axil import CustomNode, Graph, RootGraph, node
+from axil_control import LogicSwitch, Loop
 
 Made = tuple[RootGraph, dict[str, Any]]
 

@@ -23,9 +23,10 @@ from axil import (
     Workflow,
     run_sync,
 )
-from axil.plugin import CompileOptions, CycleError, Registry, gather_messages, load_spec, text_of
+from axil.plugin import CompileOptions, CycleError, Registry, gather_messages, text_of
 from axil_agent import Scripted
-from axil_control.channels import Replies
+from axil_control import Replies
+from axil_files import load_spec
 from axil_models import ModelError
 
 from .devall_corpus import JumpingClock, outside, registry as known

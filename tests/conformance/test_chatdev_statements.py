@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from axil import AxilError, NodeFailed, SpecError, Workflow, run_sync
-from axil.plugin import CompileOptions, load_spec
+from axil.plugin import CompileOptions
+from axil_files import load_spec
 
 from .test_chatdev import Reported, _environment, noted, registry, run  # noqa: F401  # a fixture
 

@@ -13,19 +13,16 @@ from pathlib import Path
 import pytest
 
 from axil import GraphSpec, SpecError
-from axil.plugin import (
-    SURROUNDINGS,
+from axil.plugin import SURROUNDINGS, Policy, Registry, default_registry
+from axil_files import (
     LoadOptions,
-    Policy,
-    Registry,
-    default_registry,
     dump_spec,
     include_spec,
     load_spec,
     parse_json,
+    parse_yaml,
     spec_from_document,
 )
-from axil_yaml import parse_yaml
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "chatdev_yaml"
 FILES = sorted(CORPUS.rglob("*.yaml")) if CORPUS.is_dir() else []

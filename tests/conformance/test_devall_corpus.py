@@ -9,10 +9,11 @@ import re
 import pytest
 
 from axil import AxilError, SpecError, Workflow
-from axil.plugin import CompileOptions, load_spec
-from axil_cli.sketch import sketched
-from axil_inspection import as_mermaid, as_text
+from axil.plugin import CompileOptions
+from axil_files import load_spec
+from axil_journals import as_mermaid, as_text
 
+from ..internals import internal
 from .devall_corpus import (
     CORPUS,
     ENVIRONMENT,
@@ -68,9 +69,9 @@ def test_the_page_has_a_line_for_each_file_and_no_other():
 def test_a_file_is_drawn_without_keys_functions_and_services(file):
     if name(file) in UNDRAWN:
         with pytest.raises(SpecError):
-            sketched(str(file), registry({}), vars={}, allow_code=False)
+            internal("sketch").sketched(str(file), registry({}), vars={}, allow_code=False)
         return
-    plan = sketched(str(file), registry({}), vars={}, allow_code=False)
+    plan = internal("sketch").sketched(str(file), registry({}), vars={}, allow_code=False)
     drawn = "\n".join(as_text(plan))
     assert [node.id for node in plan.graph.spec.nodes if node.id not in drawn] == []
     assert next(iter(as_mermaid(plan))).startswith("flowchart")
@@ -122,7 +123,8 @@ def test_the_page_lists_the_functions():
 
 
 def test_every_function_of_a_module_is_known():
-    from axil_devall.functions import MODULES, TOOLS
-
-    assert {each for module in MODULES.values() for each in module} <= TOOLS.keys()
-    assert outside().keys() >= {("tools", each) for each in TOOLS}
+    functions = internal("devall_functions")
+    assert {
+        each for module in functions.MODULES.values() for each in module
+    } <= functions.TOOLS.keys()
+    assert outside().keys() >= {("tools", each) for each in functions.TOOLS}

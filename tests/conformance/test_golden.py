@@ -23,7 +23,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel
 
-from axil import AxilError, Graph, LimitReached, MemoryJournal, RootGraph, run_sync
+from axil import AxilError, Graph, LimitReached, RootGraph, run_sync
+from axil_journals import MemoryJournal
 
 from .recorded import Watch
 

@@ -17,8 +17,6 @@ from axil import (
     Graph,
     LimitReached,
     Limits,
-    Loop,
-    MemoryJournal,
     NodeFailed,
     RootGraph,
     RunCancelled,
@@ -28,6 +26,8 @@ from axil import (
     run_sync,
 )
 from axil.plugin import JournalError
+from axil_control import Loop
+from axil_journals import MemoryJournal
 
 from .masfactory_graphs import custom, giving
 from .recorded import Watch

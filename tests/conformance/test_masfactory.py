@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from axil import CustomNode, Loop, NodeFailed, RootGraph
-from axil_control.switches import LogicSwitch
+from axil import CustomNode, NodeFailed, RootGraph
+from axil_control import LogicSwitch, Loop
 
 from . import masfactory_graphs as graphs
 from .recorded import Watch, absent, assert_same_order, cases, dependent

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from axil import CustomNode, Graph, Loop, RootGraph, SpecError, run_sync
-from axil_control.switches import LogicSwitch
+from axil import CustomNode, Graph, RootGraph, SpecError, run_sync
+from axil_control import LogicSwitch, Loop
 
 from .masfactory_graphs import counting_loop, custom, generator_verifier, giving, stepping_loop
 from .recorded import Watch

@@ -10,17 +10,9 @@ from typing import Any
 
 import pytest
 
-from axil import (
-    CustomNode,
-    Graph,
-    GraphWarning,
-    Loop,
-    MemoryJournal,
-    NodeFailed,
-    RootGraph,
-    SpecError,
-)
-from axil_control.switches import LogicSwitch
+from axil import CustomNode, Graph, GraphWarning, NodeFailed, RootGraph, SpecError
+from axil_control import LogicSwitch, Loop
+from axil_journals import MemoryJournal
 
 from .masfactory_graphs import custom, giving
 from .recorded import Watch

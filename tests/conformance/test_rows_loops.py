@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from axil import CustomNode, Graph, Loop, RootGraph, SpecError
+from axil import CustomNode, Graph, RootGraph, SpecError
+from axil_control import Loop
 
 
 def counted(kind: Any, **options: Any) -> dict[str, Any]:

@@ -36,9 +36,9 @@ from axil.plugin import (
     Task,
     combine_deltas,
     compile_spec,
-    dump_spec,
     thaw,
 )
+from axil_files import dump_spec
 from axil_wrappers import Retry
 
 from . import components, graphs

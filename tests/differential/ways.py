@@ -19,9 +19,11 @@ from unittest.mock import patch
 
 import yaml
 
-from axil import Limits, MemoryJournal, NodeFailed, Question, Result, SpecError, Workflow, hookimpl
-from axil.driver import Entry, LocalEngine, fork, inner_frame
-from axil.plugin import CompileOptions, dump_spec, hook_manager
+from axil import Limits, NodeFailed, Question, Result, SpecError, Workflow, hookimpl
+from axil.driver import inner_frame
+from axil.plugin import CompileOptions, hook_manager
+from axil_files import dump_spec, load
+from axil_journals import Entry, LocalEngine, MemoryJournal, Recording, fork
 from axil_process import ProcessExecutor
 from axil_sqlite import SqliteJournal
 from axil_testing import VirtualClock
@@ -315,7 +317,7 @@ class Broken(Exception):
 
 
 @dataclass
-class Tape:
+class Tape(Recording):
     """A journal around another one: remembers all entries, and breaks at one of them."""
 
     journal: Any
@@ -713,7 +715,7 @@ def written_and_read_back(case: Case) -> Iterator[Observed]:
         with tempfile.TemporaryDirectory() as folder, importable():
             path = Path(folder, f"flow{suffix}")
             path.write_text(text, "utf-8")
-            workflow = Workflow.from_file(path, allow_code=True)
+            workflow = load(path, allow_code=True)
             result = asyncio.run(_finished(workflow, world, observers=[world]))
         seen = observed(result, world)
         found = seen.difference(expects)

@@ -44,12 +44,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import axil_sqlite.writer
-from axil import AxilError, MemoryJournal, Result
-from axil.driver import Entry, ReplayIndex
+from axil import AxilError, Result
 from axil.plugin import JournalError, KernelBug
+from axil_journals import Entry, MemoryJournal, ReplayIndex
 from axil_sqlite import SqliteJournal
-from axil_sqlite.journal import SqliteRunWriter
 
 from ..internals import internal
 from .points import LOCKED, ORDERS, OWNERS, RUN, SENT, Points, World, watch
@@ -124,7 +122,9 @@ def doomed(case: Case, folder: Path, hung: int, woken: int) -> dict[str, Any]:
 
 def heir(case: Case, folder: Path, jump: float) -> dict[str, Any]:
     """Continue what was left, to the end, and return what was wrong with it."""
-    axil_sqlite.writer.time = SimpleNamespace(time=lambda: time.time() + jump, time_ns=time.time_ns)
+    internal("sqlite_writer").time = SimpleNamespace(
+        time=lambda: time.time() + jump, time_ns=time.time_ns
+    )
     world = World(folder / "reported", "heir")
     journal = SqliteJournal(folder / "j", sync=case.sync)
     left = list(journal.entries(RUN))
@@ -262,15 +262,15 @@ def never_asked() -> None:
 
 
 def never_waited() -> None:
-    SqliteRunWriter.kept = lambda writer: None  # type: ignore[method-assign]
+    internal("sqlite_journal").SqliteRunWriter.kept = lambda writer: None
 
 
 def never_refused() -> None:
-    axil_sqlite.writer.Writer.is_alive = lambda *_: False  # type: ignore[method-assign]
+    internal("sqlite_writer").Writer.is_alive = lambda *_: False
 
 
 def never_fenced() -> None:
-    writer = axil_sqlite.writer
+    writer = internal("sqlite_writer")
     # which is not enough: a number is given once in a run
     writer._HOLD = writer._HOLD.replace("epoch = ?", "? is not null")
     writer._INSERTS = {
@@ -500,7 +500,7 @@ def main() -> None:
         thread.join()
     gc.freeze()
     # who sleeps here shows no sign of life, and a busy machine takes its time
-    axil_sqlite.writer.SILENCE = float(PATIENCE)
+    internal("sqlite_writer").SILENCE = float(PATIENCE)
     server = Server(folder)
     for line in sys.stdin:
         case = Case(**json.loads(line))

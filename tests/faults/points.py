@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import axil_sqlite.journal
-import axil_sqlite.store
 from axil import Result, RootGraph
-from axil.driver import LocalEngine, claimed_error, fork
 from axil.plugin import KernelBug
+from axil_journals import LocalEngine, claimed_error, fork
 
 from ..internals import internal
 from .tools import add_loop
@@ -95,11 +93,11 @@ def watch(points: Points, safe: Callable[[int], None]) -> None:
     connect = sqlite3.connect
     sqlite3.connect = lambda *values, **more: connect(*values, factory=Connection, **more)
     around(
-        axil_sqlite.journal.SqliteRunWriter,
+        internal("sqlite_journal").SqliteRunWriter,
         "append",
         lambda writer, entry: f"entry {entry.kind} {entry.activation if entry.node else ''}",
     )
-    around(axil_sqlite.store.Store, "close", lambda store: "closing")
+    around(internal("sqlite_store").Store, "close", lambda store: "closing")
     kept = RunServices.kept
 
     async def reported(services: Any) -> None:

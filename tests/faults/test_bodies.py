@@ -15,7 +15,6 @@ from axil import (
     AxilError,
     EdgeSpec,
     Limits,
-    MemoryJournal,
     NodeFailed,
     Out,
     Result,
@@ -24,6 +23,7 @@ from axil import (
     run_sync,
 )
 from axil.plugin import OBSERVER_HOOKS, BodyError
+from axil_journals import MemoryJournal
 from axil_testing import VirtualClock
 
 from .tools import finish, flow, node

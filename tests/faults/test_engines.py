@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from axil import RootGraph
-from axil.driver import LocalEngine
+from axil_journals import LocalEngine
 from axil_sqlite import SqliteJournal
 from axil_testing import VirtualClock
 

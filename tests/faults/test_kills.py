@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from axil import RootGraph
-from axil.driver import ReplayIndex
+from axil_journals import ReplayIndex
 from axil_sqlite import SqliteJournal
 
 from .tools import add_loop

@@ -29,13 +29,12 @@ from hypothesis.stateful import (
     rule,
 )
 
-import axil_sqlite.writer
 from axil import Result, RootGraph, Run
-from axil.driver import Entry, ReplayIndex, fork
 from axil.plugin import JournalError
+from axil_journals import Entry, ReplayIndex, fork
 from axil_sqlite import SqliteJournal
-from axil_sqlite.store import Sync
 
+from ..internals import internal
 from .tools import add_loop
 
 LONG = os.environ.get("AXIL_HYPOTHESIS") == "thorough"
@@ -114,7 +113,7 @@ class Dying(SqliteJournal):
     releases nothing.
     """
 
-    def __init__(self, folder: Path, at: int, *, after: bool, sync: Sync) -> None:
+    def __init__(self, folder: Path, at: int, *, after: bool, sync: str) -> None:
         super().__init__(folder, sync=sync)
         self.left, self.after, self.gone = at, after, False
         host = self.writer.owner.partition(":")[0]
@@ -193,7 +192,7 @@ class Lives(RuleBasedStateMachine):
     """Runs against what is known of them."""
 
     runs = Bundle("runs")
-    sync: Sync = "normal"
+    sync: str = "normal"
 
     def __init__(self) -> None:
         super().__init__()
@@ -208,12 +207,12 @@ class Lives(RuleBasedStateMachine):
         self.overtaken: Result | None = None
         """The result of the run, where another process has taken it over."""
         # the wall's clock, as the journal reads it
-        axil_sqlite.writer.time = SimpleNamespace(
+        internal("sqlite_writer").time = SimpleNamespace(
             time=lambda: time.time() + self.jumped, time_ns=time.time_ns
         )  # type: ignore[assignment]
 
     def teardown(self) -> None:
-        axil_sqlite.writer.time = time
+        internal("sqlite_writer").time = time
         self.journal.close()
         shutil.rmtree(self.folder)
 
@@ -554,7 +553,7 @@ class Lives(RuleBasedStateMachine):
 class FullLives(Lives):
     """Lives with a journal that a thread writes to the disk."""
 
-    sync: Sync = "full"
+    sync: str = "full"
 
 
 TestLives, TestFullLives = Lives.TestCase, FullLives.TestCase

@@ -18,8 +18,7 @@ from starlette.testclient import TestClient
 
 from axil_cli.main import main
 from axil_postgres import PostgresJournal
-from axil_serve import Access, Caller, RunService, app_of
-from axil_serve.access import token_digest
+from axil_serve import Access, Caller, RunService, app_of, token_digest
 from axil_sqlite import SqliteJournal
 
 ROOT = Path(__file__).parents[2]
@@ -62,8 +61,9 @@ from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, PeriodicExportingMetricReader
 from axil_cli.main import main
-from axil_postgres.journal import Settings
+from axil_postgres import PostgresJournal
 
+Settings = PostgresJournal.Config
 Settings.model_fields["lease_seconds"].default = 1.0  # or each death would take six seconds more
 Settings.model_rebuild(force=True)
 reader = PeriodicExportingMetricReader(ConsoleMetricExporter(), 60_000)

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from axil import EdgeSpec, GraphSpec, Loop, NodeSpec, Out, Result, RootGraph, Workflow, run_sync
+from axil import EdgeSpec, GraphSpec, NodeSpec, Out, Result, RootGraph, Workflow, run_sync
+from axil_control import Loop
 
 
 class Raw:

@@ -25,28 +25,33 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from axil import AxilError, load
-from axil.plugin import Policy, Registry, UnknownComponent, workflow_schema
-from axil_build.settings import read as read_build
-from axil_devall.notes import NotesFile
-from axil_draft.record import RECORD, DraftRecord
-from axil_engine.triggers import read_triggers
-from axil_evals.datasets import read_dataset
-from axil_mcp.oauth import OAuthConfig, Store
-from axil_mcp.waiting import InFolder, Paused
-from axil_memory.lines import Lines
-from axil_memory.skills import read_skills
+from axil import AxilError
+from axil.plugin import Policy, Registry, UnknownComponent
+from axil_cli import DraftRecord
+from axil_evals import read_dataset
+from axil_files import load, workflow_schema
+from axil_journals import read_triggers
 from axil_models import ContextBlock
-from axil_plugins.advisories import read as read_advisories
-from axil_retrieval.table import Table
-from axil_serve.access import Access
-from axil_serve.files import RunFiles
-from axil_testing.golden import Golden
-from axil_wrappers.store import FolderStore
+from axil_serve import Access
+from axil_testing import Golden
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 from mutants import mutant
+from tests.internals import internal
 from worker import MEMORY, SHARE, fault_of
+
+RECORD = internal("draft_record").RECORD
+Lines = internal("memory_lines").Lines
+read_skills = internal("memory_skills").read_skills
+Table = internal("retrieval_table").Table
+NotesFile = internal("devall_notes").NotesFile
+OAuthConfig, Store = internal("mcp_oauth").OAuthConfig, internal("mcp_oauth").Store
+InFolder, Paused = internal("mcp_waiting").InFolder, internal("mcp_waiting").Paused
+read_advisories = internal("advisories").read
+read_build = internal("build_settings").read
+RunFiles = internal("served_files").RunFiles
+FolderStore = internal("cache_store").FolderStore
 
 FLOW = """version: 1.0.0
 graph:

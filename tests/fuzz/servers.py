@@ -21,12 +21,12 @@ from axil_anthropic import AnthropicModel
 from axil_gemini import GeminiModel
 from axil_models import Reply, Request
 from axil_openai import OpenAIModel, OpenAIResponsesModel
-from axil_testing.stub.act import Act, Call
-from axil_testing.stub.dialects import DIALECTS
-from axil_workspace.page import text_of_page
+from axil_testing.stub import DIALECTS, Act, Call
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 from mutants import mutant
+from tests.internals import internal
 
 SHARE = 20
 MEMORY = 4 << 30
@@ -128,7 +128,7 @@ async def main_of_servers(seed: int, count: int) -> None:
             fault = ""
             try:
                 if kind == "page":
-                    text_of_page(mutant(PAGE, number, is_json=False))
+                    internal("page").text_of_page(mutant(PAGE, number, is_json=False))
                     continue
                 server.next = answer(kind, number)
                 fault = await asked(kind, url)

@@ -1,4 +1,4 @@
-"""Pages of the doors of axil: every name with its signature and its summary.
+"""Pages of public modules: every name with its signature and its summary.
 
 `make manifests` writes them, and a test holds them current.
 """
@@ -56,68 +56,60 @@ LONGEST_VALUE = 80
 """Characters of a constant's value that are shown."""
 
 
+PACKAGES = (
+    "docs/reference/packages.md",
+    """# Packages of plugins
+
+The names of the packages that plugins are used by: `from axil_journals import MemoryJournal`. A
+package is the whole face of its distribution; its modules may move or change in any version.
+Packages with few names are described in the README of their distribution.
+
+This page is made of the code (`make manifests`) and tested to be current.
+""",
+)
+
+
 def pages() -> dict[str, str]:
     """Return the text of each page, by its path."""
-    return {path: page_of(door, text) for door, (path, text) in INTRODUCTIONS.items()}
+    from tests.house.stubs import DOORS, public_modules
+
+    made = {path: page_of(door, text) for door, (path, text) in INTRODUCTIONS.items()}
+    path, introduction = PACKAGES
+    lines = [introduction]
+    for package in public_modules():
+        if package not in DOORS:
+            lines += [f"## {package}", "", *_entries(package, "###")]
+    return {**made, path: "\n".join(lines) + "\n"}
 
 
 def page_of(door: str, introduction: str) -> str:
     return "\n".join([introduction, PROMISE, *_entries(door)]) + "\n"
 
 
-def _entries(door: str) -> Iterator[str]:
-    module = importlib.import_module(door)
+def _entries(name: str, heading: str = "##") -> Iterator[str]:
+    module = importlib.import_module(name)
     for subject, modules in module._SUBJECTS.items():
-        yield f"## {subject}"
+        yield f"{heading} {subject}"
         yield ""
         found = {
-            name: (source, inner or name)
+            each: f"{module.__package__}.{source}"
             for source, names in modules.items()
-            for name, _, inner in (each.partition("=") for each in names.split())
+            for each in names.split()
         }
-        for name in sorted(found, key=str.lower):
-            source, inner = found[name]
-            yield _entry(name, getattr(module, name), _full_name(source), inner)
+        for each in sorted(found, key=str.lower):
+            yield _entry(each, getattr(module, each), found[each])
         yield ""
 
 
-def _full_name(source: str) -> str:
-    """Return the full name of a module in a door's table: of axil, or of another distribution."""
-    return source if source.startswith("axil_") else f"axil.{source}"
-
-
-def _entry(name: str, value: Any, source: str, inner: str) -> str:
+def _entry(name: str, value: Any, source: str) -> str:
     value = getattr(value, "__wrapped__", value)  # of a function whose answers are kept
     if inspect.isfunction(value) or inspect.isclass(value):
         called = "async " if inspect.iscoroutinefunction(value) else ""
         title, summary = f"{called}{name}{_signature(value)}", _first(value.__doc__ or "")
     else:
-        shown, summary = _assigned(source, inner)
+        shown, summary = _assigned(source, name)
         title = f"{name} = {shown}" if len(shown) <= LONGEST_VALUE else name
-    return f"* `{title}`: {_renamed(summary, source)}"
-
-
-@cache
-def _names() -> dict[str, dict[str, str]]:
-    """Return what has another name in a door: by module, name there → name in the door."""
-    found: dict[str, dict[str, str]] = {}
-    for door in INTRODUCTIONS:
-        for modules in importlib.import_module(door)._SUBJECTS.values():
-            for source, names in modules.items():
-                pairs = [each.split("=") for each in names.split() if "=" in each]
-                there = found.setdefault(_full_name(source), {})
-                there |= {inner: name for name, inner in pairs}
-    return found
-
-
-def _renamed(summary: str, source: str) -> str:
-    """Return a summary with the door's names for what else its module defines."""
-    names = _names().get(source, {})
-
-    def inside(code: re.Match[str]) -> str:
-        return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), code[0])
-
-    return re.sub(r"`[^`]+`", inside, summary)
+    return f"* `{title}`: {summary}"
 
 
 def _signature(value: Any) -> str:
@@ -157,10 +149,7 @@ def _annotation(given: Any) -> str:
     text = given if isinstance(given, str) else getattr(given, "__forward_arg__", None)
     # Python 3.11 names the module, later versions do not
     text = text or inspect.formatannotation(given).replace("typing.", "")
-    types: dict[str, str] = {}
-    for names in _names().values():
-        types |= {inner: name for inner, name in names.items() if inner.istitle()}
-    return re.sub(r"\w+", lambda word: types.get(word[0], word[0]), text)
+    return text
 
 
 def _default(value: Any) -> str:

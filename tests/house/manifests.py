@@ -13,9 +13,11 @@ import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
+from tests.internals import internal
+
 from axil.plugin import MANIFEST_FILE, Policy, Registry
-from axil_plugins.manifests import as_text, manifest_of
-from axil_plugins.scaffold import TEMPLATES, scaffold
+
+manifests, scaffolds = internal("manifests"), internal("scaffold")
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = ROOT / "plugins/axil-plugins/src/axil_plugins/templates"
@@ -36,7 +38,7 @@ def template_with_manifest(kind: str) -> str:
     text = (PLACES / f"{kind}.txt").read_text("utf-8")
     without = re.sub(rf"{re.escape(SECTION)}(?:(?!=== ).*\n)*", "", text)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = scaffold(_NAME, kind, Path(temporary)).folder
+        folder = scaffolds.scaffold(_NAME, kind, Path(temporary)).folder
         project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
         dist = SimpleNamespace(name=_NAME, version=project["version"], requires=None)
         entries = [
@@ -47,8 +49,8 @@ def template_with_manifest(kind: str) -> str:
         package = _NAME.replace("-", "_")
         sys.path.insert(0, str(folder / "src"))
         try:
-            manifest = as_text(
-                manifest_of(_NAME, Registry(Policy(), entries), project["description"])
+            manifest = manifests.as_text(
+                manifests.manifest_of(_NAME, Registry(Policy(), entries), project["description"])
             )
         finally:
             sys.path.remove(str(folder / "src"))
@@ -73,21 +75,20 @@ def main() -> int:
                 f"{project['name']} is not installed here; its manifest stays as it is\n"
             )
         elif has_code:
-            text = as_text(manifest_of(project["name"], registry, project["description"]))
+            text = manifests.as_text(
+                manifests.manifest_of(project["name"], registry, project["description"])
+            )
             target = package / MANIFEST_FILE
             if not target.is_file() or target.read_text("utf-8") != text:
                 target.write_text(text, "utf-8")
                 sys.stdout.write(f"{target.relative_to(ROOT)}\n")
-    for kind in TEMPLATES:
+    for kind in scaffolds.TEMPLATES:
         template = PLACES / f"{kind}.txt"
         text = template_with_manifest(kind)
         if template.read_text("utf-8") != text:
             template.write_text(text, "utf-8")
             sys.stdout.write(f"{template.relative_to(ROOT)}\n")
-    sys.path.insert(0, str(Path(__file__).parent))
-    import doors
-    import reference
-    import stubs
+    from tests.house import doors, reference, stubs
 
     written = {reference.PAGE: reference.page(), **doors.pages(), **stubs.stubs()}
     for path, text in written.items():

@@ -12,10 +12,11 @@ from typing import Any
 
 import axil.driver
 import axil.plugin
+import axil_files
+import axil_journals
 import axil_models
 from axil.plugin import COMPONENT_KINDS, CONTRACT_VERSIONS, Hooks
-from axil_testing.kit.report import laws
-from axil_testing.kit.whole import KITS, kit_of
+from axil_testing.kit import KITS, kit_of, laws
 
 PAGE = "docs/reference/plugins.md"
 NAMED = {
@@ -28,11 +29,15 @@ NAMED = {
     "formatters": "a class with `introduction`, `dump` and `parse`",
     "context": "a class with `get_blocks(self, query, top_k)`",
     "tools": "a function, or a class",
-    "embedders": "a class; see [axil-retrieval](../../plugins/axil-retrieval/README.md)",
+    "embedders": "a class; see [axil-context](../../plugins/axil-context/README.md)",
     "stores": "a class with `upsert`, `search`, `delete` and `marks`",
     "wrappers": "a class with `wrap(self, body, node)`",
     "channels": "a class with `async ask(self, question)`",
-    "journals": "a class with `open`, `entries`, `thread`, `runs` and `forget`",
+    "meters": "a class made with `(usage, limits, stop)`; see `axil.plugin.Meter`",
+    "pictures": "a function of a plan that returns text; `notebook`: an object with `bundle`, "
+    "`show` and `watch`",
+    "journals": "a class with `open`, `entries`, `thread`, `runs` and `forget`, and what "
+    "`axil_journals.Recording` gives",
     "ciphers": "a class with `seal`, `open`, `digest` and `is_current`",
     "executors": "a class with `async execute(self, body, task, ctx)` and `async close(self)`",
     "sandboxes": "a class with `problem(self)` and `launch(self, command, place)`",
@@ -41,23 +46,22 @@ NAMED = {
     "scorers": "a class with `score(self, case, trial, ctx)`; "
     "see [axil-evals](../../plugins/axil-evals/README.md#a-scorer-of-your-own)",
     "guards": "a class with `check(self, text, ctx)`; "
-    "see [axil-guards](../../plugins/axil-guards/README.md#a-guard-of-your-own)",
+    "see [axil-wrappers](../../plugins/axil-wrappers/README.md#a-guard-of-your-own)",
     "shorthands": "a function of what a workflow file says under a key, named like the key",
     "dialects": "a function of `(node, graph)`, named like the node type that it reads",
     "hooks": "a module, an object or a class with functions marked by `axil.hookimpl`",
     "commands": "a class with `configure(self, parser)` and `run(self, options, session)`",
-    "options": "a class with `prepare(self, value, launch)`, named `run.…`",
+    "options": "a class with `prepare(self, value, launch)`, named `run.…` or `workflow.…`",
     "engines": "a class made with `(journal, workflows, *, find, loaded, **options)`; see "
-    "`axil.driver.Engine`",
+    "`axil_journals.Engine`",
     "protocols": "a class with `routes(self, service)`; see "
     "[axil-serve](../../plugins/axil-serve/README.md#protocols)",
 }
 PROTOCOLS: tuple[tuple[Any, tuple[str, ...]], ...] = (
-    (axil.plugin, ("Condition", "Processor", "Loader", "Channel")),
-    (
-        axil.driver,
-        ("Clock", "Journal", "SharedJournal", "JournalWriter", "Cipher", "Executor", "Engine"),
-    ),
+    (axil.plugin, ("Condition", "Processor", "Channel", "Meter")),
+    (axil.driver, ("Clock", "Executor", "Recorder", "RunJournal")),
+    (axil_files, ("Loader",)),
+    (axil_journals, ("Journal", "SharedJournal", "JournalWriter", "Cipher", "Engine")),
     (axil_models, ("Model", "Formatter", "ContextProvider", "Memory", "ChatMemory")),
 )
 

@@ -1,6 +1,7 @@
-"""Imports: between the packages of core, between members, and of axil's doors.
+"""Imports: of core, between members, and between the packages of core.
 
-Outside core nothing imports any module of axil but its doors.
+Core names no package of a plugin. A member uses another one by its face, the names that its package
+gives, and depends on what its pyproject.toml declares; what depends on what has no circles.
 """
 
 from __future__ import annotations
@@ -10,118 +11,90 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set as AbstractSet
+from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tests.house.checkout import faults, imports_of, text_of, tree_of
+from packaging.requirements import Requirement
+from tests.house.checkout import Member, all_members, faults, imports_of, shown, text_of, tree_of
+
+FOLDERS = ("core", "plugins", "contrib", "examples", "tests", "benchmarks")
+FENCE = re.compile(r"^( *)(`{3,})(python[^\n`]*)\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
+IMPORT = re.compile(r"^[ >]*(?:from|import) +[a-z][.\w]*.*$", re.MULTILINE)
+"""A statement inside a text: a doctest, a program for another process, a template."""
+TARGET = re.compile(r"([a-z]\w*)(?:\.\w+)*(?::\w+)?")
+"""A text that may be imported: a module, or the target of an entry point."""
 
 DOORS = {"axil", "axil.plugin", "axil.driver"}
-FOLDERS = ("plugins", "contrib", "examples", "tests", "benchmarks")
-FENCE = re.compile(r"^( *)(`{3,})(python[^\n`]*)\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
-IMPORT = re.compile(r"^[ >]*(?:from|import) +axil[.\w]*.*$", re.MULTILINE)
-"""A statement inside a text: a doctest, a program for another process, a template."""
-
-
-IMPORTED_BY = {
-    "axil_agent": {
-        "axil_devall",
-        "axil_evals",
-        "axil_guards",
-        "axil_mcp",
-        "axil_teams",
-        "axil_testing",
-        "axil_tune",
-    },
-    "axil_models": {
-        "axil_agent",
-        "axil_anthropic",
-        "axil_chroma",
-        "axil_devall",
-        "axil_evals",
-        "axil_gemini",
-        "axil_lancedb",
-        "axil_mcp",
-        "axil_memory",
-        "axil_openai",
-        "axil_pgvector",
-        "axil_qdrant",
-        "axil_retrieval",
-        "axil_sqlite_vec",
-        "axil_teams",
-        "axil_testing",
-        "axil_wordllama",
-        "fern_glossary",
-    },
-    "axil_evals": {"axil_testing", "axil_tune"},
-    "axil_memory": {"axil_chroma"},
-    "axil_retrieval": {"axil_chroma", "axil_memory"},
-    "axil_subprocess": {
-        "axil_control",
-        "axil_mcp",
-        "axil_process",
-        "axil_sandbox",
-        "axil_workspace",
-    },
-    "axil_wrappers": {"axil_guards"},
+FURTHER_FACES = {
+    "axil_cli.main": "the program, for other processes",
+    "axil_testing.agents": "agents for tests",
+    "axil_testing.fixtures": "fixtures, which pytest asks for by this name",
+    "axil_testing.graphs": "strategies, which need hypothesis",
+    "axil_testing.kit": "the laws of components, which need pytest",
+    "axil_testing.members": "what the tests of a member begin with",
+    "axil_testing.specs": "graphs of functions",
+    "axil_testing.stub": "a model service",
+    "axil_testing.versions": "versions of one workflow",
 }
-"""The members that others may import, and by which; all else meets in axil's doors."""
+"""Modules that are used by their own names beside the packages, and what they are."""
 FACADES = {"evofabric", "masfactory"}
-"""Members that give other names to what all others have."""
+"""Members whose modules have the names that another project gave them."""
+FOUND_BY_NAME = {
+    "axil-cli": {"axil-models": "the meter `budget`"},
+    "axil-devall": {
+        "axil-context": "an embedder, where a memory names none",
+        "axil-control": "most nodes of its files",
+    },
+    "axil-teams": {"axil-control": "the wrapper `map`"},
+}
+"""Distributions that a member requires for their components alone, and for which of them."""
 
 
-def packages_of(statement: ast.AST) -> set[str]:
-    """Return the packages that a statement imports."""
-    if isinstance(statement, ast.Import):
-        return {alias.name.partition(".")[0] for alias in statement.names}
-    if isinstance(statement, ast.ImportFrom) and not statement.level:
-        return {(statement.module or "").partition(".")[0]}
-    return set()
+def names_of(requirements: list[str]) -> set[str]:
+    """Return the members among what is required."""
+    return {Requirement(each).name for each in requirements} & {one.name for one in all_members()}
 
 
-def only_for_types(tree: ast.AST) -> set[ast.AST]:
-    """Return the statements of a module that only type checkers read."""
-    blocks = (
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    )
-    return {inner for block in blocks for node in block.body for inner in ast.walk(node)}
+def required_by(member: Member) -> set[str]:
+    """Return the members that one of them requires, extras left out."""
+    return names_of(member.project.get("dependencies", []))
 
 
-def test_members_import_each_other_as_agreed(members):
-    packages = {member.import_name for member in members if member.has_code} - {"axil"}
-    found = [
-        f"{file.relative_to(member.folder)}: {package}"
-        for member in members
-        if member.import_name not in FACADES | {"axil"}
+def imported_by(member: Member) -> set[str]:
+    """Return the other members whose packages the sources of one import."""
+    packages = {each.import_name: each.name for each in all_members() if each.has_code}
+    statements = [
+        statement
         for file in sorted((member.folder / "src").rglob("*.py"))
         for statement in imports_of(file)
-        for package in packages_of(statement) & packages - {member.import_name}
-        if member.import_name not in IMPORTED_BY.get(package, ())
     ]
-    assert found == []
+    modules = {
+        name
+        for each in statements
+        for name in (
+            [alias.name for alias in each.names]
+            if isinstance(each, ast.Import)
+            else [each.module or ""]
+        )
+    }
+    found = {packages.get(name.partition(".")[0], member.name) for name in modules}
+    return found - {member.name}
 
 
-def test_core_imports_no_member_but_for_type_checkers(root, members):
-    packages = {member.import_name for member in members if member.has_code} - {"axil"}
-    for file in sorted((root / "core/src/axil").rglob("*.py")):
-        tree = tree_of(file)
-        typed = only_for_types(tree)
-        found = {name for node in ast.walk(tree) if node not in typed for name in packages_of(node)}
-        assert found & packages == set(), file
+def test_a_member_declares_what_its_sources_import_or_find_by_name(member):
+    if member.has_code:
+        unused = required_by(member) - imported_by(member) - {"axil"}
+        assert unused == FOUND_BY_NAME.get(member.name, {}).keys()
 
 
-def test_interfaces_of_models_are_imported_from_their_package(root):
-    found = [
-        f"{file}: {node.module}"
-        for folder in FOLDERS
-        for file in sorted((root / folder).rglob("*.py"))
-        if "axil-models" not in file.parts and "axil_models." in text_of(file)
-        for node in imports_of(file)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("axil_models.")
-    ]
-    assert found == []
+def test_what_members_require_has_no_circles(members):
+    order = list(
+        TopologicalSorter({each.name: required_by(each) for each in members}).static_order()
+    )
+    assert order[0] == "axil"
 
 
 def test_the_layers_of_core_are_kept(root):
@@ -149,95 +122,152 @@ def test_the_layers_name_every_module_of_core(root):
     assert modules - {"__init__", "__main__"} <= named
 
 
-# ------------------------------------------------------------------------------------------- doors
+# ------------------------------------------------------------------------------------------- faces
+
+Inside = Mapping[str, AbstractSet[str]]
+"""Package → the modules directly in it, less those that its face has a name for."""
 
 
-def is_axil(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "axil"
+def package_of(module: str) -> str:
+    return module.partition(".")[0]
 
 
-def modules_of(tree: ast.AST, inside: set[str]) -> Iterator[str]:
-    """Yield the modules of axil that code uses; ``inside``: names of those in core."""
+def name_of(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def modules_of(tree: ast.AST, inside: Inside) -> Iterator[str]:
+    """Yield the modules of members that code uses."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "axil")
+            yield from (alias.name for alias in node.names if package_of(alias.name) in inside)
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            if node.module == "axil":
-                names = {alias.name for alias in node.names} & inside
-                yield from (f"axil.{name}" for name in sorted(names))
-            if (node.module or "").split(".")[0] == "axil":
-                yield node.module or ""
-        elif isinstance(node, ast.Attribute) and node.attr in inside and is_axil(node.value):
-            yield f"axil.{node.attr}"
+            module = node.module or ""
+            if package_of(module) in inside:
+                yield module
+            names = {alias.name for alias in node.names} & inside.get(module, set())
+            yield from (f"{module}.{name}" for name in sorted(names))
+        elif isinstance(node, ast.Attribute) and node.attr in inside.get(name_of(node.value), ()):
+            yield f"{name_of(node.value)}.{node.attr}"
 
 
-def named_in(tree: ast.AST) -> Iterator[str]:
-    """Yield the modules of axil that code imports by a text."""
+def named_in(tree: ast.AST, inside: Inside) -> Iterator[str]:
+    """Yield the modules of members that code imports by a text."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
         called = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
         if called in ("import_module", "__import__"):
             first = node.args[0] if node.args else None
-            if isinstance(first, ast.Constant) and str(first.value).split(".")[0] == "axil":
+            if isinstance(first, ast.Constant) and package_of(str(first.value)) in inside:
                 yield str(first.value)
 
 
-def written_in(text: str, inside: set[str]) -> Iterator[str]:
-    """Yield the modules of axil that statements inside a text import."""
+def written_in(text: str, inside: Inside) -> Iterator[str]:
+    """Yield the modules of members that statements inside a text import."""
     for statement in IMPORT.findall(text):
         try:
             tree = ast.parse(statement.lstrip(" >"))
         except SyntaxError:  # prose, or a statement of several lines: its first word is enough
-            found = re.search(r"from +(axil[.\w]*) +import", statement)
-            yield from [found[1]] if found else []
+            found = re.search(r"from +([.\w]+) +import", statement)
+            yield from [found[1]] if found and package_of(found[1]) in inside else []
         else:
             yield from modules_of(tree, inside)
 
 
-@pytest.fixture(scope="module")
-def inside(root):
-    return {file.stem for file in (root / "core/src/axil").iterdir()}
+def texts_of(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def used_by(tree: ast.AST, inside: Inside) -> set[str]:
+    """Return the modules of members that a file imports in any way."""
+    written = {name for text in texts_of(tree) for name in written_in(text, inside)}
+    return {*modules_of(tree, inside), *named_in(tree, inside), *written}
+
+
+def beyond_faces(modules: AbstractSet[str], own: str = "") -> set[str]:
+    """Return those modules that are the inside of a member, for users other than itself."""
+    return {
+        module
+        for module in modules
+        if package_of(module) not in {own, *FACADES}
+        and module not in {package_of(module), *DOORS, *FURTHER_FACES}
+    }
 
 
 @pytest.fixture(scope="module")
-def doors_only(inside):
-    def check(tree: ast.AST) -> set[str]:
-        found = {*modules_of(tree, inside), *named_in(tree)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found |= set(written_in(node.value, inside))
-        return found - DOORS
-
-    return check
-
-
-def outside_core(root: Path) -> list[Path]:
-    return [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
+def inside(members) -> Inside:
+    found: dict[str, set[str]] = {}
+    for member in members:
+        if member.has_code:
+            face = getattr(import_module(member.import_name), "__all__", ())
+            modules = {file.stem for file in member.package.iterdir()}
+            found[member.import_name] = modules - {*face}
+    return found
 
 
-def test_outside_core_only_doors_are_imported(root, doors_only):
-    found = {file: doors_only(tree_of(file)) for file in outside_core(root)}
+def owner_of(file: Path) -> str:
+    """Return the package of the member in whose folder a file is."""
+    owners = (each.import_name for each in all_members() if each.folder in file.parents)
+    return next(owners, "")
+
+
+def test_core_names_no_package_of_a_plugin(root, inside):
+    plugins = inside.keys() - {"axil"}
+
+    def named(file: Path) -> set[str]:
+        tree = tree_of(file)
+        targets = {text for text in texts_of(tree) if TARGET.fullmatch(text)}
+        names = {*used_by(tree, inside), *targets}
+        return {name for name in names if re.split(r"[.:]", name)[0] in plugins}
+
+    assert faults(sorted((root / "core/src").rglob("*.py")), named) == {}
+
+
+def test_members_are_used_by_their_faces(root, inside):
+    files = [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
+    found = {
+        shown(file): beyond_faces(used_by(tree_of(file), inside), owner_of(file)) for file in files
+    }
     assert {file: modules for file, modules in found.items() if modules} == {}
 
 
-def test_the_examples_of_a_page_import_only_doors(pages, inside):
+def test_the_examples_of_a_page_use_faces(pages, inside):
     def beyond(page: Path) -> set[str]:
         blocks = [match[4] for match in FENCE.finditer(text_of(page))]
-        return {name for block in blocks for name in written_in(block, inside)} - DOORS
+        return beyond_faces({name for block in blocks for name in written_in(block, inside)})
 
     assert faults(pages, beyond) == {}
 
 
-def test_templates_import_only_doors(root, inside):
-    for file in sorted((root / "plugins").rglob("src/**/*.txt")):
-        assert set(written_in(file.read_text("utf-8"), inside)) - DOORS == set(), file
+def test_templates_use_faces(root, inside):
+    templates = sorted((root / "plugins").rglob("src/**/*.txt"))
+    assert templates
+    assert (
+        faults(templates, lambda file: beyond_faces(set(written_in(text_of(file), inside)))) == {}
+    )
 
 
-def test_the_rule_of_doors_finds_every_way_around_it(doors_only):
+def test_a_further_face_is_a_module_that_others_use(root, inside):
+    files = [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
+    used = {
+        module
+        for file in files
+        for module in used_by(tree_of(file), inside)
+        if package_of(module) != owner_of(file)
+    }
+    asked = {
+        match for file in files for match in FURTHER_FACES if match in {*texts_of(tree_of(file))}
+    }
+    assert FURTHER_FACES.keys() - used - asked == set()
+
+
+def test_the_rule_of_faces_finds_every_way_around_it(inside):
     ways = (
         "import AXIL.spec",
-        "import AXIL\nAXIL.kernel.spec.ComponentRef",
+        "import AXIL\nAXIL.spec.ComponentRef",
         "from AXIL.spec import ComponentRef",
         "from AXIL import registry",
         "def f():\n    from AXIL import registry as known",
@@ -245,8 +275,23 @@ def test_the_rule_of_doors_finds_every_way_around_it(doors_only):
         "from importlib import import_module\nimport_module('AXIL.spec')",
         'PROGRAM = """\nfrom AXIL.spec import ComponentRef\n"""',
         'def f():\n    """Doctest.\n\n    >>> from AXIL.spec import ComponentRef\n    """',
+        "from AXIL_journals.memory import MemoryJournal",
+        "from AXIL_journals import memory",
+        "import AXIL_journals\nAXIL_journals.memory.MemoryJournal",
+        "from AXIL_testing.kit.nodes import NodeKit",
     )
     trees = [ast.parse(way.replace("AXIL", "axil")) for way in ways]  # or this file would be found
-    assert [way for way, tree in zip(ways, trees, strict=True) if not doors_only(tree)] == []
-    kept = "import axil\nfrom axil import ComponentRef, load\nfrom axil.plugin import Task"
-    assert doors_only(ast.parse(kept)) == set()
+    kept = """
+import axil
+from axil import ComponentRef
+from axil.plugin import Task
+from axil_files import load
+from axil_testing.kit import NodeKit
+from masfactory.core.node import Node
+"""
+    assert [
+        way
+        for way, tree in zip(ways, trees, strict=True)
+        if not beyond_faces(used_by(tree, inside))
+    ] == []
+    assert beyond_faces(used_by(ast.parse(kept), inside)) == set()

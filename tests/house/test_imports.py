@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import json
 import os
 import re
@@ -15,9 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 from tests.house.checkout import text_of, tree_of
-from tests.internals import internal
 
-DOORS = ("axil", "axil.plugin", "axil.driver")
 LOADED = """
 import sys
 from collections.abc import Iterator
@@ -122,11 +119,10 @@ def test_every_import_is_declared(member):
         for node in walk(tree_of(file))
         for name in names_of(node)
     }
-    provided = packages_named_by_doors() if member.name == "axil" else set()
-    assert imported - declared - provided - sys.stdlib_module_names == set()
+    assert imported - declared - sys.stdlib_module_names == set()
 
 
-KEPT = {"axil-engine": {"tzdata"}}
+KEPT = {"axil-journals": {"tzdata"}}
 """Requirements that no code names: data that the standard library reads."""
 
 
@@ -186,32 +182,6 @@ def walk(tree: ast.Module) -> Iterator[ast.AST]:
     return (node for node in ast.walk(tree) if id(node) not in skipped)
 
 
-def test_what_doors_give_from_elsewhere_is_required(member, members):
-    """A name of a door, or a class with a ``Config``, works only beside its distribution."""
-    needed = {
-        distribution
-        for file in sorted((member.folder / "src").rglob("*.py"))
-        for distribution in given_by_doors(ast.parse(file.read_text("utf-8")))
-    }
-    assert needed - {member.name} <= required_by(member, {each.name: each for each in members})
-
-
-def given_by_doors(tree: ast.Module) -> set[str]:
-    """Return the distributions that a module needs for what doors give it when it is imported."""
-    found, provided_by = set[str](), internal("PROVIDED_BY")
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module in DOORS:
-            table = internal("table_of")(importlib.import_module(node.module)._SUBJECTS)
-            packages = {table[alias.name][0].partition(".")[0] for alias in node.names}
-            found |= {provided_by[each] for each in packages & provided_by.keys()}
-        elif isinstance(node, ast.ClassDef):
-            inside = {each.name for each in node.body if isinstance(each, ast.ClassDef)}
-            targets = [each.targets[0] for each in node.body if isinstance(each, ast.Assign)]
-            inside |= {each.id for each in targets if isinstance(each, ast.Name)}
-            found |= {"axil-config"} if "Config" in inside else set()
-    return found
-
-
 def required_by(member, members) -> set[str]:
     """Return the distributions that are installed with a member, itself left out."""
     found, waiting = set[str](), [member.name]
@@ -221,17 +191,6 @@ def required_by(member, members) -> set[str]:
         waiting += [name for name in names - found if name in members]
         found |= names
     return found
-
-
-def packages_named_by_doors() -> set[str]:
-    """Return the packages of other distributions whose names the doors have.
-
-    Doors import them for type checkers alone. The use of such a name without the distribution is an
-    error that says what to install.
-    """
-    doors = [importlib.import_module(name) for name in DOORS]
-    modules = {name for door in doors for subject in door._SUBJECTS.values() for name in subject}
-    return {name.partition(".")[0] for name in modules if name.startswith("axil_")}
 
 
 def names_of(node: ast.AST) -> list[str]:

@@ -18,7 +18,7 @@ from tests.house.checkout import all_sources, shown, tree_of
 from axil.plugin import default_registry
 
 GRANTS = {"Grants", "Grants.of", "granted"}
-LOADS = {"load", "axil.load", "load_spec", "include_spec", "inline_spec"}
+LOADS = {"load", "axil_files.load", "load_spec", "include_spec", "inline_spec"}
 IMPORTS = {"import_module", "__import__", "exec", "eval", "exec_module", "run_path", "run_module"}
 STARTS = {
     "Popen", "create_subprocess_exec", "create_subprocess_shell", "subprocess.run",
@@ -34,37 +34,39 @@ _COMMAND = "a command that the user typed, about distributions that are installe
 
 REVIEWED: Mapping[str, tuple[str, str]] = {
     # in core
-    "axil/_door.py": ("import_module load", _OWN),
+    "axil/_lazy.py": ("import_module load", "modules of the package that asks, by its own table"),
     "axil/builder/workflow.py": ("granted granted", "the grants of the outermost file"),
     "axil/compiler/planner.py": (
         "granted granted import_module",
         "the grants of each file; an import path after may_import, AX148",
     ),
     "axil/registry/registry.py": ("import_module", "the targets of entry points, under the policy"),
+    "axil/runtime/result.py": ("Grants.of", _USER),
     # grants
     "axil_agent/models.py": ("granted", _CAUGHT),
     "axil_cli/arguments.py": ("Grants.of", _USER),
-    "axil_config/grants.py": ("Grants", _USER),
-    "axil_draft/check.py": ("Grants.of", "words of a file, each needed of the file's own grants"),
+    "axil/settings/grants.py": ("Grants", _USER),
+    "axil_cli/draft/check.py": ("Grants.of", "words of a file, each among the file's own"),
     "axil_evals/datasets.py": ("Grants.of", _USER),
     "axil_evals/evaluation.py": ("granted", "what the dataset's reader granted it"),
     "axil_files/loading.py": (
-        "Grants Grants.of granted granted",
+        "Grants Grants.of granted granted include_spec inline_spec",
         "words that the user gave; an included file has its includer's, or none",
     ),
+    "axil_files/needs.py": ("load_spec", "a file that the user named; nothing of it is made"),
     "axil_files/reader.py": ("Grants", "none, where nothing was given"),
     "axil_files/workflows.py": ("Grants.of load_spec", _USER),
     "axil_mcp/command.py": ("granted granted", "the grants of the file whose servers are asked"),
     "axil_mcp/files.py": ("Grants", _USER),
-    "axil_memory/facts.py": ("granted", _CAUGHT),
-    "axil_memory/file.py": ("granted", _CAUGHT),
+    "axil_context/memory/facts.py": ("granted", _CAUGHT),
+    "axil_context/memory/file.py": ("granted", _CAUGHT),
     "axil_process/jobs.py": (
         "Grants import_module",
         "the grants of the sender's file; a function's path only from Python code",
     ),
-    "axil_retrieval/hybrid.py": ("granted", _CAUGHT),
-    "axil_retrieval/indexed.py": ("granted granted", _CAUGHT),
-    "axil_retrieval/vector.py": ("granted", _CAUGHT),
+    "axil_context/retrieval/hybrid.py": ("granted", _CAUGHT),
+    "axil_context/retrieval/indexed.py": ("granted granted", _CAUGHT),
+    "axil_context/retrieval/vector.py": ("granted", _CAUGHT),
     # documents as workflows
     "axil_agent/scripted.py": ("load", "a loader on a script that Python code or a test names"),
     "axil_cli/record.py": ("load read read", "what a journal kept, with the words typed now"),
@@ -74,26 +76,23 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
         "include_spec inline_spec",
         "files below the outermost one's folder, with its grants",
     ),
-    "axil_dependencies/needs.py": (
-        "include_spec inline_spec load_spec",
-        "the same; nothing of it is made",
-    ),
-    "axil_draft/command.py": ("load", "our own file, with what the user granted the model"),
-    "axil_draft/files.py": ("load", "a draft, with words of its caller; see check.py"),
-    "axil_engine/engine.py": ("load", "the record of a run, no file"),
-    "axil_engine/loading.py": ("load", "the record of a run, no file"),
+    "axil_cli/draft/command.py": ("load", "our own file, with what the user granted the model"),
+    "axil_cli/draft/files.py": ("load", "a draft, with words of its caller; see check.py"),
+    "axil_journals/engine/local.py": ("load", "the record of a run, no file"),
+    "axil_journals/engine/loading.py": ("load", "the record of a run, no file"),
     "axil_evals/targets.py": ("load", "a path that Python code names, without grants"),
     "axil_plugins/lock.py": (
         "Grants.of Grants.of granted load",
         "the file that the user named, with the words typed",
     ),
     "axil_teams/members.py": ("inline_spec", "members in a file, with the file's grants"),
-    "axil_tune/editing.py": ("load", "a loader on the text of the file that the user named"),
-    "masfactory/compatibility/chatdev.py": ("axil.load", "a path of Python code, without grants"),
+    "axil_evals/tuning/editing.py": ("load", "a loader on the file that was named"),
+    "masfactory/compatibility/chatdev.py": (
+        "axil_files.load",
+        "a path of Python code, without grants",
+    ),
     # imports
     "axil_chroma/sentences.py": ("import_module", _OWN),
-    "axil_control/__init__.py": ("import_module", _OWN),
-    "axil_dependencies/imports.py": ("import_module", "the three doors of axil"),
     "axil_devall/mem0.py": ("import_module", _OWN),
     "axil_files/checkout.py": ("__import__ exec_module", "functions of a folder, with leave"),
     "axil_files/modules.py": ("exec_module", "functions of a folder, graphs in Python; with leave"),
@@ -101,27 +100,24 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
         "import_module",
         "a graph in Python that the user typed; that a journal names, with code",
     ),
-    "axil_inspection/__init__.py": ("import_module", _OWN),
-    "axil_inspection/live.py": ("import_module", _OWN),
+    "axil_journals/pictures/live.py": ("import_module", _OWN),
     "axil_openai/whole.py": ("import_module", _OWN),
-    "axil_process/__init__.py": ("import_module", _OWN),
     "axil_ray/actor.py": ("import_module", _OWN),
     "axil_ray/cluster.py": ("import_module", _OWN),
-    "axil_serve/__init__.py": ("import_module", _OWN),
     "axil_lancedb/store.py": ("import_module import_module", _OWN),
     "axil_sqlite_vec/store.py": ("import_module load_extension", _OWN),
     "axil_wordllama/embedder.py": ("import_module", _OWN),
     # programs
-    "axil_build/verify.py": ("subprocess.run subprocess.run", _COMMAND),
-    "axil_build/wheels.py": ("subprocess.run", _COMMAND),
+    "axil_plugins/builds/verify.py": ("subprocess.run subprocess.run", _COMMAND),
+    "axil_plugins/builds/wheels.py": ("subprocess.run", _COMMAND),
     "axil_plugins/doctor.py": ("subprocess.run subprocess.run", _COMMAND),
     "axil_plugins/proof.py": ("subprocess.run", _COMMAND),
     "axil_plugins/pylock.py": ("subprocess.run", _COMMAND),
     "axil_plugins/scaffold.py": ("subprocess.run", _COMMAND),
-    "axil_sandbox/bubblewrap.py": ("subprocess.run subprocess.run", "bwrap itself"),
-    "axil_sandbox/containers.py": ("subprocess.run", "the container program itself"),
-    "axil_sandbox/inside.py": ("execvp os.fork", "what axil_subprocess was asked to start"),
-    "axil_subprocess/child.py": (
+    "axil_process/sandboxes/bubblewrap.py": ("subprocess.run subprocess.run", "bwrap itself"),
+    "axil_process/sandboxes/containers.py": ("subprocess.run", "the container program itself"),
+    "axil_process/sandboxes/inside.py": ("execvp os.fork", "what a program was asked to start"),
+    "axil_process/programs/child.py": (
         "create_subprocess_exec subprocess.run",
         "callers ask for code, mcp or program before; taskkill",
     ),

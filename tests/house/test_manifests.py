@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.internals import internal
 
 from axil.plugin import MANIFEST_FILE, Policy, Registry, component_index
-from axil_plugins.manifests import as_text, manifest_of
-from axil_plugins.scaffold import TEMPLATES
-from axil_plugins.survey import component, rows
 
 sys.path.insert(0, str(Path(__file__).parent))
 from manifests import PLACES, template_with_manifest
+
+manifests, survey = internal("manifests"), internal("survey")
 
 MEND = "axil plugins manifest {name} --write"
 
@@ -29,12 +29,12 @@ def test_the_manifest_of_a_member_is_current(member, registry):
     if not member.has_code:
         return
     written = (member.package / MANIFEST_FILE).read_text("utf-8")
-    assert written == as_text(manifest_of(member.name, registry, member.project["description"])), (
-        MEND.format(name=member.name)
-    )
+    assert written == manifests.as_text(
+        manifests.manifest_of(member.name, registry, member.project["description"])
+    ), MEND.format(name=member.name)
 
 
-@pytest.mark.parametrize("kind", TEMPLATES)
+@pytest.mark.parametrize("kind", internal("scaffold").TEMPLATES)
 def test_the_manifest_of_a_template_is_current(kind):
     assert (PLACES / f"{kind}.txt").read_text("utf-8") == template_with_manifest(kind), (
         "make manifests"
@@ -47,7 +47,7 @@ def test_nothing_of_a_manifest_names_this_machine(member, root):
 
 
 def test_every_component_of_ours_has_a_summary_and_can_be_used(member, registry):
-    own = [row for row in rows(registry) if row["distribution"] == member.name]
+    own = [row for row in survey.rows(registry) if row["distribution"] == member.name]
     assert [
         f"{row['kind']}:{row['name']}"
         for row in own
@@ -70,6 +70,6 @@ def test_every_component_of_ours_is_in_the_shipped_index(member):
 
 
 def test_what_is_needed_is_known_from_manifests_alone(registry):
-    said = component("nodes:agent", registry)
+    said = survey.component("nodes:agent", registry)
     assert {ref["kind"] for ref in said["refs"]} == {"models", "formatters", "tools", "context"}
     assert said["secrets"] == ["/api_key"]

@@ -72,17 +72,17 @@ def test_help_imports_no_member_but_the_command_and_nothing_heavy(tmp_path):
         "    main(['--help'])\nexcept SystemExit: pass",
         folder=tmp_path,
     )
-    assert members_of(modules) == {"axil_cli", "axil_config"}
+    assert members_of(modules) == {"axil_cli"}
     assert not modules & (HEAVY | {"importlib.metadata", "axil.spec.graph"})
     assert len(modules) <= 100
 
 
 def test_the_first_result_needs_few_modules(tmp_path):
     modules, _ = watched(FIRST, folder=tmp_path)
-    assert members_of(modules) == {"axil_budget"}
+    assert members_of(modules) == set()
     assert not modules & (HEAVY - {"asyncio"})
-    assert not modules & {"axil_budget.ledger", "axil.contract.decisions"}
-    assert sum(name.partition(".")[0] == "axil" for name in modules) <= 53
+    assert "axil.contract.decisions" not in modules
+    assert sum(name.partition(".")[0] == "axil" for name in modules) <= 54
 
 
 @pytest.mark.parametrize("journal", [".axil", "off"])
@@ -90,16 +90,9 @@ def test_a_small_run_imports_and_opens_no_member_that_it_does_not_name(tmp_path,
     (tmp_path / "small.json").write_text(json.dumps(FILE))
     arguments = ("run", "small.json", "--input", "x", "--journal", journal)
     modules, opened = watched(COMMAND, *arguments, folder=tmp_path)
-    needed = {
-        "axil_budget",
-        "axil_cli",
-        "axil_config",
-        "axil_control",
-        "axil_files",
-        "axil_patterns",
-    }
+    needed = {"axil_cli", "axil_control", "axil_files"}
     if journal == ".axil":
-        needed |= {"axil_dependencies", "axil_journals", "axil_sqlite"}
+        needed |= {"axil_journals", "axil_sqlite"}
     assert members_of(modules) <= needed
     assert not modules & {"regex", "yaml", "http.client", "mimetypes", "urllib.request"}
     folders = {each.name for each in root.glob("plugins/axil-*")}

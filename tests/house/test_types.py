@@ -41,7 +41,10 @@ def pyright(
 
 CORRECT = """# pyright: standard
 from typing import TypedDict
-from axil import Limits, Loop, MemoryJournal, RootGraph, load
+from axil import Limits, RootGraph
+from axil_control import Loop
+from axil_files import load
+from axil_journals import MemoryJournal
 from axil_agent import Agent
 
 class Told(TypedDict):
@@ -65,11 +68,13 @@ output, attributes = result
 text = load("flow.yaml", functions="functions", allow=["code"]).invoke("hello").output
 plain = RootGraph("p", attributes={"a": 1}).invoke({"a": 1}).output["a"]
 """
-# Two are not seen: settings of a class that `create_node` makes, since every class has its own, and
-# names of limits, since meters may have any.
+# One is not seen: settings of a class that `create_node` makes, since every class has its own.
 SLIPS = """# pyright: standard
 from typing import TypedDict
-from axil import Limits, Loop, MemoryJournal, RootGraph, load
+from axil import Limits, RootGraph
+from axil_control import Loop
+from axil_files import load
+from axil_journals import MemoryJournal
 from axil_agent import Agent
 
 class Told(TypedDict):
@@ -99,7 +104,7 @@ graph.create_edge(agent, "b", when=True)  # slip
 graph.set_cycle_limit(agent, 3, "stop")  # slip
 graph.run({"category": "x"}).output  # slip
 graph.create_node(Agent, name="g", instrctions="Be brief.")  # slip, not seen
-Limits(fireings=3)  # slip, not seen
+Limits(fireings=3)  # slip
 """
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import axil
+import axil_files
+import axil_journals
 from axil_agent import Scripted
 from axil_models import Prices, Usage
 
@@ -97,7 +98,7 @@ def support() -> ModuleType:
 
 async def _desk(folder: Path, seen: Seen) -> tuple[str, list[str]]:
     """Return the drawing and the last words of the desk, which is asked twice."""
-    graph, journal = support().support(folder / "customers.jsonl"), axil.MemoryJournal()
+    graph, journal = support().support(folder / "customers.jsonl"), axil_journals.MemoryJournal()
     ways: dict[str, Any] = {"journal": journal, "observers": [seen]}
 
     def hear(line: str) -> str:
@@ -119,7 +120,7 @@ async def _team(name: str, folder: Path, seen: Seen) -> tuple[str, list[str]]:
     script = Scripted.from_file(EXAMPLES / f"replies/{name}.yaml")
     allow = ["program:python3"] if name == "company" else []
     with script.everywhere():
-        workflow = axil.load(EXAMPLES / f"{name}.yaml", allow=allow)
+        workflow = axil_files.load(EXAMPLES / f"{name}.yaml", allow=allow)
         result = await workflow.run(
             INPUTS[name], workspace=folder, allow=frozenset(allow), observers=[seen]
         )

@@ -13,13 +13,15 @@ from typing import Any
 
 import pytest
 
-from axil import AxilError, ConfigError, SpecError, load, run_sync
+from axil import AxilError, ConfigError, SpecError, run_sync
 from axil.plugin import Grants, default_registry, granted, make_component
 from axil_agent import Scripted
 from axil_cli.main import main
-from axil_memory import FileMemory
-from axil_plugins.lock import lock_of
-from axil_testing.kit.confined import confinement_faults
+from axil_context import FileMemory
+from axil_files import load
+from axil_testing.kit import confinement_faults
+
+from ..internals import internal
 
 
 @pytest.fixture
@@ -258,7 +260,7 @@ def test_every_setting_that_can_name_a_container_asks_for_its_program():
 def test_a_file_without_the_grant_starts_no_container_where_there_is_no_other_sandbox(
     tmp_path, monkeypatch, wanted
 ):
-    from axil_sandbox import Bubblewrap
+    from axil_process import Bubblewrap
 
     monkeypatch.setattr(Bubblewrap, "problem", lambda self: "bwrap is not installed")
     (tmp_path / "bin").mkdir()
@@ -390,7 +392,7 @@ def test_a_variable_that_the_user_sets_needs_none(write):
 def test_a_lock_sends_no_variable_to_a_server_that_a_file_names(write, token):
     file = write(tools=[{"type": "mcp", "url": "http://127.0.0.1:9/mcp", "token": token}])
     with pytest.raises(ConfigError, match="AX138"):
-        lock_of(str(file), default_registry())
+        internal("lock").lock_of(str(file), default_registry())
 
 
 def test_a_wrapper_of_a_file_imports_by_a_grant_only(tmp_path, monkeypatch):
@@ -541,8 +543,7 @@ def multiplied(folder: Path, *, files: int, each: int, values: int = 0) -> Path:
 def test_files_that_multiply_are_refused_before_they_are_many(
     tmp_path, capsys, monkeypatch, values, id
 ):
-    from axil_files import loading
-
+    loading = internal("file_loading")
     read: list[str] = []
     kept = loading._parsed
     monkeypatch.setattr(
@@ -558,16 +559,14 @@ def test_files_that_multiply_are_refused_before_they_are_many(
 
 
 def test_a_file_may_be_included_often_and_read_again(tmp_path):
-    from axil_dependencies import dependencies_of
-    from axil_dependencies.needs import of_graph
-    from axil_files.loading import MOST_FILES
+    from axil_files import dependencies_of
 
-    file = multiplied(tmp_path, files=2, each=MOST_FILES)
+    file = multiplied(tmp_path, files=2, each=internal("file_loading").MOST_FILES)
     for _ in range(2):
         flow = load(file)
         assert flow.plan
         assert not dependencies_of([str(file)]).problems
-        assert not of_graph(flow.spec).problems
+        assert not internal("needs").of_graph(flow.spec).problems
 
 
 class Terminal(io.StringIO):

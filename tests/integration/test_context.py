@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from axil import load, run_sync
+from axil import run_sync
 from axil_agent import ContextQuery, Reply, Scripted
-from axil_memory import FactMemory, FileMemory
+from axil_context import FactMemory, FileMemory, HybridRetriever
+from axil_files import load
 from axil_models import Turn
-from axil_retrieval import HybridRetriever
 
 ROOT = Path(__file__).parents[2]
 FLOW = """
@@ -144,7 +144,7 @@ def test_facts_and_files_are_searched_by_chroma(folder):
 # --------------------------------------------------------------------------------------------------
 
 ASKS = """
-from axil import load
+from axil_files import load
 from axil_agent import Scripted
 
 script = Scripted(["above the leaf"])

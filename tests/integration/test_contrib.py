@@ -12,8 +12,10 @@ import sys
 import pytest
 
 from axil.plugin import Policy, Registry
-from axil_build.command import build
-from axil_build.settings import read
+
+from ..internals import internal
+
+build, read = internal("builds").build, internal("build_settings").read
 
 REPLIES = {
     "rules": [
@@ -82,7 +84,7 @@ def test_strangers_are_installed_from_wheels_beside_ours(built):
         "axil",
         "axil_agent",
         "axil_control",
-        "axil_formatters",
+        "axil_models",
     } <= wheels
     assert made.report["verified"]["installed"].keys() == {*made.plan.distributions, "strangers"}
     assert made.report["verified"]["faults"] == []

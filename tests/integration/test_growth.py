@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from axil import Loop, MemoryJournal, NodeFailed, RootGraph
-from axil.driver import Entry, Journal
+from axil import NodeFailed, RootGraph
 from axil_agent import Agent, HistoryMemory
+from axil_control import Loop
+from axil_journals import Entry, Journal, MemoryJournal
 from axil_models import Reply
 from axil_sqlite import SqliteJournal
 

@@ -16,13 +16,11 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from axil import NodeFailed, RootGraph, load
+from axil import NodeFailed, RootGraph
 from axil.plugin import default_registry
 from axil_agent import Agent, Scripted
-from axil_devall.config import Local
-from axil_devall.tooling import Toolbox
-from axil_mcp import MCPTools
-from axil_mcp.serving import WorkflowServer
+from axil_files import load
+from axil_mcp import MCPTools, WorkflowServer
 from axil_sqlite import SqliteJournal
 
 PROGRAM = [sys.executable, "-I", "-S", str(Path(__file__).parent / "mcp_server.py")]
@@ -39,7 +37,10 @@ def asking(model: Scripted, toolset: Any, **settings: Any) -> RootGraph:
 
 def test_a_server_of_a_devall_file_offers_its_tools_under_their_own_names_where_it_may_start():
     config = {"command": SERVER[0], "args": SERVER[1:]}
-    box = Toolbox(
+    from ..internals import internal  # this module is imported by itself, too
+
+    Local = internal("devall_config").Local
+    box = internal("devall_tooling").Toolbox(
         [
             Local(type="mcp_local", config=config),
             Local(type="mcp_local", prefix="p", config=config),

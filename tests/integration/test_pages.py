@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from axil.plugin import load_spec
 from axil_cli.main import main
+from axil_files import load_spec
 
 from ..internals import internal
 

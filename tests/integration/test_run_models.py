@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from axil import Loop, MemoryJournal, RootGraph
+from axil import RootGraph
 from axil.plugin import Registry, use_registry
 from axil_agent import Agent, Recorder, Replay, Scripted
 from axil_cli.main import main
+from axil_control import Loop
+from axil_journals import MemoryJournal
 from axil_testing.members import command_runner
 
 

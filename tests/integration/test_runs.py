@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from axil import run_sync
-from axil.driver import Entry
 from axil.plugin import install_advice
 from axil_cli.main import main
+from axil_journals import Entry
 from axil_sqlite import SqliteJournal
 from axil_testing.members import command_runner
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from axil import RunPaused, SpecError, load
+from axil import RunPaused, SpecError
 from axil_agent import Scripted
 from axil_cli.main import main
+from axil_files import load
 from axil_testing.agents import Runner
 from axil_testing.members import command_runner
 

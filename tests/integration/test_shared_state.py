@@ -11,8 +11,11 @@ import pytest
 from pydantic import BaseModel
 
 import axil
-from axil import Graph, GraphWarning, Loop, MemoryJournal, RootGraph
+import axil_files
+from axil import Graph, GraphWarning, RootGraph
 from axil_agent import Agent, Scripted
+from axil_control import Loop
+from axil_journals import MemoryJournal
 
 
 def asked(model: Scripted, call: int = -1) -> list[tuple[str, Any]]:
@@ -106,7 +109,7 @@ def holding(folder: Path, kind: str, config: dict[str, Any]) -> axil.Workflow[An
     edges = [{"from": "one", "to": "sub"}]
     graph = {"payload": "state", "start": ["one"], "nodes": [spoken("one"), sub], "edges": edges}
     (folder / "flow.json").write_text(json.dumps({"graph": graph}))
-    return axil.load(folder / "flow.json")
+    return axil_files.load(folder / "flow.json")
 
 
 def test_a_subgraph_of_a_file_shares_the_typed_state_around_it(tmp_path: Path):
@@ -133,7 +136,7 @@ def test_a_file_whose_edges_carry_nothing_declares_its_fields(tmp_path: Path):
     graph = {"payload": "state", "attributes": {"n": 1}, "start": ["a"], "nodes": [spoken("a")]}
     (tmp_path / "flow.json").write_text(json.dumps({"graph": graph}))
     with pytest.raises(axil.SpecError, match=r"AX103.*n: \{type: int, default: 1\}"):
-        axil.load(tmp_path / "flow.json")
+        axil_files.load(tmp_path / "flow.json")
 
 
 @pytest.mark.parametrize("way", ["attributes", "keys"])

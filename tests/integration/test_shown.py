@@ -14,12 +14,12 @@ import pytest
 from axil import NodeFailed, RootGraph
 from axil_agent import Agent, ContextQuery, SingleAgent
 from axil_anthropic import AnthropicModel
+from axil_context import HybridRetriever, KeywordRetriever
 from axil_gemini import GeminiModel
 from axil_models import PartError
 from axil_openai import OpenAIModel, OpenAIResponsesModel
-from axil_retrieval import HybridRetriever, KeywordRetriever
 from axil_testing.stub import Act, Call, Stub
-from axil_workspace.files import Files
+from axil_workspace import Files
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 DATA = "iVBORw0KGgoAAAAAAAAAAAAAAAAAAAAA"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.integration.team_pages import EXAMPLES, PAGES, filled, parts_of, support
 
-import axil
+import axil_files
 from axil_agent import Scripted, models_through
 from axil_cli.main import main
 from axil_testing.stub import Stub
@@ -49,7 +49,7 @@ def test_the_drawing_of_a_team_is_that_of_its_file_which_runs(
     capsys: Any, tmp_path: Path, name: str, text: str, drawing: str
 ) -> None:
     file = written(tmp_path, name, text)
-    workflow = axil.load(file)
+    workflow = axil_files.load(file)
     assert workflow.draw("mermaid").rstrip() == drawing.rstrip()
     assert workflow.invoke("The task.").status == "done"
     assert main(["check", str(file)]) == 0
@@ -102,7 +102,7 @@ def test_an_example_runs_with_the_model_of_a_service(capsys: Any, monkeypatch: A
 
 def test_researchers_are_sent_what_is_in_the_folder():
     model = Scripted.from_file(EXAMPLES / "replies/research.yaml")
-    workflow = axil.load(EXAMPLES / "research.yaml")
+    workflow = axil_files.load(EXAMPLES / "research.yaml")
     with models_through(lambda *given: model):
         workflow.invoke("Why?")
     sent = ["\n".join(str(m["content"]) for m in r.messages) for r in model.requests]

@@ -9,7 +9,8 @@ import json
 
 import pytest
 
-from axil import MemoryJournal, Workflow
+from axil_files import load
+from axil_journals import MemoryJournal
 from axil_testing import VirtualClock
 from axil_wrappers import Cache
 
@@ -48,7 +49,7 @@ def flow(tmp_path):
                 }
             )
         )
-        return Workflow.from_file(file)
+        return load(file)
 
     Cache.memory.clear()
     return flow

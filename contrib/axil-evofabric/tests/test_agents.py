@@ -11,7 +11,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 import axil_agent
-from axil import MemoryJournal, RunPaused
+from axil import RunPaused
+from axil_journals import MemoryJournal
 from evofabric.absent import Unsupported
 from evofabric.core.agent import AgentNode, UserNode
 from evofabric.core.clients import ChatClientBase, OpenAIChatClient
@@ -232,10 +233,10 @@ def test_a_mapping_becomes_the_message_of_its_role():
         ("core.multi_agent", "Swarm", "as edges"),
         ("core.tool", "McpToolManager", "axil_mcp"),
         ("core.tool", "CodeSandbox", "running code safely"),
-        ("core.mem", "TaskMem", "axil-memory"),
+        ("core.mem", "TaskMem", "axil-context"),
         ("core.vectorstore", "ChromaDB", "axil-chroma"),
         ("core.clients", "PanguClient", "compatible"),
-        ("core.graph", "GraphEngineDebugger", "axil-inspection"),
+        ("core.graph", "GraphEngineDebugger", "axil-journals"),
         ("core.factory", "ComponentFactory", "entry points"),
         ("core.typing", "StdioLink", "axil_mcp"),
         ("app", "sop2workflow", "workflow file"),

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from axil import run_sync
-from axil_memory import FactMemory, StoreMemory
+from axil_context import FactMemory, LexicalEmbedder, StoreMemory, StoreRetriever
 from axil_models import ContextBlock, ContextError, ContextQuery
 from axil_pgvector import PgvectorStore
-from axil_retrieval import LexicalEmbedder, StoreRetriever
 from axil_testing.kit import ContextKit, StoreKit
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg cannot be installed here")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from axil import run_sync
+from axil_context import StoreRetriever
 from axil_models import ContextQuery
-from axil_retrieval import StoreRetriever
 from axil_testing.kit import Kit
 from axil_wordllama import WordLlamaEmbedder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import axil
+import axil_files
 from axil_models import ContextQuery
 from axil_testing.kit import ContextKit
 from fern_glossary import Glossary
@@ -30,6 +30,6 @@ def test_the_longest_terms_come_first():
 
 
 def test_an_agent_is_reported():
-    flow = axil.load(FLOW)
+    flow = axil_files.load(FLOW)
     assert flow.invoke("what is an axil?")[0] == "An angle."
     assert flow.invoke("what is a root?")[0] == "I do not know."

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import axil
+import axil_journals
 from axil.plugin import Firing, hook_manager
 from axil_testing import VirtualClock
 from axil_testing.kit import HookKit
@@ -152,13 +153,13 @@ def test_a_run_has_the_same_result_with_it_and_without():
 
 def test_a_run_that_was_cut_off_continues_with_what_was_recorded():
     log: Starts = []
-    journal = axil.MemoryJournal()
+    journal = axil_journals.MemoryJournal()
     flow = fan(log, "abc")
     pace = PriorityAndRate(priorities={"c": 1}, rate=1)
     whole = come_to(flow, pace, journal=journal, run_id="r", limits=axil.Limits(concurrency=1))
     entries = list(journal.entries("r"))
     [first] = [n for n, each in enumerate(entries) if each.kind == "done" and each.node == "c"]
-    part = axil.MemoryJournal()
+    part = axil_journals.MemoryJournal()
     book = part.open("r")
     for entry in entries[: first + 1]:
         book.append(entry)

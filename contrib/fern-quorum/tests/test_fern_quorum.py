@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 import axil
+import axil_files
+import axil_journals
 from axil.plugin import make_component
 from axil_sqlite import SqliteJournal
 from axil_testing import VirtualClock
@@ -137,7 +139,7 @@ def test_more_than_there_are_edges_never_come():
 
 
 def test_a_file_says_how_many_are_enough():
-    flow = axil.load(EXAMPLES / "flow.yaml")
+    flow = axil_files.load(EXAMPLES / "flow.yaml")
     assert flow.invoke("hello")[0] == "hello"
     [count] = [node for node in flow.spec.nodes if node.id == "count"]
     assert count.join == axil.ComponentRef(type="quorum", config={"of": 2, "rest": "cancel"})
@@ -190,7 +192,7 @@ def test_in_a_loop_each_round_counts_anew(rest: str):
 
 
 @contextmanager
-def on_disk(folder: Path, entries: Iterable[axil.Entry]) -> Iterator[SqliteJournal]:
+def on_disk(folder: Path, entries: Iterable[axil_journals.Entry]) -> Iterator[SqliteJournal]:
     """Give a journal that holds the run ``r``, as another process would find it.
 
     What is recorded here is recorded in memory: a database commits in a thread, and a virtual
@@ -209,7 +211,7 @@ def on_disk(folder: Path, entries: Iterable[axil.Entry]) -> Iterator[SqliteJourn
 
 def test_a_run_that_goes_on_fires_with_the_edges_that_were_recorded(tmp_path: Path):
     log: list[str] = []
-    recorded = axil.MemoryJournal()
+    recorded = axil_journals.MemoryJournal()
     with_channel = {"run_id": "r", "channel": None}
     flow = vote(use(2), VOTERS, log, asks=True)
     paused = come_to(flow, journal=recorded, **with_channel)
@@ -228,7 +230,7 @@ def test_a_run_that_goes_on_fires_with_the_edges_that_were_recorded(tmp_path: Pa
 
 @pytest.mark.parametrize("rest", ["ignore", "cancel"])
 def test_a_run_that_was_cut_off_anywhere_comes_to_what_was_recorded(rest: str, tmp_path: Path):
-    whole = axil.MemoryJournal()
+    whole = axil_journals.MemoryJournal()
     flow = vote(use(2, rest), VOTERS, [])
     assert come_to(flow, journal=whole, run_id="r").output["votes"] == ["b", "c"]
     entries = list(whole.entries("r"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import axil
+import axil_files
 from axil_testing.kit import NodeKit
 from fern_rounds import Rounds
 
@@ -17,6 +17,6 @@ class TestRounds(NodeKit):
 
 
 def test_a_loop_turns_as_often_as_it_says():
-    flow = axil.load(FLOW)
+    flow = axil_files.load(FLOW)
     for _ in range(2):
         assert flow.invoke("hello")[0] == "3 2 1 hello"

@@ -13,15 +13,13 @@
 
 from __future__ import annotations
 
-from axil._door import lazy
+from axil._lazy import lazy_names
 
 _SUBJECTS = {
     "Graphs": {
         "builder.graph": "Graph RootGraph",
-        "axil_control.loop_graph": "Loop",
-        "compiler.nodes": "CustomNode node",
         "builder.workflow": "Workflow",
-        "axil_files.workflows": "load",
+        "compiler.nodes": "CustomNode node",
     },
     "Graphs as data": {
         "kernel.plan": "CycleLimit",
@@ -33,21 +31,20 @@ _SUBJECTS = {
         "kernel.tokens": "Activation Out Token",
     },
     "State": {
-        "axil_typed.reducers": "reducer register_strategy",
-        "axil_typed.schema": "generate_state_schema schema_of",
         "kernel.state": "Reducer Schema State",
         "kernel.values": "MISSING",
-        "axil_typed.views": "safe_get_attr",
+        "typed.reducers": "reducer register_strategy",
+        "typed.schema": "generate_state_schema schema_of",
+        "typed.views": "safe_get_attr",
     },
     "Runs": {
-        "axil_journals.journal": "MemoryJournal",
         "runtime.result": "Event Options Result",
         "runtime.run": "Run run_sync",
     },
     "Errors": {
         "errors": """
-            AxilError ConfigError LimitReached NodeFailed PluginError Problem RunCancelled
-            RunPaused SpecError StateError GraphWarning
+            AxilError ConfigError GraphWarning LimitReached NodeFailed
+            PluginError Problem RunCancelled RunPaused SpecError StateError
         """,
     },
     "Hooks": {
@@ -57,4 +54,4 @@ _SUBJECTS = {
 
 _RENAMED = {"Use": "ComponentRef"}
 
-__getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS, _RENAMED)
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS, _RENAMED)

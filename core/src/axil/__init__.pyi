@@ -32,11 +32,8 @@ from axil.spec.graph import (
     Limits as Limits,
     NodeSpec as NodeSpec,
 )
-from axil_control.loop_graph import Loop as Loop
-from axil_files.workflows import load as load
-from axil_journals.journal import MemoryJournal as MemoryJournal
-from axil_typed.reducers import reducer as reducer, register_strategy as register_strategy
-from axil_typed.schema import generate_state_schema as generate_state_schema, schema_of as schema_of
-from axil_typed.views import safe_get_attr as safe_get_attr
+from axil.typed.reducers import reducer as reducer, register_strategy as register_strategy
+from axil.typed.schema import generate_state_schema as generate_state_schema, schema_of as schema_of
+from axil.typed.views import safe_get_attr as safe_get_attr
 
 Use = ComponentRef

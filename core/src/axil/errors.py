@@ -11,7 +11,7 @@
     │   ├── ComponentBlocked     policy forbids it
     │   ├── PluginLoadError      it failed to import
     │   ├── PluginContract       it is not what its kind promises
-    │   └── NotInstalled         a name of axil is in a distribution that is missing   (ImportError)
+    │   └── NotInstalled         a library that an extra brings is not installed       (ImportError)
     ├── StateError           what a body wrote cannot be committed             (ValueError)
     │   ├── UndeclaredField      a key the schema does not have
     │   ├── InvalidValue         a value its field does not take
@@ -169,16 +169,9 @@ class PluginContract(PluginError):
 
 
 class NotInstalled(PluginError, ImportError):
-    """A name of axil is provided by a distribution that is not installed."""
+    """A library that an extra of a distribution brings is not installed."""
 
     id = "AX306"
-
-    def __init__(
-        self, message: str, *, distribution: str = "", hint: str = "", where: str = ""
-    ) -> None:
-        super().__init__(message, hint=hint, where=where)
-        self.distribution = distribution
-        """The distribution to install."""
 
 
 class StateError(_ClassError, ValueError):

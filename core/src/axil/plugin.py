@@ -11,22 +11,22 @@ version, the modules that they come from may move.
 
 from __future__ import annotations
 
-from axil._door import lazy
+from axil._lazy import lazy_names
 
 _SUBJECTS = {
     "Nodes and bodies": {
+        "builder.graph": "EdgeHandle",
+        "builder.options": "EdgeOptions GraphOptions NodeOptions RunOptions",
         "compiler.bodies": """
-            Attributes BodyRules arranged as_body bind body_of inputs_of is_async
-            parameters_of pushed_fields result_reader
+            Attributes BodyRules arranged as_body bind body_of inputs_of
+            is_async parameters_of pushed_fields result_reader
         """,
+        "compiler.nodes": "FunctionNode",
+        "compiler.planner": "NodeInfo",
         "contract.context": "StepKind SubRunResult",
         "contract.node": "NodeContract",
         "kernel.joins": "Join",
         "kernel.plan": "Body Mode",
-        "compiler.nodes": "FunctionNode",
-        "builder.graph": "EdgeHandle",
-        "builder.options": "EdgeOptions GraphOptions NodeOptions RunOptions",
-        "compiler.planner": "NodeInfo",
         "kernel.tokens": "Changes ENTRY EXIT Effects Task",
         "spec.graph": "kept_field local_field",
     },
@@ -41,28 +41,31 @@ _SUBJECTS = {
     },
     "Messages and payloads": {
         "contract.messages": """
-            Message as_messages fold_payloads gather_messages is_messages message
-            render text_of
+            Message as_messages fold_payloads gather_messages is_messages
+            message render text_of
         """,
     },
     "State and values": {
-        "kernel.state": "APPEND Field FieldChange OVERWRITE",
-        "axil_typed.reducers": "MAXIMUM SUM as_reducer",
-        "axil_typed.views": "model_view",
-        "kernel.values": "ATOMS Log bounded_text check_size isolate same_value=same thaw",
         "contract.views": "InstanceView StateView read_only without_views",
+        "kernel.state": "APPEND Field FieldChange OVERWRITE",
+        "kernel.values": "ATOMS Log bounded_text check_size isolate same_value thaw",
+        "typed.reducers": "APPEND_MESSAGES MAXIMUM MERGE MINIMUM SUM UNION as_reducer",
+        "typed.views": "model_view",
     },
     "Configuration and secrets": {
-        "axil_config.decoding": "decode_config refers_to",
-        "axil_config.grants": "Grants is_axils reads_path sends_to starts_program writes_path",
-        "axil_config.misfits": "Misfit misfits",
-        "axil_config.redaction": """
-            REDACTED keep_secret redact_data redact_text secret_spans without_secrets
-        """,
-        "axil_config.secrets": "Secret is_private resolve_secret",
         "registry.components": "make_component",
-        "axil_config.wants": "Want is_granted note_own note_want noting_wants refusals_of",
-        "registry.grants": "current_grants granted",
+        "settings.decoding": "decode_config refers_to",
+        "settings.grants": """
+            Grants current_grants granted is_axils note_own reads_path sends_to starts_program
+            writes_path
+        """,
+        "settings.misfits": "Misfit misfits",
+        "settings.redaction": """
+            REDACTED is_private keep_secret redact_data redact_text secret_spans
+            without_secrets
+        """,
+        "settings.secrets": "Secret resolve_secret",
+        "settings.wants": "Want is_granted note_want noting_wants refusals_of",
         "spec.graph": "FromEnvironment Place",
     },
     "Questions to people": {
@@ -70,16 +73,13 @@ _SUBJECTS = {
     },
     "Errors": {
         "errors": """
-            BodyError ComponentBlocked ComponentConflict ConcurrentReset CycleError EngineError
-            HookFailed InvalidValue JournalError KernelBug MissingKeys NotBuilt NotInstalled Overdue
-            PluginContract PluginLoadError ProblemError RouteError RunError SchemaMismatch Uncertain
-            UndeclaredField UnknownComponent did_you_mean format_names one_line with_article
+            BodyError ComponentBlocked ComponentConflict ConcurrentReset
+            CycleError EngineError HookFailed InvalidValue JournalError
+            KernelBug MissingKeys NotBuilt NotInstalled Overdue PluginContract
+            PluginLoadError ProblemError RouteError RunError SchemaMismatch
+            Uncertain UndeclaredField UnknownComponent did_you_mean format_names
+            one_line with_article
         """,
-    },
-    "Budgets and prices": {
-        "axil_budget.ledger": "Budget Ledger OverBudget Reservation",
-        "axil_budget.prices": "Estimate Estimator Price Pricing UnknownPrice",
-        "axil_budget.usage": "Usage",
     },
     "Event loops": {
         "contract.loops": "LoopLocal",
@@ -88,62 +88,48 @@ _SUBJECTS = {
         "contract.meters": "Meter MeterMaker MeterReservation RunUsage",
     },
     "Hooks": {
-        "contract.decisions": "Admission DECIDING_HOOKS Fail Firing Outcome Replace Retry Skip",
+        "contract.decisions": """
+            Admission DECIDING_HOOKS Fail Firing Outcome Replace Retry Skip
+        """,
         "contract.hooks": "Hooks hook_manager",
-        "contract.observers": "OBSERVER_HOOKS EdgePayload",
+        "contract.observers": "EdgePayload OBSERVER_HOOKS",
     },
     "Registry and policy": {
-        "registry.kinds": """
+        "_installing": "install_advice",
+        "spec.kinds": """
             COMPONENT_KINDS CONTRACT_VERSIONS KERNEL canonical_name
             incompatibility kind_of_group
         """,
-        "axil_config.policy": "Policy",
         "registry.registry": """
             Component Registry component_index default_registry use_registry
         """,
-        "_installing": "install_advice",
+        "settings.policy": "Policy",
     },
     "Distributions: manifests and dependencies": {
+        "dependencies.needs": "Dependencies Dependency DependencyWalk",
+        "dependencies.references": "Reference references_of settings_at",
+        "dependencies.versions": "graphs_of recorded_files",
         "registry.manifest": "MANIFEST_FILE MANIFEST_VERSION Manifest parse_manifest",
-        "axil_dependencies.needs": "Dependencies Dependency dependencies_of",
-        "axil_dependencies.references": "Reference references_of settings_at",
-        "axil_dependencies.versions": "recorded_files",
     },
     "Regular expressions": {
-        "axil_patterns.errors": "PatternFault PatternLimit",
-        "axil_patterns.patterns": "Match Pattern compile_pattern",
-        "axil_patterns.schemas": "BoundedSchema SchemaFinding",
+        "patterns.errors": "PatternError PatternFault PatternLimit",
+        "patterns.patterns": "Match Pattern compile_pattern",
+        "patterns.schemas": "BoundedSchema SchemaFinding",
     },
     "Graphs as data, and their files": {
-        "axil_files.changes": "spec_changes=changes",
-        "axil_files.documents": """
-            Document KeyPath=Keys Loader MAX_SIZE=LARGEST MAX_DEPTH=DEEPEST
-            MAX_DIGITS=LONGEST_NUMBER MAX_VALUES=MOST check_document=measure
-            document_error=refused parse_json
-        """,
-        "axil_files.durations": "format_duration=format_seconds parse_duration=seconds",
-        "axil_files.functions": "with_functions",
-        "axil_files.options": "FileOptions ReadingOptions",
-        "axil_files.python": "PythonTarget python_target",
-        "axil_files.loading": """
-            LoadOptions dump_spec=dump include_spec=include inline_spec=inline
-            load_spec=load parse_workflow=parse spec_from_document=spec_from
-        """,
-        "axil_files.templates": "match_path",
-        "axil_files.format": "is_version_0 notes_field workflow_schema=json_schema",
+        "settings.excerpts": "format_value",
         "spec.graph": "RouterSpec SURROUNDINGS with_usual_wrappers",
-        "registry.excerpts": "format_value",
-    },
-    "Commands": {
-        "axil_cli.arguments": "add_shared_arguments",
     },
     "Compilation": {
-        "kernel.scopes": "CycleBody",
-        "kernel.plan": "BACK OUTSIDE Plan PlanEdge PlanNode ResolvedNode",
         "compiler.planner": "CompileOptions Compiler compile_spec",
+        "kernel.plan": "BACK OUTSIDE Plan PlanEdge PlanNode ResolvedNode",
+        "kernel.scopes": "CycleBody",
+    },
+    "Public modules": {
+        "_lazy": "lazy_names",
     },
 }
 
 _RENAMED = {"Hold": "MeterReservation"}
 
-__getattr__, __dir__, __all__ = lazy(globals(), _SUBJECTS, _RENAMED)
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS, _RENAMED)

@@ -1,6 +1,7 @@
 """Names of ``axil.plugin`` for type checkers; written by ``make manifests``."""
 
 from axil._installing import install_advice as install_advice
+from axil._lazy import lazy_names as lazy_names
 from axil.builder.graph import EdgeHandle as EdgeHandle
 from axil.builder.options import (
     EdgeOptions as EdgeOptions,
@@ -75,6 +76,17 @@ from axil.contract.views import (
     read_only as read_only,
     without_views as without_views,
 )
+from axil.dependencies.needs import (
+    Dependencies as Dependencies,
+    Dependency as Dependency,
+    DependencyWalk as DependencyWalk,
+)
+from axil.dependencies.references import (
+    Reference as Reference,
+    references_of as references_of,
+    settings_at as settings_at,
+)
+from axil.dependencies.versions import graphs_of as graphs_of, recorded_files as recorded_files
 from axil.errors import (
     BodyError as BodyError,
     ComponentBlocked as ComponentBlocked,
@@ -140,20 +152,21 @@ from axil.kernel.values import (
     bounded_text as bounded_text,
     check_size as check_size,
     isolate as isolate,
-    same,
+    same_value as same_value,
     thaw as thaw,
 )
-from axil.registry.components import make_component as make_component
-from axil.registry.excerpts import format_value as format_value
-from axil.registry.grants import current_grants as current_grants, granted as granted
-from axil.registry.kinds import (
-    COMPONENT_KINDS as COMPONENT_KINDS,
-    CONTRACT_VERSIONS as CONTRACT_VERSIONS,
-    KERNEL as KERNEL,
-    canonical_name as canonical_name,
-    incompatibility as incompatibility,
-    kind_of_group as kind_of_group,
+from axil.patterns.errors import (
+    PatternError as PatternError,
+    PatternFault as PatternFault,
+    PatternLimit as PatternLimit,
 )
+from axil.patterns.patterns import (
+    Match as Match,
+    Pattern as Pattern,
+    compile_pattern as compile_pattern,
+)
+from axil.patterns.schemas import BoundedSchema as BoundedSchema, SchemaFinding as SchemaFinding
+from axil.registry.components import make_component as make_component
 from axil.registry.manifest import (
     MANIFEST_FILE as MANIFEST_FILE,
     MANIFEST_VERSION as MANIFEST_VERSION,
@@ -167,6 +180,38 @@ from axil.registry.registry import (
     default_registry as default_registry,
     use_registry as use_registry,
 )
+from axil.settings.decoding import decode_config as decode_config, refers_to as refers_to
+from axil.settings.excerpts import format_value as format_value
+from axil.settings.grants import (
+    Grants as Grants,
+    current_grants as current_grants,
+    granted as granted,
+    is_axils as is_axils,
+    note_own as note_own,
+    reads_path as reads_path,
+    sends_to as sends_to,
+    starts_program as starts_program,
+    writes_path as writes_path,
+)
+from axil.settings.misfits import Misfit as Misfit, misfits as misfits
+from axil.settings.policy import Policy as Policy
+from axil.settings.redaction import (
+    REDACTED as REDACTED,
+    is_private as is_private,
+    keep_secret as keep_secret,
+    redact_data as redact_data,
+    redact_text as redact_text,
+    secret_spans as secret_spans,
+    without_secrets as without_secrets,
+)
+from axil.settings.secrets import Secret as Secret, resolve_secret as resolve_secret
+from axil.settings.wants import (
+    Want as Want,
+    is_granted as is_granted,
+    note_want as note_want,
+    noting_wants as noting_wants,
+    refusals_of as refusals_of,
+)
 from axil.spec.graph import (
     SURROUNDINGS as SURROUNDINGS,
     FromEnvironment as FromEnvironment,
@@ -177,118 +222,23 @@ from axil.spec.graph import (
     local_field as local_field,
     with_usual_wrappers as with_usual_wrappers,
 )
-from axil_budget.ledger import (
-    Budget as Budget,
-    Ledger as Ledger,
-    OverBudget as OverBudget,
-    Reservation as Reservation,
+from axil.spec.kinds import (
+    COMPONENT_KINDS as COMPONENT_KINDS,
+    CONTRACT_VERSIONS as CONTRACT_VERSIONS,
+    KERNEL as KERNEL,
+    canonical_name as canonical_name,
+    incompatibility as incompatibility,
+    kind_of_group as kind_of_group,
 )
-from axil_budget.prices import (
-    Estimate as Estimate,
-    Estimator as Estimator,
-    Price as Price,
-    Pricing as Pricing,
-    UnknownPrice as UnknownPrice,
+from axil.typed.reducers import (
+    APPEND_MESSAGES as APPEND_MESSAGES,
+    MAXIMUM as MAXIMUM,
+    MERGE as MERGE,
+    MINIMUM as MINIMUM,
+    SUM as SUM,
+    UNION as UNION,
+    as_reducer as as_reducer,
 )
-from axil_budget.usage import Usage as Usage
-from axil_cli.arguments import add_shared_arguments as add_shared_arguments
-from axil_config.decoding import decode_config as decode_config, refers_to as refers_to
-from axil_config.grants import (
-    Grants as Grants,
-    is_axils as is_axils,
-    reads_path as reads_path,
-    sends_to as sends_to,
-    starts_program as starts_program,
-    writes_path as writes_path,
-)
-from axil_config.misfits import Misfit as Misfit, misfits as misfits
-from axil_config.policy import Policy as Policy
-from axil_config.redaction import (
-    REDACTED as REDACTED,
-    keep_secret as keep_secret,
-    redact_data as redact_data,
-    redact_text as redact_text,
-    secret_spans as secret_spans,
-    without_secrets as without_secrets,
-)
-from axil_config.secrets import (
-    Secret as Secret,
-    is_private as is_private,
-    resolve_secret as resolve_secret,
-)
-from axil_config.wants import (
-    Want as Want,
-    is_granted as is_granted,
-    note_own as note_own,
-    note_want as note_want,
-    noting_wants as noting_wants,
-    refusals_of as refusals_of,
-)
-from axil_dependencies.needs import (
-    Dependencies as Dependencies,
-    Dependency as Dependency,
-    dependencies_of as dependencies_of,
-)
-from axil_dependencies.references import (
-    Reference as Reference,
-    references_of as references_of,
-    settings_at as settings_at,
-)
-from axil_dependencies.versions import recorded_files as recorded_files
-from axil_files.changes import changes
-from axil_files.documents import (
-    DEEPEST,
-    LARGEST,
-    LONGEST_NUMBER,
-    MOST,
-    Document as Document,
-    Keys,
-    Loader as Loader,
-    measure,
-    parse_json as parse_json,
-    refused,
-)
-from axil_files.durations import format_seconds, seconds
-from axil_files.format import is_version_0 as is_version_0, json_schema, notes_field as notes_field
-from axil_files.functions import with_functions as with_functions
-from axil_files.loading import (
-    LoadOptions as LoadOptions,
-    dump,
-    include,
-    inline,
-    load,
-    parse,
-    spec_from,
-)
-from axil_files.options import FileOptions as FileOptions, ReadingOptions as ReadingOptions
-from axil_files.python import PythonTarget as PythonTarget, python_target as python_target
-from axil_files.templates import match_path as match_path
-from axil_patterns.errors import PatternFault as PatternFault, PatternLimit as PatternLimit
-from axil_patterns.patterns import (
-    Match as Match,
-    Pattern as Pattern,
-    compile_pattern as compile_pattern,
-)
-from axil_patterns.schemas import BoundedSchema as BoundedSchema, SchemaFinding as SchemaFinding
-from axil_typed.reducers import MAXIMUM as MAXIMUM, SUM as SUM, as_reducer as as_reducer
-from axil_typed.views import model_view as model_view
+from axil.typed.views import model_view as model_view
 
 Hold = MeterReservation
-KeyPath = Keys
-MAX_DEPTH = DEEPEST
-MAX_DIGITS = LONGEST_NUMBER
-MAX_SIZE = LARGEST
-MAX_VALUES = MOST
-check_document = measure
-document_error = refused
-dump_spec = dump
-format_duration = format_seconds
-include_spec = include
-inline_spec = inline
-load_spec = load
-parse_duration = seconds
-parse_workflow = parse
-same_value = same
-spec_changes = changes
-spec_from_document = spec_from
-workflow_schema = json_schema

@@ -16,7 +16,7 @@ from axil.kernel.machine import Machine
 from axil.kernel.scheduler import Scheduler
 from axil.kernel.scopes import machine_type
 from axil.kernel.tokens import Activation, Task
-from axil.runtime import loop
+from axil.runtime import run as driver
 from axil_testing.specs import Tape
 
 from .strategies import Case, cases, law, seeds
@@ -95,7 +95,7 @@ def test_a_fresh_scheduler_reaches_the_same_result_with_the_events_of_a_run(
 ):
     log: list[tuple[str, tuple[Any, ...], Any]] = []
     made: dict[str, Any] = {}
-    with patch.object(loop, "Scheduler", observed(log, made)):
+    with patch.object(driver, "Scheduler", observed(log, made)):
         _, result, _ = run(
             case,
             choose,

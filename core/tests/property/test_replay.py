@@ -12,7 +12,7 @@ from hypothesis import assume, given
 
 from axil.builder.workflow import Workflow
 from axil.runtime.result import Result
-from axil_journals.journal import MemoryJournal
+from axil_journals import MemoryJournal
 from axil_testing.specs import Raw, Tape, written
 
 from .strategies import Case, Script, cases, law, seeds

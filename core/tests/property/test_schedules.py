@@ -14,8 +14,7 @@ from hypothesis import given, strategies as st
 
 from axil.builder.workflow import Workflow
 from axil.compiler.planner import compile_spec
-from axil.kernel.machine import Machine, entry_tokens
-from axil.kernel.outcomes import FrameResult
+from axil.kernel.machine import FrameResult, Machine, entry_tokens
 from axil.kernel.plan import Plan
 from axil.kernel.scopes import CycleRun
 from axil.kernel.state import StateError

@@ -1,5 +1,5 @@
-"""Shared fixtures: a registry that knows this distribution and the formatters, and a script for a
-model.
+"""Shared fixtures: a registry that knows this distribution, the formatters and the meter, and a
+script for a model.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ from axil_agent import Scripted
 from axil_testing.members import own_components
 
 FORMATTERS = {
-    name.lower(): f"axil_formatters.{name.lower()}:{name}"
+    name.lower(): f"axil_models.formatters.{name.lower()}:{name}"
     for name in ("Json", "Paragraph", "Twins", "Tagged")
 }
 
 
 @pytest.fixture(autouse=True)
 def registry() -> Any:
-    """The components of this distribution, as its pyproject.toml names them, some formatters, and
-    JSON files.
+    """The components of this distribution, as its pyproject.toml names them, some formatters, the
+    meter with limits, and JSON files.
     """
-    loaders = {"json": "axil_files.documents:parse_json"}
-    others = {"axil.formatters": FORMATTERS, "axil.loaders": loaders}
+    others = {
+        "axil.formatters": FORMATTERS,
+        "axil.loaders": {"json": "axil_files.documents:parse_json"},
+        "axil.meters": {"budget": "axil_models.budget.meter:BudgetMeter"},
+    }
     with own_components(__file__, others) as made:
         yield made
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from axil import Loop, MemoryJournal, RootGraph
+from axil import RootGraph
 from axil_agent import Agent, ContextPolicy, HistoryMemory, Scripted, SingleAgent
 from axil_agent.errors import TurnLimit
+from axil_control import Loop
+from axil_journals import MemoryJournal
 from axil_models import ContextError, Reply, Tool, ToolError
 
 

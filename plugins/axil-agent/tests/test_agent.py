@@ -15,9 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel
 
-from axil import ConfigError, MemoryJournal, NodeFailed, RootGraph, SpecError
+from axil import ConfigError, NodeFailed, RootGraph, SpecError
 from axil_agent import Agent, DynamicAgent, HistoryMemory, Scripted, SingleAgent
 from axil_agent.errors import PromptError, ReplyError, WiringError
+from axil_journals import MemoryJournal
 from axil_models import ModelContract, Reply, ToolCall, Usage
 
 law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -72,7 +73,7 @@ def test_the_same_inputs_give_the_same_bytes(inputs, attributes, random):
 
 def test_observing_is_the_same_in_every_process(tmp_path):
     code = (
-        "from axil_agent import Agent; import axil_formatters as f\n"
+        "from axil_agent import Agent; import axil_models as f\n"
         "a = Agent(formatters=[f.Paragraph(), f.Json()], name='n')\n"
         "print(a.observe({k: {1, 2, 3} for k in 'hgfedcba'}, {'z': 1}))"
     )
@@ -510,7 +511,7 @@ def test_a_reply_survives_being_plain_data():
 def test_nothing_of_an_sdk_is_imported():
     code = (
         "import axil_agent, sys; print([m for m in ('openai', 'httpx', 'anthropic', 'mcp', "
-        "'yaml', 'axil_formatters') if m in sys.modules])"
+        "'yaml', 'axil_models.formatters') if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from axil import MISSING, MemoryJournal, NodeFailed, RootGraph
+from axil import MISSING, NodeFailed, RootGraph
 from axil_agent import Agent, Scripted
+from axil_journals import MemoryJournal
 from axil_models import Approval, Tool, ToolError
 from axil_testing import VirtualClock
 

@@ -7,11 +7,23 @@ from typing import Any
 
 import pytest
 
-from axil import Limits, MemoryJournal, RootGraph
-from axil.plugin import Estimator, Price, Pricing
+from axil import Limits, RootGraph
 from axil_agent import Agent, SingleAgent
 from axil_agent.converse import longest, names_of, size_of
-from axil_models import Reply, Request, Structure, ToolCall, ToolSpec, Usage, file, image
+from axil_journals import MemoryJournal
+from axil_models import (
+    Estimator,
+    Price,
+    Pricing,
+    Reply,
+    Request,
+    Structure,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    file,
+    image,
+)
 
 
 class Model:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from axil import Loop, NodeFailed, RootGraph
+from axil import NodeFailed, RootGraph
 from axil_agent import Agent, AgentSwitch, HistoryMemory
 from axil_agent.errors import ReplyError
 from axil_agent.formatters import formatter_of
+from axil_control import Loop
 from axil_models import ContextBlock
 
 INTRODUCER = (

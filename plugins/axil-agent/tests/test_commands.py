@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, NodeFailed, Result, RootGraph, SpecError, Workflow
-from axil.plugin import compile_spec, parse_json, spec_from_document
+from axil import NodeFailed, Result, RootGraph, SpecError, Workflow
+from axil.plugin import compile_spec
 from axil_agent import Agent, AgentTool, Command, HistoryMemory, Scripted, SingleAgent
+from axil_files import parse_json, spec_from_document
+from axil_journals import MemoryJournal
 from axil_wrappers import Budget, Fallback
 
 CALL = {"tool_calls": [{"name": "refer", "arguments": {"to": "billing"}}]}

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from axil import NodeFailed, RootGraph, SpecError, load
+from axil import NodeFailed, RootGraph, SpecError
 from axil_agent import Agent, Scripted, SingleAgent
 from axil_agent.errors import ContextError
+from axil_files import load
 
 Script = Callable[..., Scripted]
 

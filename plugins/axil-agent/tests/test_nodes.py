@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
-from axil import ConfigError, Loop, MemoryJournal, NodeFailed, Options, RootGraph, Run, SpecError
-from axil.plugin import CompileOptions, Document, LoadOptions, compile_spec, spec_from_document
+from axil import ConfigError, NodeFailed, Options, RootGraph, Run, SpecError
+from axil.plugin import CompileOptions, compile_spec
 from axil_agent import AgentSwitch, HumanFileEdit, HumanNode, Scripted
 from axil_agent.errors import ReplyError
 from axil_agent.verdict import verdict
+from axil_control import Loop
+from axil_files import Document, LoadOptions, spec_from_document
+from axil_journals import MemoryJournal
 from axil_testing import VirtualClock
 
 # ---------------------------------------------------------------------- switches and judges

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from axil import MemoryJournal, RootGraph, Workflow
+from axil import RootGraph
 from axil_agent import (
     Agent,
     HistoryMemory,
@@ -22,6 +22,8 @@ from axil_agent import (
     SingleAgent,
     models_through,
 )
+from axil_files import load
+from axil_journals import MemoryJournal
 from axil_models import (
     LARGEST_PART_BYTES,
     ContextBlock,
@@ -226,7 +228,7 @@ def test_agents_of_files_pass_parts_on(tmp_path):
             ),
             "utf-8",
         )
-        flow = Workflow.from_file(path)
+        flow = load(path)
         script = Scripted(["seen"])
         with script.everywhere():
             flow.invoke(said)
@@ -402,7 +404,7 @@ def test_agents_of_files_are_shown_the_parts_of_blocks(tmp_path):
             ),
             "utf-8",
         )
-        Workflow.from_file(path).invoke("What is it?")
+        load(path).invoke("What is it?")
     shown = [m["content"] for m in script.requests[0].messages]
     assert [{"type": "text", "text": "[Context]\n(Album) [image 1] number 0"}, image(PNG)] in shown
 

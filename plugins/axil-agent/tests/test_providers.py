@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel
 
-from axil import Graph, MemoryJournal, RootGraph, run_sync
+from axil import Graph, RootGraph, run_sync
 from axil_agent import Agent, HistoryMemory, Scripted, SingleAgent
+from axil_journals import MemoryJournal
 from axil_models import (
     ContextBlock,
     ContextError,

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, NodeFailed, RootGraph, run_sync
+from axil import NodeFailed, RootGraph, run_sync
+from axil.plugin import Message
 from axil_agent import Agent, Reflection, Reply, Scripted, ask, models_through
-from axil_models import Message, Tool
+from axil_journals import MemoryJournal
+from axil_models import Tool
 
 
 def writer(model: Scripted, **settings: Any) -> RootGraph:

@@ -17,10 +17,10 @@ from axil_testing.members import own_components
 def registry() -> Any:
     """The components of this distribution, and the embedder that is the default."""
     others = {
-        "axil.embedders": {"lexical": "axil_retrieval.lexical:LexicalEmbedder"},
+        "axil.embedders": {"lexical": "axil_context.retrieval.lexical:LexicalEmbedder"},
         "axil.formatters": {
-            "json": "axil_formatters.json:Json",
-            "paragraph": "axil_formatters.paragraph:Paragraph",
+            "json": "axil_models.formatters.json:Json",
+            "paragraph": "axil_models.formatters.paragraph:Paragraph",
         },
     }
     with own_components(__file__, others) as made:

@@ -143,7 +143,7 @@ PROGRAM = """
 import asyncio, sys
 from axil_models import ContextQuery, Turn
 from axil_chroma import ChromaMemory
-from axil_retrieval import LexicalEmbedder
+from axil_context import LexicalEmbedder
 
 async def main():
     memory = ChromaMemory(path=sys.argv[1], embedder=LexicalEmbedder())

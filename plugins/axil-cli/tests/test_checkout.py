@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from axil.plugin import Registry, with_functions
+from axil.plugin import Registry
+from axil_files import with_functions
 from axil_models import tool_of
 
 FILES = {

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from axil import Context
-from axil.plugin import default_registry, with_functions
+from axil.plugin import default_registry
 from axil_cli.folder import RunFolder, remove_folder
+from axil_files import with_functions
 
 
 class Maker:

@@ -124,7 +124,7 @@ def test_a_broken_command_costs_only_itself(capsys, flow):
 
 
 @pytest.mark.parametrize(
-    "options", [["--no-plugins"], ["--only-plugins", "axil-cli"], ["--only-plugins", "axil_config"]]
+    "options", [["--no-plugins"], ["--only-plugins", "axil-cli"], ["--only-plugins", "axil"]]
 )
 def test_policy_leaves_the_kernel_and_the_command(axil, flow, options):
     done = axil(*options, "check", flow(["a echo"]))
@@ -271,5 +271,5 @@ def test_a_check_imports_neither_what_runs_nor_what_keeps_runs(tmp_path):
         "graph.edge_from_entry(node)\ngraph.edge_to_exit(node)\n"
     )
     found = imported("check", tmp_path / "flow.py:graph")
-    assert "axil_inspection.scopes" in found
-    assert not {"asyncio", "axil_journals", "axil.runtime.loop", "axil_cli.run"} & found
+    assert "axil_journals.pictures.scopes" in found
+    assert not {"asyncio", "axil_journals.recorder", "axil.runtime.run", "axil_cli.run"} & found

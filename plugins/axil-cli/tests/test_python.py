@@ -109,7 +109,7 @@ def test_a_run_of_a_graph_in_python_says_that_its_file_changed(axil, home):
 def test_a_journal_cannot_say_that_a_graph_in_python_needs_no_leave(axil, home):
     """As one that came with a folder of somebody else's may."""
     pytest.importorskip("axil_sqlite", reason="runs are kept by axil-sqlite")
-    from axil.driver import Entry
+    from axil_journals import Entry
     from axil_sqlite import SqliteJournal
 
     kept = ("--journal", home / "kept")

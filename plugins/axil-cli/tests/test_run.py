@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from axil import MISSING
-from axil.plugin import Policy, Registry, parse_json
+from axil.plugin import Policy, Registry
 from axil_cli.command import Exit
 from axil_cli.main import main
 from axil_cli.run import Run
+from axil_files import parse_json
 
 SAY = {"id": "say", "type": "say", "config": {"text": "hi ${NAME}"}}
 

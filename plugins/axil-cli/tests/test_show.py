@@ -8,10 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
+from axil import EdgeSpec, GraphSpec, NodeSpec
 from axil.plugin import compile_spec
-from axil_inspection import as_mermaid, as_text, escaped, walk
-from axil_inspection.scopes import _chosen
+from axil_journals import as_mermaid, as_text, escaped, walk_plan
 
 EDGES = [
     "a b",
@@ -156,9 +155,10 @@ def test_an_inner_graph_is_a_box_with_its_own_ends():
 
 def test_a_loop_is_a_box_in_a_box():
     import axil
+    import axil_control
 
     g = axil.RootGraph("outer")
-    loop = g.create_node(axil.Loop, name="loop", max_iterations=3)
+    loop = g.create_node(axil_control.Loop, name="loop", max_iterations=3)
     work = loop.create_node(lambda inputs: inputs, name="work")
     loop.edge_from_controller(work)
     loop.edge_to_controller(work)
@@ -166,7 +166,7 @@ def test_a_loop_is_a_box_in_a_box():
     g.edge_to_exit(loop)
     plan = g.build().plan
     sound(list(as_mermaid(plan)))
-    kinds = [(step.scope.kind, step.scope.name) for step in walk(plan) if step.kind == "open"]
+    kinds = [(step.scope.kind, step.scope.name) for step in walk_plan(plan) if step.kind == "open"]
     assert kinds == [("graph", "outer"), ("graph", "loop"), ("cycle", "cycle(controller,work)")]
 
 
@@ -182,7 +182,7 @@ def test_deep_nesting_needs_no_recursion():
         payload="fields",
     )
     plan = compile_spec(spec)
-    assert max(step.scope.depth for step in walk(plan)) > 150
+    assert max(step.scope.depth for step in walk_plan(plan)) > 150
     sound(list(as_mermaid(plan)))
 
 
@@ -229,17 +229,6 @@ def test_wrappers_are_marks_on_their_node(axil, flow, registry):
     assert '["a<br/>echo × around"]' in axil("show", file, "--format", "mermaid").out
     node = axil("show", file, "--format", "json").data["scopes"][0]["nodes"][0]
     assert node["wrappers"] == [{"type": "around", "config": {"n": 3}}]
-
-
-def test_a_routers_edges_say_which_values_lead_there():
-    config = {"by": "text", "names": {"invoice": "a", "refund": ["a", "b"]}, "otherwise": "c"}
-    node = NodeSpec(id="desk", use=ComponentRef(type="router", config=config))
-    assert [_chosen(node, target) for target in "abcd"] == [
-        "text = invoice | refund",
-        "text = refund",
-        "otherwise",
-        "text = d",
-    ]
 
 
 def test_a_workflow_that_cannot_run_here_is_drawn_all_the_same(axil, flow, monkeypatch):

@@ -13,15 +13,8 @@ from typing import Any
 import pytest
 
 from axil import Options, Result, Run, Schema
-from axil.plugin import (
-    CompileOptions,
-    Document,
-    EdgeInput,
-    LoadOptions,
-    Registry,
-    compile_spec,
-    spec_from_document,
-)
+from axil.plugin import CompileOptions, EdgeInput, Registry, compile_spec
+from axil_files import Document, LoadOptions, spec_from_document
 from axil_testing.members import own_components
 
 

@@ -17,8 +17,10 @@ from axil_testing.members import ends
 
 @pytest.fixture(autouse=True)
 def without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These are about programs as they run without one; axil-sandbox has tests of its own."""
-    monkeypatch.setattr("axil_subprocess.sandbox.find_sandbox", lambda name, **_: (None, name))
+    """These are about programs as they run without one; axil-process has tests of its own."""
+    monkeypatch.setattr(
+        "axil_process.programs.sandbox.find_sandbox", lambda name, **_: (None, name)
+    )
 
 
 SLEEP = "import time; time.sleep(600)"

@@ -8,8 +8,9 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from pydantic import ValidationError
 
-from axil import GraphWarning, MemoryJournal, NodeFailed, Out, RootGraph, SpecError
+from axil import GraphWarning, NodeFailed, Out, RootGraph, SpecError
 from axil_control import Map, Replies
+from axil_journals import MemoryJournal
 
 TREE = {"type": "regex", "config": {"pattern": r"\d"}}
 

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import ValidationError
 
-from axil import MemoryJournal, Token
+from axil import Token
 from axil.plugin import message
 from axil_control import Replies
 from axil_control.inbox import Inbox, own, received, windowed
+from axil_journals import MemoryJournal
 
 
 def tokens(*payloads: Any) -> list[Token]:

@@ -12,7 +12,6 @@ from axil import (
     CustomNode,
     GraphSpec,
     GraphWarning,
-    Loop,
     NodeFailed,
     NodeSpec,
     Out,
@@ -21,7 +20,7 @@ from axil import (
     Workflow,
 )
 from axil.plugin import message
-from axil_control import LogicSwitch
+from axil_control import LogicSwitch, Loop
 from axil_control.loops import LoopCounter, LoopTimer
 
 SILENT = Out([], to=frozenset())

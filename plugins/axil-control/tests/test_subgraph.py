@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from axil import SpecError, Workflow
+from axil import SpecError
 from axil_control.subgraph import Subgraph
+from axil_files import load
 
 
 def inner(*nodes: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -119,6 +120,6 @@ def test_an_included_file_sees_the_environment_that_was_given_and_no_other(tmp_p
     }
     path = tmp_path / "outer.json"
     path.write_text(json.dumps({"graph": {"start": "sub", "nodes": [outer]}}))
-    assert Workflow.from_file(path, environment={"SECRET_X": "given"}).invoke("x")[0] == "given"
+    assert load(path, environment={"SECRET_X": "given"}).invoke("x")[0] == "given"
     with pytest.raises(SpecError, match="AX146"):
-        Workflow.from_file(path, environment={}).invoke("x")
+        load(path, environment={}).invoke("x")

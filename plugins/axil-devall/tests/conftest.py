@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from axil import Result, Workflow, run_sync
-from axil.plugin import CompileOptions, Registry, load_spec
+from axil.plugin import CompileOptions, Registry
 from axil_agent import Scripted
+from axil_files import load_spec
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, NodeFailed, SpecError, run_sync
+from axil import NodeFailed, SpecError, run_sync
 from axil_agent import Scripted
+from axil_journals import MemoryJournal
 
 
 def agent(name: str, **config: Any) -> dict[str, Any]:

@@ -18,16 +18,17 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from axil import ConfigError, MemoryJournal, NodeFailed, SpecError, run_sync
+from axil import ConfigError, NodeFailed, SpecError, run_sync
 from axil.plugin import Grants, default_registry, granted
 from axil_agent import Scripted
+from axil_context import LexicalEmbedder
 from axil_devall import stores
 from axil_devall.config import Attachment, FileConfig, Mem0Config
 from axil_devall.errors import StoreError
 from axil_devall.mem0 import Mem0
 from axil_devall.notes import NotesFile, Vectors, cosine, digest, newest
 from axil_devall.stores import Files, Surroundings
-from axil_retrieval import LexicalEmbedder
+from axil_journals import MemoryJournal
 
 
 def agent(name: str, *memories: dict[str, Any], **config: Any) -> dict[str, Any]:

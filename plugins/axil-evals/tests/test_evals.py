@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from axil import MISSING, ConfigError, Limits, MemoryJournal, RootGraph
-from axil.plugin import Price, Pricing, Registry
+from axil import MISSING, ConfigError, Limits, RootGraph
+from axil.plugin import Registry
 from axil_agent import Agent, Reply, Scripted, tool_of
 from axil_evals import (
     Case,
@@ -34,6 +34,8 @@ from axil_evals import (
 )
 from axil_evals.rendering import as_html, as_junit, as_text, comparison_text
 from axil_evals.statistics import chance
+from axil_journals import MemoryJournal
+from axil_models import Price, Pricing
 
 
 def shout(mark: str = "!", **setting) -> RootGraph:

@@ -8,9 +8,9 @@ import pytest
 
 from axil import GraphSpec, SpecError, Workflow
 from axil.plugin import CompileOptions
-from axil_files.changes import changes
+from axil_files.changes import spec_changes
 from axil_files.documents import Document
-from axil_files.loading import spec_from
+from axil_files.loading import spec_from_document
 
 
 def to_paper(values: dict[str, Any]) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def test_a_file_names_its_migrations_under_the_same_leave_as_code():
             "migrations": {"1": f"{__name__}:to_paper"},
         }
     }
-    spec = spec_from(Document(data=data, name="flow.json"))
+    spec = spec_from_document(Document(data=data, name="flow.json"))
     assert (spec.state_version, dict(spec.migrations)) == (2, {1: f"{__name__}:to_paper"})
     with pytest.raises(SpecError, match=r"AX148.*is an import path"):
         _ = Workflow(spec).plan
@@ -34,7 +34,7 @@ def test_a_file_names_its_migrations_under_the_same_leave_as_code():
         1: to_paper
     }
     with pytest.raises(SpecError, match="AX527"):
-        spec_from(
+        spec_from_document(
             Document(
                 data={"graph": {**data["graph"], "migrations": {"first": "a:b"}}}, name="flow.json"
             )
@@ -51,7 +51,7 @@ def test_what_changed_between_two_graphs_is_said_line_by_line():
             ],
         )
         edges = more.pop("edges", [{"from": "a", "to": "b"}])
-        return spec_from(
+        return spec_from_document(
             Document(
                 data={
                     "graph": {"nodes": nodes, "edges": edges, "start": ["a"], "end": ["a"], **more}
@@ -71,8 +71,8 @@ def test_what_changed_between_two_graphs_is_said_line_by_line():
         state={"n": {"type": "int"}},
         limits={"firings": 3},
     )
-    assert changes(spec(), spec()) == []
-    assert changes(spec(), now) == [
+    assert spec_changes(spec(), spec()) == []
+    assert spec_changes(spec(), now) == [
         "node a: config.content changed",
         "node a: lane changed",
         "node b is gone",
@@ -88,4 +88,4 @@ def test_what_changed_between_two_graphs_is_said_line_by_line():
         "state_version changed",
     ]
     asked = spec(edges=[{"from": "a", "to": "b", "condition": "false"}])
-    assert changes(spec(), asked) == ["edge a->b: its condition changed"]
+    assert spec_changes(spec(), asked) == ["edge a->b: its condition changed"]

@@ -12,7 +12,8 @@ import pytest
 from axil import ComponentRef, GraphSpec, NodeSpec, Out, SpecError, Workflow
 from axil.plugin import CompileOptions, PluginContract, PluginLoadError, Policy, Registry
 from axil_files.documents import Document
-from axil_files.loading import LoadOptions, dump, inline, spec_from
+from axil_files.loading import LoadOptions, inline_spec, spec_from_document
+from axil_files.writer import dump_spec
 
 
 class Say:
@@ -46,7 +47,7 @@ UTTER = {"id": "A", "type": "utter", "config": {"phrase": "hello"}}
 
 def read(node: dict[str, Any], known: Registry) -> GraphSpec:
     data = {"graph": {"id": "g", "nodes": [node], "start": "A"}}
-    return spec_from(Document(data=data, name="flow.json"), LoadOptions(registry=known))
+    return spec_from_document(Document(data=data, name="flow.json"), LoadOptions(registry=known))
 
 
 def test_a_node_with_a_dialect_is_read_as_what_it_means():
@@ -57,26 +58,28 @@ def test_a_node_with_a_dialect_is_read_as_what_it_means():
 
 
 def test_what_was_read_by_a_dialect_is_written_as_what_it_means():
-    assert dump(read(UTTER, registry()))["graph"]["nodes"] == [
+    assert dump_spec(read(UTTER, registry()))["graph"]["nodes"] == [
         {"id": "A", "type": "say", "config": {"word": "hello"}}
     ]
 
 
 def test_graphs_inside_are_read_by_dialects_too():
-    spec = inline({"nodes": [UTTER], "start": "A"}, {}, reading=LoadOptions(registry=registry()))
+    spec = inline_spec(
+        {"nodes": [UTTER], "start": "A"}, {}, reading=LoadOptions(registry=registry())
+    )
     assert spec.nodes[0].use == ComponentRef(type="say", config={"word": "hello"})
 
 
 def test_graphs_inside_a_file_of_version_0_are_read_as_kindly_as_it_is():
     inner = {"nodes": [UTTER], "start": "A", "colour": "red"}
     assert (
-        inline(inner, {"version": "0.4.0"}, reading=LoadOptions(registry=registry())).extras[
+        inline_spec(inner, {"version": "0.4.0"}, reading=LoadOptions(registry=registry())).extras[
             "version"
         ]
         == "0.4.0"
     )
     with pytest.raises(SpecError, match="colour"):
-        inline(inner, {}, reading=LoadOptions(registry=registry()))
+        inline_spec(inner, {}, reading=LoadOptions(registry=registry()))
 
 
 def test_without_its_dialect_a_type_is_unknown():
@@ -126,7 +129,7 @@ def test_a_memory_has_a_field_to_which_branches_add_side_by_side():
         "start": "A",
         "memory": [{"name": "board", "type": "any", "config": {}}],
     }
-    spec = spec_from(Document(data={"graph": graph}), LoadOptions(registry=known))
+    spec = spec_from_document(Document(data={"graph": graph}), LoadOptions(registry=known))
     _, state = Workflow(spec, CompileOptions(registry=known)).invoke("")
     assert [note["text"] for note in state["memory/board"]] == ["A", "B", "C", "D"]
-    assert dump(spec)["graph"]["memory"] == graph["memory"]
+    assert dump_spec(spec)["graph"]["memory"] == graph["memory"]

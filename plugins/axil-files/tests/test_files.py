@@ -45,8 +45,17 @@ from axil.plugin import (
     install_advice,
     use_registry,
 )
-from axil_files.documents import Document, measure, parse_json, parse_toml
-from axil_files.loading import LoadOptions, dump, include, inline, json_schema, load, spec_from
+from axil_files import load
+from axil_files.documents import Document, check_document, parse_json, parse_toml
+from axil_files.format import workflow_schema
+from axil_files.loading import (
+    LoadOptions,
+    include_spec,
+    inline_spec,
+    load_spec,
+    spec_from_document,
+)
+from axil_files.writer import dump_spec
 
 pytestmark = pytest.mark.usefixtures("every_component")
 
@@ -71,7 +80,7 @@ def graph(*edges: str | dict[str, Any], names: str = "ABC", **more: Any) -> dict
 def read(data: dict[str, Any], **root: Any) -> GraphSpec:
     """Return the spec of a graph; through text, so that lines are known."""
     text = json.dumps({"graph": data, **root}, indent=1)
-    return spec_from(
+    return spec_from_document(
         parse_json(text, "flow.json"),
         LoadOptions(environment={"KEY": "sk-canary", "HOST": "example.org"}),
     )
@@ -207,7 +216,7 @@ def test_everything_wrong_is_said_at_once_with_line_and_path():
 )
 def test_what_is_no_workflow_at_all_is_said(data, problem):
     with pytest.raises(SpecError) as caught:
-        spec_from(Document(data=data, name="flow.json"))
+        spec_from_document(Document(data=data, name="flow.json"))
     assert problem in str(caught.value).splitlines()
 
 
@@ -220,6 +229,7 @@ def test_what_is_no_workflow_at_all_is_said(data, problem):
         ({"join": "all"}, 'unknown key "join". "join" belongs to the node.'),
         ({"limits": {"seconds": 0}}, "limits.seconds: expected a number > 0, found 0."),
         ({"limits": {"firings": 1.5}}, "limits.firings: expected a whole number, found 1.5."),
+        ({"limits": {"type": "x"}}, 'limits.type: unknown key "type". "type" belongs to the node.'),
         (
             {"limits": {"lanes": {"human": True}}},
             "limits.lanes.human: expected a whole number, found true.",
@@ -333,14 +343,14 @@ def test_a_part_in_another_shape_is_answered_with_the_one_it_has(part, given, pr
 
 def test_what_is_no_path_is_refused_in_words():
     with pytest.raises(TypeError, match=r"path: expected that of a file, found a mapping\."):
-        load({"nodes": []})  # type: ignore[arg-type]  # the point of the test
+        load_spec({"nodes": []})  # type: ignore[arg-type]  # the point of the test
 
 
 def test_import_paths_need_leave():
     data = graph("AB", names="AB")
     data["nodes"][0]["type"] = "my.nodes:Tick"
     document = Document(data={"graph": data})
-    assert spec_from(document, LoadOptions(allow_code=True)).nodes[0].use == ComponentRef(
+    assert spec_from_document(document, LoadOptions(allow_code=True)).nodes[0].use == ComponentRef(
         type="my.nodes:Tick", config={"content": "A"}
     )
 
@@ -484,26 +494,21 @@ def test_prices_and_estimates_are_read_and_written_again():
         3,
         200,
     )
-    assert dump(spec)["graph"]["limits"] == limits
-    assert read(dump(spec)["graph"]).limits == spec.limits
+    assert dump_spec(spec)["graph"]["limits"] == limits
+    assert read(dump_spec(spec)["graph"]).limits == spec.limits
 
 
-def test_a_limit_that_files_do_not_have_is_not_written():
-    spec = GraphSpec(id="g", limits=Limits(miles=3))
-    with pytest.raises(SpecError, match=r'AX149 graph "g": cannot be written .* the limit miles'):
-        dump(spec)
-
-
-def test_without_budgets_files_are_read_whose_limits_name_no_prices():
+def test_only_limits_that_name_prices_or_estimates_need_the_distribution_of_models():
     code = """
 import sys
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name == "axil_budget":
+        if name == "axil_models":
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Missing())
 import json
-from axil.plugin import dump_spec, parse_json, spec_from_document
+from axil.plugin import UnknownComponent
+from axil_files import dump_spec, parse_json, spec_from_document
 def read(limits):
     node = {"id": "a", "type": "custom"}
     graph = {"id": "g", "nodes": [node], "start": ["a"], "end": ["a"], "limits": limits}
@@ -512,14 +517,14 @@ def read(limits):
 print(dump_spec(read({"tokens": 5}))["graph"]["limits"])
 try:
     read({"estimate": {"output_tokens": 3}})
-except ImportError as error:
+except UnknownComponent as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.stdout.splitlines() == [
         "{'tokens': 5}",
-        "AX306 axil.plugin.Estimator needs axil-budget, which is not installed. Install it: "
-        + install_advice("axil-budget"),
+        "AX301 flow.json:1 limits: prices and estimates need axil-models, which is not installed. "
+        + install_advice("axil-files[prices]"),
     ], done.stderr
 
 
@@ -611,7 +616,7 @@ def test_everything_else_of_a_graph_arrives():
             initial_instruction="hello",
         ),
         version=0.4,
-        requires=["axil-agent>=0.1", "axil-yaml"],
+        requires=["axil-agent>=0.1", "axil-files"],
     )
     assert spec.attributes == {"tone": "dry", "topic": "axils"}
     assert spec.cycle_limits == {
@@ -619,7 +624,7 @@ def test_everything_else_of_a_graph_arrives():
         "": CycleLimit(rounds=None),
     }
     assert spec.limits == Limits(firings=9, seconds=2.5, lanes={"human": 2})
-    assert spec.requires == {"axil-agent": ">=0.1", "axil-yaml": ""}
+    assert spec.requires == {"axil-agent": ">=0.1", "axil-files": ""}
     assert (spec.description, spec.schema, spec.loop) == ("d", None, "A")
     assert {key: spec.extras[key] for key in ("memory", "log_level", "initial_instruction",
     "version")} == {
@@ -671,13 +676,13 @@ def test_strategies_of_fields_come_from_the_registry_that_is_given():
     state = {"word": {"type": "str", "strategy": "longest"}}
     document = Document(data={"graph": graph("AB", names="AB", state=state)})
     assert (
-        spec_from(document, LoadOptions(registry=known))
+        spec_from_document(document, LoadOptions(registry=known))
         .schema.fields["word"]
         .reducer.fold("ab", ["c", "def"])
         == "def"
     )
     with pytest.raises(SpecError, match="AX150"):
-        spec_from(document, LoadOptions(registry=registry()))
+        spec_from_document(document, LoadOptions(registry=registry()))
 
 
 NAMED_3 = {"type": "function", "config": {"name": 3}}
@@ -765,7 +770,7 @@ def test_given_variables_are_stronger_than_the_files_then_come_outer_ones_and_th
     reading = LoadOptions(
         vars={"A": "given"}, outer=outer, environment=dict.fromkeys("ABCD", "environment")
     )
-    spec = spec_from(Document(data=data), reading)
+    spec = spec_from_document(Document(data=data), reading)
     assert spec.description == "given file outer environment"
     assert spec.extras["vars"] == {"A": "given", "B": "file", "C": "outer"}
     assert spec.extras["environment"] == ("D",)
@@ -779,12 +784,12 @@ def test_what_comes_from_the_environment_is_marked_hidden_and_not_searched():
     assert (key, url, type(key)) == ("sk-canary", "https://example.org/v1", FromEnvironment)
     assert spec.extras["environment"] == ("HOST", "KEY")
     assert "sk-canary" not in repr(spec)
-    assert "sk-canary" not in json.dumps(dump(spec))
-    assert dump(spec)["graph"]["nodes"][0]["config"] == {
+    assert "sk-canary" not in json.dumps(dump_spec(spec))
+    assert dump_spec(spec)["graph"]["nodes"][0]["config"] == {
         "api_key": "${KEY}",
         "url": "https://${HOST}/v1",
     }
-    again = spec_from(
+    again = spec_from_document(
         Document(data={"graph": data}),
         LoadOptions(environment={"KEY": "sk-renewed", "HOST": "${KEY}"}),
     )
@@ -810,7 +815,7 @@ def test_a_missing_variable_is_reported_once_with_all_its_places():
         node["config"] = {"a": "${ZZ}", "b": "${ZZ} ${NOTE}"}
     text = json.dumps({"graph": data}, indent=1)
     with pytest.raises(SpecError) as caught:
-        spec_from(parse_json(text, "flow.json"), LoadOptions(environment={}))
+        spec_from_document(parse_json(text, "flow.json"), LoadOptions(environment={}))
     first, second = map(str, caught.value.problems)
     assert re.match(
         r"AX146 flow\.json:\d+ nodes\[0\]\.config\.a: there is no value for \$\{ZZ\}, nor at(,? "
@@ -855,14 +860,14 @@ def test_a_file_is_loaded_by_its_suffix(tmp_path: Path):
         '[graph]\nstart = "A"\n[[graph.nodes]]\nid = "A"\ntype = "literal"\n[[graph.nodes]]\nid '
         '= "B"\ntype = 3\n'
     )
-    spec = load(json_file, registry=registry())
+    spec = load_spec(json_file, registry=registry())
     assert (spec.id, spec.extras["folder"], spec.extras["trail"]) == (
         "flow",
         str(tmp_path),
         (str(json_file),),
     )
     with pytest.raises(SpecError) as caught:
-        load(toml_file, registry=registry())
+        load_spec(toml_file, registry=registry())
     assert (
         str(caught.value).splitlines()[0]
         == f'AX103 {toml_file}:8 nodes[1].type: expected text, found 3. Write "3".'
@@ -871,8 +876,8 @@ def test_a_file_is_loaded_by_its_suffix(tmp_path: Path):
 
 def test_a_suffix_without_a_loader_says_what_to_install(tmp_path: Path):
     (tmp_path / "flow.yaml").write_text("a: 1")
-    with pytest.raises(UnknownComponent, match=re.escape(install_advice("axil-yaml"))):
-        load(tmp_path / "flow.yaml", registry=registry())
+    with pytest.raises(UnknownComponent, match=re.escape(install_advice("axil-files"))):
+        load_spec(tmp_path / "flow.yaml", registry=registry())
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path):
@@ -889,17 +894,17 @@ def test_what_cannot_be_read_is_said(tmp_path: Path):
         ("folder.json", "AX100"),
     ):
         with pytest.raises(SpecError) as caught:
-            load(tmp_path / name, registry=registry())
+            load_spec(tmp_path / name, registry=registry())
         assert problem in str(caught.value)
 
 
 def test_a_loader_gives_a_document():
     known = registry()
     with pytest.raises(SpecError, match=r"AX100 .*this is Python.*axil run .*:graph"):
-        load(__file__, registry=known)
+        load_spec(__file__, registry=known)
     known.register("loaders", "py", lambda text, name: {"graph": {}})
     with pytest.raises(PluginContract, match="gave dict instead of a Document"):
-        load(__file__, registry=known)
+        load_spec(__file__, registry=known)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -915,8 +920,8 @@ def write(folder: Path, name: str, **more: Any) -> Path:
 def test_a_file_includes_others_in_its_folder_with_weaker_variables(tmp_path: Path):
     main = write(tmp_path, "main.json")
     write(tmp_path, "sub/one.json", description="${V}")
-    outer = load(main, registry=registry(), vars={"V": "outer"})
-    one = include("sub/one.json", outer.extras, registry=registry())
+    outer = load_spec(main, registry=registry(), vars={"V": "outer"})
+    one = include_spec("sub/one.json", outer.extras, registry=registry())
     assert (one.description, one.extras["root"], one.extras["folder"]) == (
         "outer",
         str(tmp_path),
@@ -927,7 +932,7 @@ def test_a_file_includes_others_in_its_folder_with_weaker_variables(tmp_path: Pa
     for name in ("one.json", "sub/two.json"):
         write(tmp_path, "sub/two.json")
         assert (
-            include(
+            include_spec(
                 name,
                 one.extras if name != "one.json" else {**one.extras, "trail": ()},
                 registry=registry(),
@@ -937,15 +942,15 @@ def test_a_file_includes_others_in_its_folder_with_weaker_variables(tmp_path: Pa
 
 
 def test_circles_of_files_are_refused(tmp_path: Path):
-    first = load(write(tmp_path, "a.json"), registry=registry())
+    first = load_spec(write(tmp_path, "a.json"), registry=registry())
     write(tmp_path, "b.json")
     with pytest.raises(
         SpecError, match=r"AX117 here: \./a\.json includes itself: a\.json → a\.json"
     ):
-        include("./a.json", first.extras, where="here", registry=registry())
-    second = include("b.json", first.extras, registry=registry())
+        include_spec("./a.json", first.extras, where="here", registry=registry())
+    second = include_spec("b.json", first.extras, registry=registry())
     with pytest.raises(SpecError, match=r"a\.json → b\.json → a\.json"):
-        include("a.json", second.extras, registry=registry())
+        include_spec("a.json", second.extras, registry=registry())
 
 
 def test_a_workflow_can_be_read_again_from_its_texts_whatever_became_of_the_files(tmp_path: Path):
@@ -958,33 +963,33 @@ def test_a_workflow_can_be_read_again_from_its_texts_whatever_became_of_the_file
         '{"graph": {"id": "inner", "nodes": [{"id": "b", "type": "echo"}], "start": ["b"]}}'
     )
     texts: dict[str, str] = {}
-    first = load(main, registry=registry(), texts=texts)
-    include("sub/inner.json", first.extras, registry=registry())
+    first = load_spec(main, registry=registry(), texts=texts)
+    include_spec("sub/inner.json", first.extras, registry=registry())
     assert set(texts) == {"main.json", "sub/inner.json"}
     main.unlink()
     inner.write_text("something else")
-    again = load(main, registry=registry(), texts=dict(texts))
+    again = load_spec(main, registry=registry(), texts=dict(texts))
     assert again == first
-    assert include("sub/inner.json", again.extras, registry=registry()).id == "inner"
+    assert include_spec("sub/inner.json", again.extras, registry=registry()).id == "inner"
     inner.unlink()
-    assert include("sub/inner.json", again.extras, registry=registry()).id == "inner"
+    assert include_spec("sub/inner.json", again.extras, registry=registry()).id == "inner"
     with pytest.raises(SpecError, match="AX100"):
-        include("sub/other.json", again.extras, registry=registry())
+        include_spec("sub/other.json", again.extras, registry=registry())
 
 
 def test_files_are_included_sixteen_deep_at_most(tmp_path: Path):
-    spec = load(write(tmp_path, "0.json"), registry=registry())
+    spec = load_spec(write(tmp_path, "0.json"), registry=registry())
     for i in range(1, 16):
         write(tmp_path, f"{i}.json")
-        spec = include(f"{i}.json", spec.extras, registry=registry())
+        spec = include_spec(f"{i}.json", spec.extras, registry=registry())
     write(tmp_path, "16.json")
     with pytest.raises(SpecError, match=r"AX117 .*more than 16"):
-        include("16.json", spec.extras, registry=registry())
+        include_spec("16.json", spec.extras, registry=registry())
 
 
 def test_nothing_outside_the_first_files_folder_is_included(tmp_path: Path):
     outside = write(tmp_path, "outside/secret.json")
-    spec = load(write(tmp_path, "inside/main.json"), registry=registry())
+    spec = load_spec(write(tmp_path, "inside/main.json"), registry=registry())
     (tmp_path / "inside/link.json").symlink_to(outside)
     (tmp_path / "inside/linked").symlink_to(tmp_path / "outside")
     for name in (
@@ -996,17 +1001,17 @@ def test_nothing_outside_the_first_files_folder_is_included(tmp_path: Path):
         "a\0.json",
     ):
         with pytest.raises(SpecError, match="AX117"):
-            include(name, spec.extras, registry=registry())
+            include_spec(name, spec.extras, registry=registry())
     with pytest.raises(
         SpecError,
         match='AX100 no file mian.json. Did you mean "main.json"?'.replace(".", r"\.").replace(
             "?", r"\?"
         ),
     ):
-        include("mian.json", spec.extras, registry=registry())
+        include_spec("mian.json", spec.extras, registry=registry())
     (tmp_path / "inside/folder.json").mkdir()
     with pytest.raises(SpecError, match="AX100"):
-        include("folder.json", spec.extras, registry=registry())
+        include_spec("folder.json", spec.extras, registry=registry())
 
 
 @pytest.fixture
@@ -1045,13 +1050,13 @@ def test_a_graph_in_a_config_is_checked_with_its_lines_and_can_be_read():
         "config": {"type": "config", "config": inner},
     }
     spec = read(data, vars={"V": "v"})
-    assert arrows(inline(inner, spec.extras)) == ["@entry->A", "A->B", "B.>@exit"]
+    assert arrows(inline_spec(inner, spec.extras)) == ["@entry->A", "A->B", "B.>@exit"]
     inner["edges"].append({"from": "A", "to": "Bb"})
     assert reported(data)[0].startswith(
         'AX104 flow.json nodes[0].config.config.edges[1].to: no node "Bb".'
     )
     with pytest.raises(SpecError, match=r'AX104 flow\.json:5 edges\[1\]\.to: no node "Bb"'):
-        inline(inner, spec.extras, place=spec.nodes[0].place)
+        inline_spec(inner, spec.extras, place=spec.nodes[0].place)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -1129,9 +1134,9 @@ def graphs(draw: st.DrawFn) -> dict[str, Any]:
 @given(graphs())
 def test_what_is_dumped_reads_back_as_the_same_spec(data: dict[str, Any]):
     assume("${" not in json.dumps(data))  # a text that asks for a variable is no plain text
-    spec = spec_from(Document(data=data), LoadOptions(environment={}))
-    text = json.dumps(dump(spec))
-    again = spec_from(parse_json(text, "again.json"), LoadOptions(environment={}))
+    spec = spec_from_document(Document(data=data), LoadOptions(environment={}))
+    text = json.dumps(dump_spec(spec))
+    again = spec_from_document(parse_json(text, "again.json"), LoadOptions(environment={}))
     assert bare(again) == bare(spec)
     assert again.digest() == spec.digest()
 
@@ -1139,8 +1144,8 @@ def test_what_is_dumped_reads_back_as_the_same_spec(data: dict[str, Any]):
 def test_a_typed_state_survives_the_round_trip():
     state = {"notes": {"type": "list[str]", "strategy": "append", "default": ["a"]}}
     spec = read(graph("AB", names="AB", state=state))
-    assert dump(spec)["graph"]["state"] == state
-    assert read(dump(spec)["graph"]).schema.start() == spec.schema.start()
+    assert dump_spec(spec)["graph"]["state"] == state
+    assert read(dump_spec(spec)["graph"]).schema.start() == spec.schema.start()
 
 
 # ------------------------------------------------------------------------------------------- joins
@@ -1179,7 +1184,7 @@ def test_a_join_is_read_and_written_back_the_same(join: Any):
         assert node.join == join
     else:
         assert node.join == ComponentRef.of(join)
-    written = dump(spec)
+    written = dump_spec(spec)
     assert written["graph"]["nodes"][3]["join"] == join
     again = read(written["graph"], **{k: v for k, v in written.items() if k != "graph"})
     assert again.nodes == spec.nodes
@@ -1227,7 +1232,7 @@ def test_a_join_made_in_python_cannot_be_written():
     made = Quorum(Quorum.Config(of=2))
     spec = replace(spec, nodes=(*spec.nodes[:3], replace(spec.nodes[3], join=made)))
     with pytest.raises(SpecError, match="a join made in Python"):
-        dump(spec)
+        dump_spec(spec)
 
 
 def test_a_graph_of_python_can_be_written_and_read_back():
@@ -1247,7 +1252,7 @@ def test_a_graph_of_python_can_be_written_and_read_back():
         payload="fields",
         cycles="forbid",
     )
-    again = spec_from(Document(data=dump(spec)), LoadOptions(environment={}))
+    again = spec_from_document(Document(data=dump_spec(spec)), LoadOptions(environment={}))
     assert [edge.keys for edge in again.edges] == [{"message": ""}, None]
     assert again.nodes[0].extras["resources"] == {"gpus": 1.0}
     assert (again.payload, again.cycles, arrows(again)) == (
@@ -1271,7 +1276,7 @@ def test_live_objects_are_refused_by_name():
         routers={"r": RouterSpec(source="a", targets=("b",), ask=print)},
     )
     with pytest.raises(SpecError) as caught:
-        dump(spec)
+        dump_spec(spec)
     assert [str(problem).partition(". ")[0] for problem in caught.value.problems] == [
         'AX149 graph "py": cannot be written to a file: routers (r)',
         'AX149 node "a": cannot be written to a file: a body made in Python',
@@ -1350,7 +1355,7 @@ def test_json_that_is_too_much_or_not_json_is_refused_at_its_line(text, problem)
 )
 def test_data_that_is_not_plain_or_too_much_is_refused(data, problem):
     with pytest.raises(SpecError) as caught:
-        measure(Document(data=data, name="x"))
+        check_document(Document(data=data, name="x"))
     assert str(caught.value).startswith(problem)
 
 
@@ -1358,7 +1363,7 @@ def test_data_that_contains_itself_is_refused():
     data: list[Any] = []
     data.append(data)
     with pytest.raises(SpecError, match="AX110"):
-        measure(Document(data=data))
+        check_document(Document(data=data))
 
 
 @pytest.mark.parametrize(
@@ -1444,7 +1449,7 @@ def test_dates_of_toml_are_not_plain_data():
         SpecError,
         match=r"AX103 x:1 a: expected plain data, found a date\. Write it as text, in quotes\.",
     ):
-        measure(parse_toml("a = 2026-01-01", "x"))
+        check_document(parse_toml("a = 2026-01-01", "x"))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -1470,7 +1475,7 @@ def test_the_json_schema_holds_the_config_of_what_is_installed():
     known.register("nodes", "tick", Tick)
     known.register("nodes", "broken", Broken)
     known.register("conditions", "keyword", Tick)
-    schema = json_schema(known)
+    schema = workflow_schema(known)
     tick = next(
         rule
         for rule in schema["$defs"]["nodes"]["allOf"]
@@ -1507,7 +1512,7 @@ def _references(value: Any) -> list[str]:
 
 def error_of(text):
     with pytest.raises(SpecError) as caught:
-        spec_from(
+        spec_from_document(
             parse_json(text, "flow.json"),
             LoadOptions(environment={}, registry=_registry_of_settings()),
         )
@@ -1561,7 +1566,7 @@ def test_a_condition_that_is_a_statement_gets_a_hint_how_to_write_it():
 @pytest.mark.parametrize(("version", "ids"), [("1", []), ('"0.4.0"', []), ("99", ["AX175"])])
 def test_a_version_that_is_not_known_is_a_warning(version: str, ids: list[str]):
     text = '{"version": %s, "graph": {"nodes": [{"id": "a", "type": "x"}], "start": "a"}}'
-    spec = spec_from(parse_json(text % version, "flow.json"), LoadOptions(environment={}))
+    spec = spec_from_document(parse_json(text % version, "flow.json"), LoadOptions(environment={}))
     assert [warning.id for warning in spec.extras.get("warnings", ())] == ids
 
 
@@ -1571,9 +1576,9 @@ def test_what_a_file_requires_and_lacks_is_a_warning():
         '{"nodes": '
         '[{"id": "a", "type": "x"}], "start": "a"}}'
     )
-    warnings = spec_from(parse_json(text, "flow.json"), LoadOptions(environment={})).extras[
-        "warnings"
-    ]
+    warnings = spec_from_document(
+        parse_json(text, "flow.json"), LoadOptions(environment={})
+    ).extras["warnings"]
     assert [(w.id, w.message.split(", ")[0]) for w in warnings] == [
         ("AX119", "the file requires axil-nobody"),
         ("AX119", "the file requires axil >=99.1"),
@@ -1588,7 +1593,7 @@ def test_text_that_is_not_json_names_the_column():
 def test_a_missing_include_of_a_node_is_reported_at_the_nodes_line(tmp_path):
     class Part:
         def scope(self, node, setting):
-            return include("parts.json", setting.extras, where=f'node "{node}"')
+            return include_spec("parts.json", setting.extras, where=f'node "{node}"')
 
     (tmp_path / "partz.json").write_text("{}")
     (tmp_path / "flow.json").write_text(
@@ -1599,7 +1604,7 @@ def test_a_missing_include_of_a_node_is_reported_at_the_nodes_line(tmp_path):
     with pytest.raises(
         SpecError, match=r'flow.json:3 nodes\[0\]: no file parts.json. Did you mean "partz.json"'
     ):
-        _ = Workflow.from_file(tmp_path / "flow.json", registry=known).plan
+        _ = load(tmp_path / "flow.json", registry=known).plan
 
 
 def test_a_wrapper_made_in_python_is_no_text_for_a_file():
@@ -1612,7 +1617,7 @@ def test_a_wrapper_made_in_python_is_no_text_for_a_file():
     made.edge_from_entry("f", {})
     made.edge_to_exit("f", {})
     with pytest.raises(SpecError, match="AX149"):
-        dump(made.to_spec())
+        dump_spec(made.to_spec())
 
 
 def test_reading_imports_no_pydantic():
@@ -1627,4 +1632,4 @@ def test_reading_imports_no_pydantic():
 @pytest.mark.parametrize("name", ["a\0b.json", "a\ud800b.json"])
 def test_a_name_that_no_file_can_have_is_said_so(name):
     with pytest.raises(SpecError, match=r"AX100.*no file can have this name"):
-        load(name)
+        load_spec(name)

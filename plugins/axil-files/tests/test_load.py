@@ -1,4 +1,4 @@
-"""Laws of ``axil.load``: a file is a workflow like any other."""
+"""Laws of ``axil_files.load``: a file is a workflow like any other."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import re
 import pytest
 
 import axil
+import axil_files
 from axil import Out, SpecError
-from axil.plugin import Compiler, Registry, load_spec
+from axil.plugin import Compiler, Registry
+from axil_files import load_spec
 from axil_files.documents import parse_json
 
 
@@ -29,11 +31,13 @@ class Inner:
 
     def scope(self, node, setting):
         from axil.plugin import SubgraphSpec
-        from axil_files.loading import inline
+        from axil_files.loading import inline_spec
 
         Inner.reported = dict(setting.extras)
         return SubgraphSpec(
-            spec=inline({"start": ["w"], "nodes": [{"id": "w", "type": "${KIND}"}]}, setting.extras)
+            spec=inline_spec(
+                {"start": ["w"], "nodes": [{"id": "w", "type": "${KIND}"}]}, setting.extras
+            )
         )
 
 
@@ -87,7 +91,7 @@ def test_what_is_wrong_with_a_named_component_is_reported_where_it_is_named(flow
     file.write_text(json.dumps({"graph": graph}, indent=1))
 
     def reported():
-        workflow = axil.load(file, registry=registry)
+        workflow = axil_files.load(file, registry=registry)
         planner = Compiler(workflow.setting)
         with pytest.raises(SpecError):
             planner.compile(workflow.spec)
@@ -112,30 +116,28 @@ def test_what_is_wrong_with_a_named_component_is_reported_where_it_is_named(flow
 
 
 def test_a_file_can_be_run(flow, registry):
-    workflow = axil.load(flow({"id": "a", "type": "shout"}), registry=registry)
+    workflow = axil_files.load(flow({"id": "a", "type": "shout"}), registry=registry)
     assert workflow.invoke("hello") == ("HELLO", {})
     assert workflow.spec.id == "flow"
 
 
 def test_options_are_those_of_reading_files(flow, registry):
     file = flow({"id": "a", "type": "${KIND}"}, vars={"KIND": "none"})
-    assert axil.load(file, registry=registry, vars={"KIND": "shout"}).invoke("x")[0] == "X"
+    assert axil_files.load(file, registry=registry, vars={"KIND": "shout"}).invoke("x")[0] == "X"
     with pytest.raises(axil.SpecError, match="AX100"):
-        axil.load(file.with_name("other.json"), registry=registry)
+        axil_files.load(file.with_name("other.json"), registry=registry)
 
 
 def test_a_graph_in_a_node_knows_where_it_was_read_and_with_what(flow, registry):
     file = flow({"id": "a", "type": "inner"}, vars={"KIND": "shout"})
-    assert axil.load(file, registry=registry).invoke("x")[0] == "X"
+    assert axil_files.load(file, registry=registry).invoke("x")[0] == "X"
     assert Inner.reported["folder"] == str(file.parent.resolve())
     assert Inner.reported["vars"] == {"KIND": "shout"}
 
 
 def test_a_workflow_of_a_file_is_no_root_graph(flow, registry):
-    assert (
-        type(axil.RootGraph.from_file(flow({"id": "a", "type": "shout"}), registry=registry))
-        is axil.Workflow
-    )
+    file = flow({"id": "a", "type": "shout"})
+    assert type(axil_files.load(file, registry=registry)) is axil.Workflow
 
 
 def test_what_a_file_says_of_memories_and_of_its_version_is_counted_as_it_always_was(tmp_path):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from axil import ConfigError, SpecError
-from axil.plugin import python_target
+from axil_files import python_target
 
 GRAPH = """
 from axil import RootGraph

@@ -10,7 +10,7 @@ import pytest
 from axil import SpecError
 from axil.plugin import default_registry
 from axil_files.documents import parse_json
-from axil_files.loading import include, load, spec_from
+from axil_files.loading import include_spec, load_spec, spec_from_document
 
 pytestmark = pytest.mark.usefixtures("every_component")
 
@@ -33,7 +33,7 @@ TEMPLATES: dict[str, Any] = {
 def read(*nodes: Any, templates: Any = TEMPLATES, **more: Any) -> Any:
     graph = {"nodes": list(nodes), "start": nodes[0]["id"], "end": nodes[0]["id"]}
     text = json.dumps({"templates": templates, **more, "graph": graph}, indent=1)
-    return spec_from(parse_json(text, "flow.json"))
+    return spec_from_document(parse_json(text, "flow.json"))
 
 
 def config(spec: Any, *path: str) -> Any:
@@ -144,7 +144,7 @@ def test_a_rule_that_fits_nothing_is_found(rule, found):
 
 
 def test_templates_inside_each_other_are_bounded(monkeypatch):
-    monkeypatch.setattr("axil_files.templates.MOST", 50_000)
+    monkeypatch.setattr("axil_files.templates.MAX_VALUES", 50_000)
     doubled: dict[str, Any] = {"t0": {"type": "literal"}}
     for n in range(1, 20):
         nodes = [{"id": "a", "use": f"t{n - 1}"}, {"id": "b", "use": f"t{n - 1}"}]
@@ -164,10 +164,10 @@ def test_an_included_file_has_its_own_templates_and_not_those_of_the_file_around
 
     default_registry().register("loaders", "json", parse_json)
     write("flow.json", "outer", {"id": "a", "use": "outer"})
-    around = load(tmp_path / "flow.json").extras
+    around = load_spec(tmp_path / "flow.json").extras
     write("inner.json", "own", {"id": "x", "use": "own"})
-    assert config(include("inner.json", around), "x") == {"content": "Hello."}
+    assert config(include_spec("inner.json", around), "x") == {"content": "Hello."}
     around["texts"].clear()
     write("inner.json", "own", {"id": "x", "use": "outer"})
     with pytest.raises(SpecError, match=r'inner.json:\d+ .*no template "outer". Available: own.'):
-        include("inner.json", around)
+        include_spec("inner.json", around)

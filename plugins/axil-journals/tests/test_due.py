@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from axil import MISSING, MemoryJournal, NodeFailed, Out, Question, Workflow, run_sync
-from axil.driver import open_questions
+from axil import MISSING, NodeFailed, Out, Question, Workflow, run_sync
 from axil.plugin import JournalError, Overdue
+from axil_journals import MemoryJournal, open_questions
 from axil_testing import VirtualClock
 from axil_testing.specs import Tape, node, workflow
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from axil import CycleLimit, Loop, MemoryJournal, NodeFailed, Out, RootGraph, Schema, run_sync
-from axil.driver import Compactor, Entry, ReplayIndex
+from axil import CycleLimit, NodeFailed, Out, RootGraph, Schema, run_sync
 from axil.plugin import APPEND, Field, JournalError, Uncertain
+from axil_control import Loop
+from axil_journals import Compactor, Entry, MemoryJournal, ReplayIndex
 from axil_testing import VirtualClock
 from axil_testing.specs import Tape, edge, node, workflow, written
 

@@ -12,10 +12,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from axil import MISSING, Activation, MemoryJournal, Schema
-from axil.driver import Entry, ReplayIndex, decode_delta, decode_value, encode_delta, encode_value
+from axil import MISSING, Activation, Schema
 from axil.plugin import APPEND, Field, FieldChange, JournalError, Log
-from axil_journals.journal import _Shelf
+from axil_journals import (
+    Entry,
+    MemoryJournal,
+    ReplayIndex,
+    decode_delta,
+    decode_value,
+    encode_delta,
+    encode_value,
+)
+from axil_journals.memory import _Shelf
 from axil_testing.specs import write, written
 
 scalars = (

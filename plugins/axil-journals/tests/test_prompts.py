@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from axil import MemoryJournal, RootGraph, Workflow
-from axil.driver import prompts_of
+from axil import RootGraph, Workflow
+from axil_journals import MemoryJournal, prompts_of
 
 SECRET = "sk-abcdefghijklmnop1234"
 

@@ -6,22 +6,19 @@ from typing import Any
 
 import pytest
 
-from axil import Activation, MemoryJournal, Options, Question, run_sync
+from axil import Activation, Options, Question, run_sync
 from axil.driver import (
     Answered,
     Asked,
     ClockRead,
     EffectBegun,
-    Entry,
-    JournalRecorder,
-    ManagedRun,
     Progress,
     Recorder,
-    ReplayIndex,
     SleepBegun,
     StepDone,
 )
 from axil.plugin import JournalError
+from axil_journals import Entry, ManagedRun, MemoryJournal, ReplayIndex
 from axil_testing import VirtualClock
 from axil_testing.specs import workflow
 
@@ -39,7 +36,7 @@ FACTS = [
 def recorder(journal: MemoryJournal, before: float = 0.0) -> Recorder:
     """Return a recorder of the one run, which follows a run that has not begun."""
     flow = workflow(["a"], ["in a", "a out"])
-    made: Recorder = JournalRecorder("r", flow.plan, {}, {}, Options(journal=journal))
+    made: Recorder = journal.recorder("r", flow.plan, {}, {}, Options(journal=journal))
     made.follow(Progress(VirtualClock(50.0), flow.start().meter, {}, before))
     return made
 

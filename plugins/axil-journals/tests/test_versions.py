@@ -7,17 +7,9 @@ from typing import Any
 
 import pytest
 
-from axil import (
-    MemoryJournal,
-    Out,
-    RootGraph,
-    SpecError,
-    Workflow,
-    run_sync,
-    schema_of,
-)
-from axil.driver import ReplayIndex, version_changes
+from axil import Out, RootGraph, SpecError, Workflow, run_sync, schema_of
 from axil.plugin import JournalError
+from axil_journals import MemoryJournal, ReplayIndex, version_changes
 from axil_testing.specs import edge, node, workflow
 from axil_testing.versions import Brief, Paper, asks, brief, paper, paused, to_paper, typed
 
@@ -286,4 +278,12 @@ def test_what_became_of_plugins_is_said():
         "a 1 has other contents under the same version",
         "b was 1, and is 2",
         "d 1 is not used any more, or not installed",
+    ]
+
+
+def test_a_distribution_that_went_into_another_is_no_change():
+    before = {"axil-typed": {"version": "0.1.0"}, "axil-engine": {"version": "0.1.0"}}
+    now = {"axil": {"version": "0.2.0"}, "axil-files": {"version": "0.2.0"}}
+    assert version_changes(before, now) == [
+        "axil-engine 0.1.0 is not used any more, or not installed"
     ]

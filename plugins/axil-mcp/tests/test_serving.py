@@ -28,8 +28,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ElicitResult, JSONRPCRequest
 from pydantic import BaseModel, SecretStr
 
-from axil import ConfigError, Limits, MemoryJournal, Question, RootGraph
+from axil import ConfigError, Limits, Question, RootGraph
 from axil.plugin import ComponentBlocked
+from axil_journals import MemoryJournal
 from axil_mcp import MCPTools, Unserved, guard
 from axil_mcp.files import Tools
 from axil_mcp.guard import HttpConfig, Sessions, app_of
@@ -685,7 +686,7 @@ def test_a_request_without_the_token_or_with_a_strange_host_gets_nothing(serving
     ("sent", "answer"), [(b"", b""), (b"GET /mcp HTTP/1.1\r\nHost: x", b"408")]
 )
 def test_headers_that_do_not_come_end_a_connection(monkeypatch, sent, answer):
-    monkeypatch.setattr(guard, "bounded", partial(guard.bounded, 0.1))
+    monkeypatch.setattr(guard, "bounded_protocol", partial(guard.bounded_protocol, 0.1))
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         assert scope["type"] == "lifespan"

@@ -18,9 +18,10 @@ from typing import Any
 
 import pytest
 
-from axil import ConfigError, MemoryJournal, RootGraph
+from axil import ConfigError, RootGraph
 from axil.plugin import ComponentBlocked
 from axil_agent import Agent, Scripted
+from axil_journals import MemoryJournal
 from axil_mcp import (
     CallFailed,
     ListingRefused,

@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from axil import MemoryJournal, NodeFailed, RootGraph, Workflow
+from axil import NodeFailed, RootGraph
 from axil_agent import Agent, HistoryMemory, Recorder, SingleAgent, models_through
+from axil_files import load
+from axil_journals import MemoryJournal
 from axil_models import image
 from axil_openai import OpenAIModel, OpenAIResponsesModel
 from axil_testing import Recorder as Watcher, VirtualClock
@@ -126,7 +128,7 @@ def test_an_agent_of_a_file_asks_the_model_that_it_names(tmp_path, monkeypatch):
             "utf-8",
         )
         server.say("one", "two")
-        Workflow.from_file(file, allow={"env:STUB_KEY"}).invoke("hello")
+        load(file, allow={"env:STUB_KEY"}).invoke("hello")
         assert [each.body["model"] for each in server.requests] == ["m", "m2"]
         assert {each.headers["authorization"] for each in server.requests} == {
             f"Bearer {server.key}"

@@ -20,6 +20,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
 import axil
+import axil_control
+import axil_files
+import axil_journals
 from axil.plugin import hook_manager
 from axil_agent import Agent, Scripted
 from axil_otel import OpenTelemetry
@@ -148,7 +151,7 @@ def test_a_node_that_fails_ends_its_span_and_that_of_the_run_with_the_error():
 @pytest.mark.parametrize("in_folder", [False, True])
 def test_a_resumed_run_links_to_the_trace_that_it_continues(tmp_path: Path, in_folder: bool):
     first = Telemetry(traces=tmp_path / "traces" if in_folder else None)
-    journal = axil.MemoryJournal()
+    journal = axil_journals.MemoryJournal()
 
     async def asks(inputs: dict[str, Any], ctx: axil.Context) -> dict[str, Any]:
         async def reads() -> str:
@@ -191,7 +194,7 @@ def test_each_round_of_a_loop_links_to_the_one_before():
     telemetry = Telemetry()
     graph = axil.RootGraph("turns", hooks=telemetry.hooks)
     first = graph.create_node(lambda inputs: {"n": 1}, name="first")
-    loop = graph.create_node(axil.Loop, name="loop", max_iterations=3)
+    loop = graph.create_node(axil_control.Loop, name="loop", max_iterations=3)
     turn = loop.create_node(lambda inputs: {"n": inputs["n"] + 1}, name="turn")
     loop.edge_from_controller(turn, {"n": ""})
     loop.edge_to_controller(turn, {"n": ""})
@@ -342,7 +345,7 @@ def test_a_file_names_the_provider_and_the_model(tmp_path: Path):
     file.write_text(json.dumps({"version": 1, "graph": graph}))
     telemetry = Telemetry()
     with Scripted(["words"]).everywhere():
-        axil.load(file, hooks=telemetry.hooks).invoke("write")
+        axil_files.load(file, hooks=telemetry.hooks).invoke("write")
     chat = dict(telemetry.one("chat small-1").attributes or {})
     assert chat["gen_ai.provider.name"] == "openai"
     assert chat["gen_ai.request.model"] == "small-1"

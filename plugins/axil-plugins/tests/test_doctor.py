@@ -33,7 +33,7 @@ MANIFEST = {
 
 def test_an_installation_in_order_has_no_errors(axil):
     done = doctor(axil)
-    here = {"axil", "axil-cli", "axil-control", "axil-plugins", "axil-testing", "axil-yaml"}
+    here = {"axil", "axil-cli", "axil-control", "axil-plugins", "axil-testing", "axil-files"}
     assert [
         each
         for each in done.data["findings"]

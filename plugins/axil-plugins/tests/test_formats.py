@@ -41,7 +41,7 @@ COMMANDS: dict[str, tuple[list[str], type, int]] = {
     "docs": (["docs", "acme-a"], dict, 0),
     "docs in files": (["docs", "acme-a", "--out", "pages"], dict, 0),
     "manifest": (["manifest", "acme-a"], list, 0),
-    "manifest of two": (["manifest", "acme-a", "axil-yaml"], list, 0),
+    "manifest of two": (["manifest", "acme-a", "axil-files"], list, 0),
     "manifest that is stale": (["manifest", "acme-a", "--check"], list, 2),
     "manifest that is written": (["manifest", "acme-a", "--write"], list, 0),
     "lock": (["lock", "flow.json"], list, 0),

@@ -49,8 +49,7 @@ WHOLE = "node"
 """The kind that is built and installed by pip; of the others only the metadata is written down."""
 LAWS = """
 import json, sys
-from axil_testing.kit import check
-from axil_testing.kit.whole import kits_for
+from axil_testing.kit import check, kits_for
 for name in sys.argv[1:]:
     about, kit, why = next(kits_for(name))
     outcomes = check(kit).outcomes

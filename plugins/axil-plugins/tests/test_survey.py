@@ -65,7 +65,7 @@ def test_a_policy_is_shown_with_its_origin(world, axil, tmp_path, monkeypatch):
 def test_plugins_are_listed_however_few_are_admitted(world, axil, options):
     done = axil(*options, "plugins", "list", "--format", "json")
     assert done.code == 0
-    assert {row["status"] for row in rows(done, distribution="axil-yaml")} == {"blocked"}
+    assert {row["status"] for row in rows(done, distribution="axil-journals")} == {"blocked"}
     assert {row["status"] for row in rows(done, distribution="axil")} == {"ok"}
 
 

@@ -66,14 +66,14 @@ def test_everything_that_a_workflow_names_is_found(axil, talk):
     expected = {
         ("nodes", "agent"): "axil-agent",
         ("models", "openai"): "axil-openai",
-        ("formatters", "paragraph"): "axil-formatters",
-        ("formatters", "json"): "axil-formatters",
+        ("formatters", "paragraph"): "axil-models",
+        ("formatters", "json"): "axil-models",
         ("context", "acme.notes"): "",
         ("conditions", "keyword"): "axil-control",
         ("conditions", "code_pass"): "axil-control",
         ("nodes", "python"): "axil-control",
         ("nodes", "loop_timr"): "",
-        ("loaders", "yaml"): "axil-yaml",
+        ("loaders", "yaml"): "axil-files",
     }
     assert {key: found[key][0] for key in expected} == expected
     assert found["formatters", "json"][1]["default"]
@@ -135,12 +135,12 @@ def test_requirements_are_written_and_nothing_else_changes(axil, flow):
     file = flow(text)
     plain = axil("plugins", "freeze", file)
     assert sorted(plain.out.split()) == sorted(
-        f"{name}>=0.1.0" for name in ("axil-control", "axil-yaml")
+        f"{name}>=0.1.0" for name in ("axil-control", "axil-files")
     )
     assert Path(file).read_text() == text
     assert axil("plugins", "freeze", file, "--write").code == 0
     expected = text.replace(
-        "graph:  #", 'requires:\n  axil-control: ">=0.1.0"\n  axil-yaml: ">=0.1.0"\ngraph:  #'
+        "graph:  #", 'requires:\n  axil-control: ">=0.1.0"\n  axil-files: ">=0.1.0"\ngraph:  #'
     )
     assert Path(file).read_text() == expected
     assert axil("plugins", "freeze", file, "--write").code == 0
@@ -157,7 +157,7 @@ def test_requirements_that_are_there_are_kept_and_stale_ones_leave(axil, flow):
     axil("plugins", "freeze", file, "--write")
     written = Path(file).read_text()
     assert (
-        'requires:\n  axil-control: ">=0.0.1"\n  axil-yaml: ">=0.1.0"\n\n# the end\nvars: {}\n'
+        'requires:\n  axil-control: ">=0.0.1"\n  axil-files: ">=0.1.0"\n\n# the end\nvars: {}\n'
         in written
     )
     assert "gone" not in written

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from axil import RootGraph
-from axil.driver import LocalEngine
+from axil_journals import LocalEngine
 from axil_postgres import PostgresJournal
 
 LINE = 64

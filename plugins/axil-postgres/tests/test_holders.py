@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from axil import RootGraph
-from axil.driver import Entry, LocalEngine
+from axil_journals import Entry, LocalEngine
 from axil_postgres import PostgresJournal
 
 Journals = Callable[..., PostgresJournal]
@@ -51,10 +52,16 @@ def held_by_none(journal: PostgresJournal) -> list[str]:
 
 
 def cleared_away(journal: PostgresJournal, by: PostgresJournal) -> None:
-    """Let the lease of a process pass, and another one clear it away."""
-    journal.writer.database.rows("update holders set until = now() - interval '1 hour'")
+    """Let the lease of a process pass, and another one clear it away, before it can renew it."""
     reaping = by.writer.database
-    reaping.transact(reaping._renew)
+
+    def clear(connection: Any) -> None:
+        sql = "update holders set until = now() - interval '1 hour' where id <> %s"
+        with connection.transaction():
+            connection.execute(sql, (reaping.holder,))
+            reaping._renew(connection)
+
+    reaping.transact(clear)
 
 
 def test_a_process_that_wakes_after_its_lease_takes_runs_as_a_living_holder(journals: Journals):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from axil import Workflow
-from axil.driver import LocalEngine
+from axil_journals import LocalEngine
 from axil_postgres import PostgresJournal
 from axil_testing.kit import EngineKit, JournalKit
 

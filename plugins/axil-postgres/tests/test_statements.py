@@ -15,8 +15,8 @@ import psycopg
 import pytest
 
 from axil import RootGraph
-from axil.driver import Entry, LocalEngine, answer_entry
 from axil.plugin import keep_secret
+from axil_journals import Entry, LocalEngine, answer_entry
 from axil_postgres import PostgresJournal
 from axil_postgres.database import Database
 from axil_postgres.journal import _TAKE_OTHERS

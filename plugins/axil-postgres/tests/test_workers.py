@@ -19,10 +19,9 @@ from typing import Any
 import pytest
 
 from axil import RootGraph
-from axil.driver import Entry, LocalEngine, ReplayIndex
 from axil.plugin import JournalError
 from axil_cli.main import main
-from axil_encryption import Aes
+from axil_journals import Aes, Entry, LocalEngine, ReplayIndex
 from axil_postgres import PostgresJournal
 
 from . import chain

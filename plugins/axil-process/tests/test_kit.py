@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from axil_process.executor import ProcessExecutor
-from axil_process.wrapper import Process
+from axil_process.wrapper import ProcessWrapper
 from axil_testing.kit import Kit
 
 
@@ -14,4 +14,4 @@ class TestExecutor(Kit):
 
 class TestWrapper(Kit):
     kind = "wrappers"
-    component = Process
+    component = ProcessWrapper

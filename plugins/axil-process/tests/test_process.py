@@ -24,7 +24,6 @@ from axil import (
     CustomNode,
     LimitReached,
     Limits,
-    MemoryJournal,
     NodeFailed,
     NodeSpec,
     RootGraph,
@@ -33,7 +32,15 @@ from axil import (
 )
 from axil.driver import LocalExecutor
 from axil.plugin import Grants
-from axil_process import BodyRaised, Process, ProcessError, ProcessExecutor, WorkerDied, workers
+from axil_journals import MemoryJournal
+from axil_process import (
+    BodyRaised,
+    ProcessError,
+    ProcessExecutor,
+    ProcessWrapper,
+    WorkerDied,
+    workers,
+)
 from axil_process.host import BodyHost
 from axil_process.jobs import job_of, plan_of_job
 from axil_process.wire import packed
@@ -78,7 +85,7 @@ def test_a_job_of_a_file_may_import_what_the_file_may_and_no_more():
 
 
 def test_bodies_run_in_other_processes_which_are_used_again():
-    process = Process(workers=1)
+    process = ProcessWrapper(workers=1)
     graph = RootGraph("t", attributes={})
     graph.create_node(bodies.double, name="work", wrappers=[process])
     graph.edge_from_entry("work", {"n": ""})
@@ -108,7 +115,7 @@ def make(
 def test_attributes_and_what_a_node_keeps_are_written_as_anywhere():
     graph = make(
         bodies.counting,
-        Process(workers=1),
+        ProcessWrapper(workers=1),
         exits=("n", "times"),
         pull_keys={"total": ""},
         push_keys={"total": ""},
@@ -119,21 +126,25 @@ def test_attributes_and_what_a_node_keeps_are_written_as_anywhere():
 
 def test_a_custom_node_is_called_by_position_there_too():
     (result,) = run(
-        make(CustomNode, Process(workers=1), forward=bodies.positional, push_keys={"seen": ""}),
+        make(
+            CustomNode, ProcessWrapper(workers=1), forward=bodies.positional, push_keys={"seen": ""}
+        ),
         {"n": 4},
     )
     assert (result.output, result.attributes["seen"]) == ({"n": 4}, 4)
 
 
 def test_what_a_body_prints_does_not_disturb(capfd):
-    (result,) = run(make(bodies.loud, Process(workers=1)), {"n": 1})
+    (result,) = run(make(bodies.loud, ProcessWrapper(workers=1)), {"n": 1})
     assert result.output == {"n": 1}
     assert "not for the pipe" in capfd.readouterr().err
 
 
 def test_typed_state_is_seen_as_its_class():
     graph = RootGraph("typed", state=bodies.Talk)
-    graph.create_node(bodies.says, name="says", wrappers=[Process(workers=1, state="bodies:Talk")])
+    graph.create_node(
+        bodies.says, name="says", wrappers=[ProcessWrapper(workers=1, state="bodies:Talk")]
+    )
     graph.edge_from_entry("says")
     graph.edge_to_exit("says")
     (result,) = run(graph.build(), {"topic": "axils"})
@@ -165,7 +176,7 @@ def test_an_executor_of_lanes_takes_those_nodes_alone_inside_what_is_wrapped_aro
 
 
 def test_no_more_bodies_are_at_work_than_there_are_workers():
-    process = Process(workers=2)
+    process = ProcessWrapper(workers=2)
     graph = make(bodies.double, process, exits=("n",))
 
     async def go() -> list[Any]:
@@ -177,7 +188,7 @@ def test_no_more_bodies_are_at_work_than_there_are_workers():
 
 
 def test_a_process_that_died_while_it_rested_does_not_hide_another_that_did_not():
-    process = Process(workers=2)
+    process = ProcessWrapper(workers=2)
     graph = make(bodies.double, process, exits=("n",))
 
     async def go() -> None:
@@ -196,7 +207,7 @@ def test_a_process_that_died_while_it_rested_does_not_hide_another_that_did_not(
 
 
 def test_a_question_of_a_body_elsewhere_has_its_deadline():
-    graph = make(bodies.asks_for_a_minute, Process(workers=1), exits=("n",))
+    graph = make(bodies.asks_for_a_minute, ProcessWrapper(workers=1), exits=("n",))
     clock = VirtualClock()
 
     async def go() -> Any:
@@ -212,7 +223,7 @@ def test_questions_steps_sleeps_and_chunks_go_to_the_run_and_are_recorded(tmp_pa
     file = tmp_path / "told"
     graph = make(
         bodies.asks,
-        Process(workers=1),
+        ProcessWrapper(workers=1),
         keys=("file",),
         exits=("page", "many", "key", "slept", "who"),
     )
@@ -247,7 +258,7 @@ def test_questions_steps_sleeps_and_chunks_go_to_the_run_and_are_recorded(tmp_pa
 
 
 def test_several_questions_at_once_are_all_open():
-    graph = make(bodies.asks_two, Process(workers=1))
+    graph = make(bodies.asks_two, ProcessWrapper(workers=1))
     (result,) = run(graph, {"n": 1}, journal=MemoryJournal())
     assert {question.id for question in result.questions} == {"work?a", "work?b"}
 
@@ -263,7 +274,9 @@ def test_questions_of_a_body_that_has_ended_already_are_all_open(monkeypatch):
         return message
 
     monkeypatch.setattr(workers._Worker, "hear", late)
-    (result,) = run(make(bodies.asks_two, Process(workers=1)), {"n": 1}, journal=MemoryJournal())
+    (result,) = run(
+        make(bodies.asks_two, ProcessWrapper(workers=1)), {"n": 1}, journal=MemoryJournal()
+    )
     assert {question.id for question in result.questions} == {"work?a", "work?b"}
 
 
@@ -275,7 +288,7 @@ def test_what_a_body_leaves_behind_is_not_heard_in_the_next_firing():
             chunks.append(chunk)
 
     first, second = run(
-        make(bodies.leaves_a_task, Process(workers=1)),
+        make(bodies.leaves_a_task, ProcessWrapper(workers=1)),
         {"n": 1},
         {"n": 2},
         observers=[Watch()],
@@ -287,19 +300,19 @@ def test_what_a_body_leaves_behind_is_not_heard_in_the_next_firing():
 
 
 def test_an_abandoned_call_is_forgotten():
-    results = run(make(bodies.sleeps_on, Process(workers=1)), {"n": 1}, {"n": 2}, {"n": 3})
+    results = run(make(bodies.sleeps_on, ProcessWrapper(workers=1)), {"n": 1}, {"n": 2}, {"n": 3})
     assert [result.output for result in results] == [{"n": 0}] * 3
 
 
 def test_a_step_that_fails_raises_its_own_error_to_the_body():
     (result,) = run(
-        make(bodies.fails_inside, Process(workers=1)), {"n": 1}, journal=MemoryJournal()
+        make(bodies.fails_inside, ProcessWrapper(workers=1)), {"n": 1}, journal=MemoryJournal()
     )
     assert result.output == {"n": "inside"}
 
 
 def test_what_cannot_be_had_there_says_so():
-    (result,) = run(make(bodies.refused, Process(workers=1)), {"n": 1}, deps=object())
+    (result,) = run(make(bodies.refused, ProcessWrapper(workers=1)), {"n": 1}, deps=object())
     assert "AX552" in str(result.error)
     assert "ctx.deps" in str(result.error)
 
@@ -311,7 +324,7 @@ def test_what_cannot_be_had_there_says_so():
     ("n", "how"), [(-1, "with exit code 7"), (-2, "by signal SIGSEGV"), (-3, "by signal SIGKILL")]
 )
 def test_a_body_that_takes_its_process_with_it_fails_its_firing_alone(n, how):
-    process = Process(workers=1)
+    process = ProcessWrapper(workers=1)
     dead, alive = run(make(bodies.dies, process), {"n": n}, {"n": 1})
     assert isinstance(dead.error, NodeFailed)
     cause = dead.error.__cause__
@@ -324,7 +337,7 @@ def test_a_body_that_takes_its_process_with_it_fails_its_firing_alone(n, how):
 @pytest.mark.parametrize("is_daemon", [False, True])
 def test_a_body_that_dies_is_reported_although_a_process_that_it_forked_lives(tmp_path, is_daemon):
     file = tmp_path / "pid"
-    graph = make(bodies.forks, Process(workers=1), keys=("file", "is_daemon"), exits=())
+    graph = make(bodies.forks, ProcessWrapper(workers=1), keys=("file", "is_daemon"), exits=())
 
     async def go() -> Any:
         async with graph:
@@ -341,7 +354,7 @@ def test_a_body_that_dies_is_reported_although_a_process_that_it_forked_lives(tm
 
 
 def test_a_copy_of_a_body_says_nothing_to_the_run():
-    results = run(make(bodies.forks_by_mistake, Process(workers=1)), {"n": 1}, {"n": 2})
+    results = run(make(bodies.forks_by_mistake, ProcessWrapper(workers=1)), {"n": 1}, {"n": 2})
     assert [result.output for result in results] == [{"n": 0}, {"n": 0}]
 
 
@@ -353,7 +366,7 @@ def test_a_crash_can_be_tried_again():
             chunks.append(chunk)
 
     graph = make(
-        bodies.dies, Retry(tries=2, wait_seconds=0, on=["*.WorkerDied"]), Process(workers=1)
+        bodies.dies, Retry(tries=2, wait_seconds=0, on=["*.WorkerDied"]), ProcessWrapper(workers=1)
     )
     (result,) = run(graph, {"n": -1}, observers=[Watch()])
     assert result.status == "failed"
@@ -362,7 +375,7 @@ def test_a_crash_can_be_tried_again():
 
 def test_memory_that_is_not_given_is_an_error_of_the_body():
     (small, large) = run(
-        make(bodies.greedy, Process(workers=1, memory_megabytes=1024)), {"n": 1}, {"n": 4096}
+        make(bodies.greedy, ProcessWrapper(workers=1, memory_megabytes=1024)), {"n": 1}, {"n": 4096}
     )
     assert small.status == "done"
     assert isinstance(large.error.__cause__, (MemoryError, WorkerDied))
@@ -380,7 +393,7 @@ def test_memory_that_is_not_given_is_an_error_of_the_body():
 def test_what_a_body_raises_comes_back_with_its_class_its_message_and_its_traceback(
     kind, means, reported
 ):
-    (result,) = run(make(bodies.raises, Process(workers=1), keys=("kind",)), {"kind": kind})
+    (result,) = run(make(bodies.raises, ProcessWrapper(workers=1), keys=("kind",)), {"kind": kind})
     cause = result.error.__cause__
     assert isinstance(cause, means)
     assert isinstance(cause, BodyRaised)
@@ -390,7 +403,7 @@ def test_what_a_body_raises_comes_back_with_its_class_its_message_and_its_traceb
 
 
 def test_an_error_that_cannot_be_shown_remains_an_error():
-    (result,) = run(make(bodies.unspeakable, Process(workers=1)), {"n": 1})
+    (result,) = run(make(bodies.unspeakable, ProcessWrapper(workers=1)), {"n": 1})
     assert "bodies.Unspeakable" in str(result.error.__cause__)
 
 
@@ -415,7 +428,7 @@ def test_a_cancelled_caller_kills_the_process_and_what_it_started(tmp_path, how)
             await asyncio.to_thread(until, file.exists)
 
     wrappers = [Timeout(seconds=5)] if how == "timeout" else []
-    graph = make(bodies.busy, *wrappers, Process(workers=1), keys=("file",), exits=())
+    graph = make(bodies.busy, *wrappers, ProcessWrapper(workers=1), keys=("file",), exits=())
 
     async def go() -> Any:
         async with graph:
@@ -511,7 +524,7 @@ def test_a_process_that_cannot_close_what_it_opened_ends_with_its_parent(exits):
 
 def test_a_process_is_closed_though_another_holds_its_pipe_open():
     """As one does that was forked from this one meanwhile."""
-    process = Process(workers=1)
+    process = ProcessWrapper(workers=1)
     graph = make(bodies.double, process)
 
     async def go() -> Any:
@@ -586,7 +599,7 @@ def test_what_cannot_be_named_is_refused_when_the_plan_is_made():
         (local_function(), "no function of a module"),
     ):
         with pytest.raises(SpecError, match="AX544") as error:
-            make(body, Process()).plan  # noqa: B018  # compiled when it is first asked for
+            make(body, ProcessWrapper()).plan  # noqa: B018  # compiled when it is first asked for
         assert why in str(error.value)
 
 
@@ -600,18 +613,18 @@ def local_function() -> Any:
 def test_process_stands_innermost():
     with pytest.raises(SpecError, match="AX545"):
         # compiled when it is first asked for
-        make(bodies.double, Process(), Retry(tries=2)).plan  # noqa: B018
+        make(bodies.double, ProcessWrapper(), Retry(tries=2)).plan  # noqa: B018
 
 
 def test_a_value_that_is_no_plain_data_is_refused_before_it_is_sent():
-    process = Process(workers=1)
+    process = ProcessWrapper(workers=1)
     (result,) = run(make(bodies.double, process), {"n": object()})
     assert "AX501" in str(result.error)
 
 
 def test_a_process_that_cannot_begin_says_so(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    (result,) = run(make(bodies.double, Process(workers=1)), {"n": 1})
+    (result,) = run(make(bodies.double, ProcessWrapper(workers=1)), {"n": 1})
     assert isinstance(result.error.__cause__, ProcessError)
     assert "AX553" in str(result.error)
 
@@ -621,6 +634,7 @@ def test_a_process_sees_only_the_variables_that_are_named(monkeypatch):
     monkeypatch.setenv("AXIL_T_SECRET", "2")
     names = [name for name in os.environ if name != "AXIL_T_SECRET"]
     (result,) = run(
-        make(bodies.environment, Process(workers=1, environment=names), exits=("seen",)), {"n": 1}
+        make(bodies.environment, ProcessWrapper(workers=1, environment=names), exits=("seen",)),
+        {"n": 1},
     )
     assert result.output == {"seen": ["AXIL_T_SEEN"]}

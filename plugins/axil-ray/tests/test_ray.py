@@ -20,8 +20,9 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, NodeFailed, RootGraph, SpecError
-from axil.driver import BodyRaised, LocalEngine, ProcessError, WorkerDied
+from axil import NodeFailed, RootGraph, SpecError
+from axil_journals import LocalEngine, MemoryJournal
+from axil_process import BodyRaised, ProcessError, WorkerDied
 from axil_ray import RayExecutor
 from axil_ray.actor import BodyActor
 from axil_wrappers import Retry
@@ -78,7 +79,7 @@ def test_a_job_and_the_fields_that_a_node_pulls_travel_once(monkeypatch):
         started, idle = 0, None
 
         async def run(self, job: Any, task: Any, ctx: Any, schema: Any) -> Any:
-            from axil.driver import Conversation, firing_of, outcome_of
+            from axil_process import Conversation, firing_of, outcome_of
 
             given = firing_of(job, task, ctx, schema)
             if not sent:

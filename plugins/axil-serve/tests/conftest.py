@@ -11,8 +11,9 @@ import pytest
 from pydantic import BaseModel
 from starlette.testclient import TestClient
 
-from axil import Context, MemoryJournal, RootGraph, Workflow
+from axil import Context, RootGraph, Workflow
 from axil_agent import Agent, Scripted
+from axil_journals import MemoryJournal
 from axil_serve import Access, Caller, RunService, app_of
 from axil_serve.a2a import A2a
 from axil_serve.access import token_digest

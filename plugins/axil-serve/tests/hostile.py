@@ -7,7 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from axil import Context, MemoryJournal, Question, RootGraph, Workflow
+from axil import Context, Question, RootGraph, Workflow
+from axil_journals import MemoryJournal
 from axil_serve import RunService
 from axil_serve.export import page_of
 

@@ -37,7 +37,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 
 import axil_serve.a2a as module
-from axil import MemoryJournal
+from axil_journals import MemoryJournal
 from axil_serve import RunService, a2a_push, app_of
 from axil_serve.a2a import A2a
 from axil_serve.files import RunFiles

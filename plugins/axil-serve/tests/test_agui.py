@@ -9,7 +9,7 @@ from ag_ui.core import Event, RunAgentInput
 from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
-from axil import MemoryJournal
+from axil_journals import MemoryJournal
 from axil_serve import RunService, app_of
 from axil_serve.agui import AgUi
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
-from axil import MemoryJournal
-from axil.driver import Entry
+from axil_journals import Entry, MemoryJournal
 from axil_serve import Caller, RunService
 
 from .conftest import ADA, ALL, BEN, as_caller, events_of, greeting, refund, served

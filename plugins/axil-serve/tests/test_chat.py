@@ -9,8 +9,9 @@ import openai
 import pytest
 from starlette.testclient import TestClient
 
-from axil import MemoryJournal, RootGraph
+from axil import RootGraph
 from axil_agent import Agent, Scripted
+from axil_journals import MemoryJournal
 from axil_serve import Access, Caller, RunService, app_of
 
 from .conftest import ADA, BEN, FITTING, PROTOCOLS

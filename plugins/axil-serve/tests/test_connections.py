@@ -13,7 +13,8 @@ from functools import partial
 
 import pytest
 
-from axil_serve import command, connections
+from axil_cli import bounded_protocol
+from axil_serve import command
 
 SECONDS = 0.2
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -36,7 +37,7 @@ async def app(scope, receive, send):
 @pytest.fixture
 def port(monkeypatch) -> Iterator[int]:
     """The port of a server as ``axil serve`` starts it, with a shorter time."""
-    monkeypatch.setattr(command, "bounded", partial(connections.bounded, SECONDS))
+    monkeypatch.setattr(command, "bounded_protocol", partial(bounded_protocol, SECONDS))
     urls: list[str] = []
     begun = threading.Event()
     ends: list[object] = []

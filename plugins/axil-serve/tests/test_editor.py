@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from axil import MemoryJournal
 from axil.plugin import default_registry
-from axil_cli.command import Session
+from axil_cli import Session
+from axil_journals import MemoryJournal
 from axil_serve import Access, Caller, RunService, app_of
 from axil_serve.access import token_digest
 from axil_serve.command import _editor

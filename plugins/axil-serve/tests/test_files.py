@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from axil import Context, MemoryJournal, RootGraph, Workflow
+from axil import Context, RootGraph, Workflow
+from axil_journals import MemoryJournal
 from axil_serve import Caller, Limits, RunService, app_of
 from axil_serve.files import RunFiles, _opened
 

@@ -6,7 +6,8 @@ import asyncio
 from itertools import pairwise
 from typing import Any
 
-from axil import Context, MemoryJournal, RootGraph, Workflow
+from axil import Context, RootGraph, Workflow
+from axil_journals import MemoryJournal
 from axil_serve import Caller, RunService
 from axil_serve.feed import MOST
 

@@ -11,7 +11,8 @@ import pytest
 from pydantic import BaseModel
 from starlette.testclient import TestClient
 
-from axil import MemoryJournal, RootGraph, Workflow
+from axil import RootGraph, Workflow
+from axil_journals import MemoryJournal
 from axil_serve import RunService, app_of
 from axil_serve.responses import Responses
 

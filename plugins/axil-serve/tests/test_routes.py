@@ -12,7 +12,7 @@ from openapi_spec_validator import validate
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from axil import MemoryJournal
+from axil_journals import MemoryJournal
 from axil_serve import Limits, RunService, app_of
 from axil_serve.files import RunFiles
 

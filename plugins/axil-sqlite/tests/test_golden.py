@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from axil.driver import ReplayIndex, fork, steps
 from axil.plugin import JournalError
+from axil_journals import ReplayIndex, fork, steps
 from axil_sqlite import SqliteJournal, store
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -23,9 +23,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from axil import Loop, RootGraph
-from axil.driver import Entry, decode_value, encode_value
+from axil import RootGraph
 from axil.plugin import JournalError
+from axil_control import Loop
+from axil_journals import Entry, decode_value, encode_value
 from axil_sqlite import SqliteJournal, parts
 from axil_sqlite.writer import Writer
 
@@ -435,7 +436,7 @@ def test_an_owner_stopped_for_too_long_is_overtaken_and_notices(tmp_path, monkey
 
 PRELUDE = """
 import asyncio, os, sys
-from axil.driver import Entry
+from axil_journals import Entry
 from axil.plugin import JournalError
 from axil_sqlite import SqliteJournal, parts
 journal = SqliteJournal(sys.argv[1])

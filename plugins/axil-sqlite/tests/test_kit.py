@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from axil import Workflow
-from axil.driver import LocalEngine
+from axil_journals import LocalEngine
 from axil_sqlite import SqliteJournal
 from axil_testing.kit import EngineKit, JournalKit
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from axil.driver import Entry
 from axil_cli.main import main
+from axil_journals import Entry
 from axil_sqlite import SqliteJournal
 
 HEALTHY = 20
@@ -88,7 +88,7 @@ def test_a_run_is_lost_until_it_is_written_again(tmp_path: Path) -> None:
     # also one that was only taken, and one that is released; not what broke off in order, or ended
     holder = """
 import sys, os
-from axil.driver import Entry
+from axil_journals import Entry
 from axil_sqlite import SqliteJournal
 journal = SqliteJournal(sys.argv[1], sync="normal")
 writers = {}

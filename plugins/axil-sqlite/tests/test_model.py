@@ -12,9 +12,8 @@ from typing import Any
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from axil import MemoryJournal
-from axil.driver import Entry
 from axil.plugin import JournalError
+from axil_journals import Entry, MemoryJournal
 from axil_sqlite import SqliteJournal
 
 RUNS, THREADS = ("a", "b", "c"), ("", "", "t", "u")

@@ -9,8 +9,14 @@ from typing import Any
 
 import pytest
 
-from axil import Graph, MemoryJournal, Result, RootGraph, node
-from axil.driver import Entry, entry_row as row_of, joined_row as joined, row_entries as entries_of
+from axil import Graph, Result, RootGraph, node
+from axil_journals import (
+    Entry,
+    MemoryJournal,
+    entry_row as row_of,
+    joined_row as joined,
+    row_entries as entries_of,
+)
 from axil_sqlite import SqliteJournal
 from axil_sqlite.journal import SqliteRunWriter
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from axil import RootGraph, Schema
-from axil.driver import (
+from axil.plugin import APPEND, Field, JournalError
+from axil_journals import (
     Entry,
     EntryRow as Row,
     entry_row as row_of,
     joined_row as joined,
     row_entries as entries_of,
 )
-from axil.plugin import APPEND, Field, JournalError
 from axil_sqlite import SqliteJournal
 
 ROUNDS = 6

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 import axil
+import axil_files
+import axil_journals
 import axil_teams
 from axil import NodeFailed, RootGraph, SpecError
-from axil.driver import PlanScope, walk_plan
 from axil_agent import Agent, Scripted
+from axil_journals import PlanScope, walk_plan
 
 KINDS = {
     name: kind for name in axil_teams.__all__ if hasattr(kind := getattr(axil_teams, name), "scope")
@@ -106,7 +108,7 @@ def test_the_work_is_the_answer_and_says_what_ended_it(tmp_path, verdicts, answe
     graph = {"nodes": nodes, "edges": [], "start": ["team"]}
     file = tmp_path / "team.json"
     file.write_text(json.dumps({"version": 1, "graph": graph}), "utf-8")
-    (said,) = axil.load(file).invoke("Go.").messages
+    (said,) = axil_files.load(file).invoke("Go.").messages
     assert (said["content"], said["ended"]) == (answer, by)
 
 
@@ -225,7 +227,7 @@ def test_a_person_is_a_member_and_the_transcript_outlasts_the_pause():
     graph = team("debate", members=members, judge=Agent(judge), rounds=1)
 
     async def run() -> axil.Result:
-        journal = axil.MemoryJournal()
+        journal = axil_journals.MemoryJournal()
         paused = await graph.run({"message": "Buy a boat?"}, journal=journal)
         answers = {paused.questions[0].id: "It is dear."}
         return await graph.resume(paused.run_id, journal=journal, answers=answers)
@@ -300,20 +302,20 @@ def test_members_of_teams_in_files_have_the_grants_of_the_file(tmp_path):
     file = tmp_path / "team.yaml"
     file.write_text(CONFINED.replace("WORDS", "instructions"), "utf-8")
     with pytest.raises(axil.SpecError) as caught:
-        axil.load(file).plan  # noqa: B018
+        axil_files.load(file).plan  # noqa: B018
     [problem] = caught.value.problems
     assert problem.id == "AX137"
     assert problem.where == (
         f"{file}:16 nodes[0].config.members.inner.config.members.a"
         ".config.retrievers[0].config.paths[0]"
     )
-    assert axil.load(file, allow=["read:/etc"]).plan is not None
+    assert axil_files.load(file, allow=["read:/etc"]).plan is not None
 
 
 def test_what_is_wrong_with_a_member_is_said_where_it_was_written(tmp_path):
     file = tmp_path / "team.yaml"
     file.write_text(CONFINED.replace("WORDS", "words").replace("/etc", "."), "utf-8")
     with pytest.raises(axil.SpecError) as caught:
-        axil.load(file).plan  # noqa: B018
+        axil_files.load(file).plan  # noqa: B018
     place = "nodes[0].config.members.inner.config.members.b.config.words"
     assert [problem.where for problem in caught.value.problems] == [f"{file}:17 {place}"]

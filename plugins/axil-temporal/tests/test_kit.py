@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from axil import MemoryJournal, Workflow
+from axil import Workflow
+from axil_journals import MemoryJournal
 from axil_temporal import TemporalEngine
 from axil_testing.kit import EngineKit
 

@@ -21,10 +21,10 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
-from axil import MemoryJournal, RootGraph
-from axil.driver import LocalEngine
+from axil import RootGraph
 from axil.plugin import EngineError
 from axil_cli.main import main
+from axil_journals import LocalEngine, MemoryJournal
 from axil_sqlite import SqliteJournal
 from axil_temporal import TemporalEngine
 from axil_temporal.coordinator import Coordinator

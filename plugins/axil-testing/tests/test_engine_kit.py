@@ -1,4 +1,4 @@
-"""The engine of axil-engine keeps the laws of engines, and each law catches one that breaks it."""
+"""The local engine keeps the laws of engines, and each law catches one that breaks it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from axil import MemoryJournal, Workflow
-from axil.driver import Entry, LocalEngine, LocalExecutor, RunStatus
+from axil import Workflow
+from axil.driver import LocalExecutor
 from axil.plugin import EngineError, JournalError
+from axil_journals import Entry, LocalEngine, MemoryJournal, RunStatus
 from axil_testing.kit import EngineKit, check
 from axil_testing.kit.base import Kit
 from axil_testing.kit.report import laws

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from axil import MemoryJournal
+from axil_journals import MemoryJournal
 from axil_testing.kit import JournalKit, Kit, check
 from axil_testing.kit.whole import (
     KITS,

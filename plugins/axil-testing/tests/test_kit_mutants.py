@@ -15,20 +15,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from axil import MISSING, MemoryJournal, Out, Reducer, SpecError, hookimpl
-from axil.driver import Entry
-from axil.plugin import (
-    Document,
-    EdgeInput,
-    Fail,
-    JournalError,
-    Retry,
-    Secret,
-    Skip,
-    message,
-    parse_json,
-    text_of,
-)
+from axil import MISSING, Out, Reducer, SpecError, hookimpl
+from axil.plugin import EdgeInput, Fail, JournalError, Retry, Secret, Skip, message, text_of
+from axil_files import Document, parse_json
+from axil_journals import Entry, MemoryJournal
 from axil_testing.kit import (
     ConditionKit,
     FormatterKit,
@@ -540,7 +530,7 @@ def keeps_the_last(text: str, name: str) -> Document:
     try:
         return Document(data=json.loads(text), name=name)
     except (ValueError, RecursionError) as error:
-        from axil.plugin import document_error
+        from axil_files import document_error
 
         raise document_error("AX140", name, 1, f"{error}.") from error
 

@@ -25,8 +25,10 @@ from axil_workspace.video import Video
 
 @pytest.fixture(autouse=True)
 def without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These are about programs as they run without one; axil-sandbox has tests of its own."""
-    monkeypatch.setattr("axil_subprocess.sandbox.find_sandbox", lambda name, **_: (None, name))
+    """These are about programs as they run without one; axil-process has tests of its own."""
+    monkeypatch.setattr(
+        "axil_process.programs.sandbox.find_sandbox", lambda name, **_: (None, name)
+    )
 
 
 pytestmark = pytest.mark.skipif(

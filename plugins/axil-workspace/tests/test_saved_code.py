@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from axil import NodeFailed, Workflow, run_sync
-from axil.plugin import CompileOptions, load_spec
+from axil.plugin import CompileOptions
+from axil_files import load_spec
 from axil_workspace.saved_code import files_in
 
 PROGRAM = """Here it is.

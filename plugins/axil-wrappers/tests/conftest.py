@@ -17,8 +17,19 @@ from axil_testing.members import own_components
 
 @pytest.fixture(autouse=True)
 def registry() -> Any:
-    """The components of this distribution, as its pyproject.toml names them, and JSON files."""
-    others = {"axil.loaders": {"json": "axil_files.documents:parse_json"}}
+    """The components of this distribution, as its pyproject.toml names them, the formatters of
+    agents, the meter with limits, and JSON files.
+    """
+    formatters = {
+        "json": "axil_models.formatters.json:Json",
+        "paragraph": "axil_models.formatters.paragraph:Paragraph",
+        "twins": "axil_models.formatters.twins:Twins",
+    }
+    others = {
+        "axil.formatters": formatters,
+        "axil.loaders": {"json": "axil_files.documents:parse_json"},
+        "axil.meters": {"budget": "axil_models.budget.meter:BudgetMeter"},
+    }
     with own_components(__file__, others) as made:
         yield made
 

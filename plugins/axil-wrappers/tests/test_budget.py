@@ -9,8 +9,9 @@ import asyncio
 import pytest
 from hypothesis import given, strategies as st
 
-from axil import ConfigError, Graph, Limits, MemoryJournal, RootGraph
-from axil.plugin import OverBudget, Price, Pricing, RunUsage
+from axil import ConfigError, Graph, Limits, RootGraph
+from axil_journals import MemoryJournal
+from axil_models import OverBudget, Price, Pricing
 from axil_wrappers import Budget, Cache, Fallback, Limit, Retry, Timeout
 from axil_wrappers.cache import _flights
 
@@ -29,19 +30,20 @@ def caller(needs, uses=None, log=None, seconds=1.0):
     return body
 
 
-def test_a_budget_needs_the_meter_that_it_is_an_account_of(stage):
+def test_a_budget_needs_the_meter_that_it_is_an_account_of(stage, registry):
     class Other:
         """A meter that counts nothing."""
 
         ledger, has_spent = None, False
 
-        def __init__(self, uses, stop):
-            self.usage = RunUsage()
+        def __init__(self, usage, limits, stop):
+            self.usage = usage
 
         def close(self):
             pass
 
-    result = stage.run(caller(1), Budget(tokens=100), meter=Other)
+    registry.register("meters", "budget", Other, instead=True)
+    result = stage.run(caller(1), Budget(tokens=100))
     assert "AX128" in str(result.error)
     assert "the run has another" in str(result.error)
 

@@ -11,8 +11,10 @@ import sys
 import pytest
 from hypothesis import given, strategies as st
 
-from axil import Graph, MemoryJournal, Out, RootGraph, SpecError, Workflow
-from axil.plugin import CompileOptions, Document, LoadOptions, spec_from_document
+from axil import Graph, Out, RootGraph, SpecError, Workflow
+from axil.plugin import CompileOptions
+from axil_files import Document, LoadOptions, spec_from_document
+from axil_journals import MemoryJournal
 from axil_wrappers import Cache, Fallback, Retry
 from axil_wrappers.store import FolderStore, MemoryStore
 

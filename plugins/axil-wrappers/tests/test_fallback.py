@@ -9,7 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from axil import ConfigError, Graph, LimitReached, PluginError, RootGraph, SpecError, Workflow
-from axil.plugin import CompileOptions, Document, LoadOptions, spec_from_document
+from axil.plugin import CompileOptions
+from axil_files import Document, LoadOptions, spec_from_document
 from axil_wrappers import Fallback, FallbackModel, Retry
 
 

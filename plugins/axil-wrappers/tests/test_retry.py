@@ -7,8 +7,9 @@ import asyncio
 import pytest
 from hypothesis import given, strategies as st
 
-from axil import ConfigError, Graph, LimitReached, Limits, MemoryJournal, NodeFailed, RootGraph
+from axil import ConfigError, Graph, LimitReached, Limits, NodeFailed, RootGraph
 from axil.plugin import KernelBug, Uncertain
+from axil_journals import MemoryJournal
 from axil_wrappers import Retry
 from axil_wrappers.retry import RetryConfig
 

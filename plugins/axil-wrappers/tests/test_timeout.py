@@ -7,8 +7,9 @@ import threading
 
 import pytest
 
-from axil import Graph, MemoryJournal, RootGraph, SpecError
+from axil import Graph, RootGraph, SpecError
 from axil.driver import RealClock
+from axil_journals import MemoryJournal
 from axil_wrappers import Retry, Timeout, TimeoutReached
 
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from pydantic import BaseModel
 
-from axil import Graph, Loop, RootGraph
+from axil import Graph, RootGraph
+from axil_control import Loop
 from axil_wrappers import Cache, Fallback, Retry, Timeout
 
 

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from axil_models import (
-    Message,
-    Part,
-    ToolSpec,
-    content_text,
-    part_bytes,
-    parts_of,
-    unsendable,
-    valid_text,
-)
+from axil.plugin import Message
+from axil_models import Part, ToolSpec, content_text, part_bytes, parts_of, unsendable, valid_text
 
 EXTRA = "anthropic"
 """The key that a reply's own blocks are kept under."""

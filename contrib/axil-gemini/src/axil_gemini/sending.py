@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from axil_models import Message, Part, ToolSpec, content_text, parts_of, unsendable, valid_text
+from axil.plugin import Message
+from axil_models import Part, ToolSpec, content_text, parts_of, unsendable, valid_text
 
 EXTRA: Final = "gemini"
 """The key that a reply's own parts are kept under."""

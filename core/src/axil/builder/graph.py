@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, Unpack, cast, overload
 
-from axil._door import provided
 from axil.builder.workflow import S, Workflow
 from axil.compiler.bodies import is_async
 from axil.compiler.nodes import FunctionNode
@@ -440,7 +439,8 @@ class Graph:
             raise self.error("AX169", message, hint)
         carried = None if carry is not None else self._keys(keys)
         if formatter is not None or parser is not None:
-            on_edge = provided("axil_formatters.edges", "on_edge", wanted="an edge's formatter")
+            from axil.compiler.formatted import on_edge
+
             setting = getattr(self, "setting", None) or CompileOptions()
             read = None if parser is None else list(carried or ())
             process = on_edge(formatter or parser, read, setting, self.place)
@@ -857,8 +857,8 @@ def _checked_name(name: Any) -> str:
 def _schema(state: Any) -> Schema | None:
     if state is None or isinstance(state, Schema):
         return state
+    from axil.typed.schema import generate_state_schema, schema_of
+
     if state == "messages":
-        made = provided("axil_typed.schema", "generate_state_schema", wanted='state="messages"')
-        return made((), "messages")
-    wanted = f"state={getattr(state, '__name__', state)}"
-    return provided("axil_typed.schema", "schema_of", wanted=wanted)(state)
+        return generate_state_schema((), "messages")
+    return schema_of(state)

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from axil.builder.graph import EdgeFunction
     from axil.contract.context import Channel, Clock
-    from axil.contract.meters import MeterMaker
     from axil.contract.node import Edge
     from axil.kernel.joins import Join
     from axil.kernel.plan import CycleLimit
     from axil.kernel.tokens import Effects
     from axil.registry.registry import Registry
-    from axil.runtime.result import Journal, Prompts
+    from axil.runtime.recorder import RunJournal
+    from axil.runtime.result import Prompts
     from axil.spec.graph import ComponentRef, Limits
 
 
@@ -92,7 +92,6 @@ class ResumeOptions(TypedDict, total=False):
     hooks: Any
     clock: Clock | None
     limits: Limits | None
-    meter: MeterMaker | None
     deps: Any
     workspace: Path | None
     allow: frozenset[str]
@@ -105,5 +104,5 @@ class RunOptions(ResumeOptions, total=False):
 
     run_id: str
     resuming: bool
-    journal: Journal | None
+    journal: RunJournal | None
     answers: Mapping[str, Any]

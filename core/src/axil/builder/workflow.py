@@ -6,24 +6,22 @@ under way at once.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
-from axil._door import provided
 from axil.compiler.planner import CompileOptions, compile_spec, is_conversation
 from axil.contract.loops import LoopLocal
 from axil.contract.observers import Trusted
-from axil.errors import NotInstalled, Problem, SpecError, did_you_mean
+from axil.errors import Problem, SpecError, UnknownComponent, did_you_mean
 from axil.kernel.tokens import new_tuple
 from axil.kernel.values import isolate
-from axil.registry.grants import granted
 from axil.runtime.result import Event, Options, Result
+from axil.settings.grants import granted
 
 if TYPE_CHECKING:
     import asyncio
@@ -32,11 +30,10 @@ if TYPE_CHECKING:
 
     from axil.builder.options import ResumeOptions, RunOptions
     from axil.kernel.plan import Plan
-    from axil.runtime.result import Journal
+    from axil.runtime.recorder import RunJournal
     from axil.runtime.run import Run
+    from axil.settings.grants import Grants
     from axil.spec.graph import GraphSpec
-    from axil_config.grants import Grants
-    from axil_files.options import FileOptions
 
     S = TypeVar("S", default=Any)
 else:
@@ -67,11 +64,6 @@ class Workflow(Generic[S]):
         self._defaults: Options | None = None
         self._services = LoopLocal(_Services)
 
-    @staticmethod
-    def from_file(path: str | os.PathLike[str], **options: Unpack[FileOptions]) -> Workflow[Any]:
-        """Return the workflow that a file describes, not yet compiled: see ``axil.load``."""
-        return provided("axil_files.workflows", "load", wanted="axil.load")(path, **options)
-
     @property
     def spec(self) -> GraphSpec:
         """Return the graph as data."""
@@ -89,16 +81,11 @@ class Workflow(Generic[S]):
 
     @property
     def pins(self) -> dict[str, dict[str, str]]:
-        """The distributions that its components come from, with their versions; empty where
-        axil-dependencies, which finds them, is not installed.
-        """
+        """The distributions that its components come from, with their versions."""
         if self._pins is None:
-            try:
-                pins = provided("axil_dependencies.versions", "pins", wanted="Workflow.pins")
-            except NotInstalled:  # runs are then recorded without pins, and none is refused
-                self._pins = {}
-                return self._pins
-            self._pins = cast("dict[str, dict[str, str]]", pins(self.spec, self.setting))
+            from axil.dependencies.versions import pins
+
+            self._pins = pins(self.spec, self.setting)
         return self._pins
 
     # -- running
@@ -124,15 +111,15 @@ class Workflow(Generic[S]):
         attributes: Mapping[str, Any] | None,
         options: Mapping[str, Any],
     ) -> R:
-        """Return a run of a class of its own, as ``start`` returns a ``Run``; for engines
-        (``axil.driver.ManagedRun``).
-        """
+        """Return a run of a class of its own, as ``start`` returns a ``Run``; for engines."""
         plan, chosen = self.plan, self._options(options)
         if hasattr(chosen.executor, "check"):
             chosen.executor.check(plan)
         inputs, values = self.given(input, attributes)
-        if "IPython" in sys.modules and (watch := self._live("watch")) is not None:
-            chosen = replace(chosen, observers=(*chosen.observers, watch))
+        if "IPython" in sys.modules:
+            with suppress(UnknownComponent):
+                if (watch := self._notebook.watch(self)) is not None:
+                    chosen = replace(chosen, observers=(*chosen.observers, watch))
         return kind(plan, inputs, chosen, values)
 
     def given(
@@ -232,40 +219,37 @@ class Workflow(Generic[S]):
     def draw(self, format: Literal["text", "mermaid", "svg"] = "text") -> str:
         """Return a picture of the graph: lines of text, a mermaid flowchart, or an SVG image.
 
-        Raises: NotInstalled: axil-inspection, which draws, is not installed; SpecError: the graph
-        has no plan.
+        Raises: UnknownComponent: what draws it is not installed; SpecError: the graph has no plan.
         """
-        return provided("axil_inspection.drawing", "draw", wanted="draw")(self.plan, format)
+        return self.setting.resolve("pictures", format, "")(self.plan)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Return the picture of the graph by media type: what a notebook shows."""
         try:
-            picture = provided("axil_inspection.drawing", "notebook_picture", wanted="a picture")
-        except NotInstalled as error:
+            return self._notebook.bundle(self)
+        except UnknownComponent as error:
             return {"text/plain": f"{self!r}\n{error}"}
-        return picture(self)
 
     def _ipython_display_(self) -> None:
         """Show the picture of the graph in a notebook, live: runs change it.
 
         Raises: NotImplementedError: the notebook shows what ``_repr_mimebundle_`` returns.
         """
-        self._live("show")
-
-    def _live(self, act: str) -> Any:
-        """Do it with the live picture, where axil-inspection is installed."""
         try:
-            return provided("axil_inspection.live", act, wanted="a picture")(self)
-        except NotInstalled:
-            if act == "show":
-                raise NotImplementedError from None
-            return None
+            self._notebook.show(self)
+        except UnknownComponent:
+            raise NotImplementedError from None
+
+    @property
+    def _notebook(self) -> Any:
+        """The component that shows graphs in notebooks. Raises: UnknownComponent: there is none."""
+        return self.setting.resolve("pictures", "notebook", "")
 
     async def resume(
         self,
         run_id: str,
         *,
-        journal: Journal,
+        journal: RunJournal,
         answers: Mapping[str, Any] | None = None,
         **options: Unpack[ResumeOptions],
     ) -> Result[S]:
@@ -275,7 +259,7 @@ class Workflow(Generic[S]):
             answers: to its open questions, by question id.
         Raises: JournalError: the journal does not know the run, or it was another graph's.
         """
-        provided("axil_journals.records", "check_known", wanted="Workflow.resume")(journal, run_id)
+        journal.check_known(run_id)
         return await self.run(
             run_id=run_id, journal=journal, answers=answers or {}, resuming=True, **options
         )

@@ -22,11 +22,11 @@ from axil.kernel.plan import (
     BACK,
     OUTSIDE,
     Edge,
-    Graph,
     Plan,
     PlanEdge,
     PlanNode,
     Port,
+    ResolvedGraph,
     ResolvedNode,
 )
 from axil.kernel.scopes import CycleBody
@@ -39,7 +39,7 @@ except ImportError:  # that file can be deleted
     ways = None
 
 
-def fold(graph: Graph) -> Plan:
+def fold(graph: ResolvedGraph) -> Plan:
     """Return the plan of a graph. Cost: O(vertices + edges)."""
     return _Scope(graph, range(len(graph.vertices)), graph.edges).plan()
 
@@ -57,7 +57,7 @@ class _Scope:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: ResolvedGraph,
         members: Sequence[int],
         edges: Sequence[Edge],
         entry: int | None = None,

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from axil._door import provided
 from axil.compiler.bodies import (
     BodyRules,
     bind,
@@ -25,6 +24,7 @@ from axil.compiler.declared import brought, misread
 from axil.compiler.edges import KINDS, EdgeParts, carry_of
 from axil.compiler.folding import fold
 from axil.compiler.functions import asked_by_name, edge_function, merge_of, router_of
+from axil.compiler.migrations import checked_migrations
 from axil.compiler.subgraphs import Projection
 from axil.contract.node import NodeContract
 from axil.errors import (
@@ -36,12 +36,12 @@ from axil.errors import (
     one_line,
 )
 from axil.kernel.joins import GATE, JOINS, Join
-from axil.kernel.plan import Body, Edge, Graph, Plan, ResolvedNode, Router
+from axil.kernel.plan import Body, Edge, Plan, ResolvedGraph, ResolvedNode, Router
 from axil.kernel.scopes import SubgraphBody
 from axil.kernel.state import Schema
 from axil.kernel.tokens import ENTRY, EXIT
 from axil.registry.components import make_component
-from axil.registry.grants import current_grants, granted
+from axil.settings.grants import current_grants, granted
 from axil.spec.check import check, check_exit
 from axil.spec.graph import (
     READ,
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     import pluggy
 
     from axil.registry.registry import Registry
-    from axil_config.grants import Grants
-    from axil_config.wants import Gathering
+    from axil.settings.grants import Grants
+    from axil.settings.wants import Gathering
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -193,7 +193,7 @@ class NodeInfo:
         spec = GraphSpec(id=self.name, payload=payload, end=(self.name,))
         kind = KINDS[payload]
         return fold(
-            Graph(
+            ResolvedGraph(
                 spec=spec,
                 vertices=(vertex,),
                 edges=edges,
@@ -346,9 +346,7 @@ class _Draft:
 
     def _migrations(self, spec: GraphSpec) -> Mapping[int, Any]:
         """Return the functions that lead from one version of the state to the next."""
-        wanted = "a graph with migrations"
-        checked = provided("axil_journals.migrations", "checked_migrations", wanted=wanted)
-        return checked(spec, self.setting.imported)
+        return checked_migrations(spec, self.setting.imported)
 
     # -- nodes
 
@@ -603,7 +601,7 @@ class _Draft:
             view=self.schema.view,
         )
 
-    def graph(self, *, whole: bool) -> Graph:
+    def graph(self, *, whole: bool) -> ResolvedGraph:
         """Everything resolved, as a graph ready to be folded; the ``whole`` one holds the
         components of all.
         """
@@ -631,7 +629,7 @@ class _Draft:
                     router=-1 if edge.router is None else router_at[edge.router],
                 )
             )
-        return Graph(
+        return ResolvedGraph(
             spec=spec,
             vertices=tuple(self._vertex(node) for node in spec.nodes),
             edges=tuple(edges),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, cast
 
-from axil.kernel.outcomes import FrameResult
-from axil.kernel.plan import Graph
+from axil.kernel.machine import FrameResult
+from axil.kernel.plan import ResolvedGraph
 from axil.kernel.state import State
 from axil.kernel.values import unshared
 from axil.spec.graph import SubgraphSpec, local_field
@@ -16,7 +16,7 @@ class Projection(NamedTuple):
 
     node: str
     rules: SubgraphSpec
-    graph: Graph
+    graph: ResolvedGraph
 
     def pull(self, outer: State) -> State:
         """Return the state that a visit begins with: the graph's first values, and over them those

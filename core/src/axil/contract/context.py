@@ -448,7 +448,7 @@ class Context:
     def spend(self, **amounts: float) -> None:
         """Report what was used, by name; the run's meter counts it and checks its limits.
 
-        What names mean is the meter's: see axil-budget for tokens and money.
+        What names mean is the meter's: see axil-models for tokens and money.
         """
         self._host.spend(self.activation, amounts)
 
@@ -460,7 +460,7 @@ class Context:
                 …
                 reservation.settle(…)
 
-        What may be said, and raised, is the meter's: see axil-budget for tokens and money. Where a
+        What may be said, and raised, is the meter's: see axil-models for tokens and money. Where a
         limit of the run is reached, the run ends.
         """
         return await self._host.meter.reserve(self.activation, wanted)

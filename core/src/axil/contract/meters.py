@@ -1,34 +1,45 @@
 """Meters, which count what a run uses, hold it to limits, and tell a journal about it.
 
-The runtime counts firings and seconds. Whatever else bodies use has a name and an amount, and only
-the run's meter knows what names mean: a body reports it (``ctx.spend``) or holds it before
-(``ctx.reserve``), and limits that the runtime does not know (``Limits.uses``) are the meter's.
-A distribution provides meters: ``axil-budget`` those of model calls.
+The runtime counts firings and seconds. Model tokens and money are what bodies report
+(``ctx.spend``) or reserve before a call (``ctx.reserve``).
+A meter with limits is a component of the kind ``meters``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from axil.errors import LimitReached
 from axil.kernel.tokens import Activation
+from axil.spec.graph import Limits
 
 
 @dataclass(slots=True)
 class RunUsage:
-    """The resources that a run has used: those that the runtime counts, and in subclasses those
-    that a meter counts.
-    """
+    """The resources that a run has used."""
 
     firings: int = 0
     seconds: float = 0.0
+    tokens: dict[str, int] = field(default_factory=dict[str, int])
+    """Model tokens by kind, as bodies reported them."""
+    cost: float = 0.0
+    """Money, as bodies reported it."""
 
-    if TYPE_CHECKING:  # the meter decides which fields there are
+    def add(self, amounts: Mapping[str, Any]) -> None:
+        """Count amounts by name: ``cost`` is money, everything else model tokens by kind."""
+        for name, amount in amounts.items():
+            if name == "cost":
+                self.cost += amount
+            else:
+                self.tokens[name] = self.tokens.get(name, 0) + amount
 
-        def __getattr__(self, name: str) -> Any: ...
+    def restore(self, used: Mapping[str, Any]) -> None:
+        """Count on from the usage in a journal."""
+        self.tokens, self.cost = dict(used.get("tokens", ())), used.get("cost", 0.0)
+        self.add(used.get("amounts", {}))  # of a run that was recorded by an older meter
 
 
 class MeterReservation(Protocol):
@@ -93,7 +104,5 @@ class Meter(Protocol):
         ...
 
 
-MeterMaker = Callable[[Mapping[str, Any], Callable[[LimitReached], None]], Meter]
-"""A function of the limits that the runtime does not know, by name, and of what stops the run with
-a reason. Raises: SpecError (AX128): a limit that the meter does not know, or cannot be.
-"""
+MeterMaker = Callable[[RunUsage, Limits, Callable[[LimitReached], None]], Meter]
+"""A function of the usage to count in, the limits, and what stops the run with a reason."""

@@ -19,7 +19,7 @@ from axil.kernel.values import isolate
 if TYPE_CHECKING:
     import pluggy
 
-    from axil.kernel.plan import Graph
+    from axil.kernel.plan import ResolvedGraph
 
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "run_started": ("run_id", "plan", "inputs"),
@@ -55,7 +55,9 @@ class EdgePayload(NamedTuple):
     payload: Any
 
 
-def edge_payloads(graph: Graph, carried: Iterable[tuple[Any, ...]]) -> tuple[EdgePayload, ...]:
+def edge_payloads(
+    graph: ResolvedGraph, carried: Iterable[tuple[Any, ...]]
+) -> tuple[EdgePayload, ...]:
     """Return what edges carried as observers receive it.
 
     Args:

@@ -349,11 +349,6 @@ class Thawed(Fields):
         return repr(self.copy())
 
 
-def thawed(values: dict[str, Any]) -> dict[str, Any]:
-    """``values`` for a caller to keep: as they are where every one is a scalar, else ``Thawed``."""
-    return values if ATOMS.issuperset(map(type, values.values())) else Thawed(values)
-
-
 def fields_of(payload: Mapping[str, Any]) -> dict[str, Any]:
     """``payload`` as a dict that a body may do with as it likes: a plain one where every value is a
     scalar, else ``Fields``.

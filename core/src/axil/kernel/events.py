@@ -46,8 +46,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from axil.errors import AxilError, LimitReached
-from axil.kernel.machine import Machine
-from axil.kernel.outcomes import FrameResult, Transition
+from axil.kernel.machine import FrameResult, Machine, Transition
 from axil.kernel.plan import Plan
 from axil.kernel.scopes import CycleBody, CycleRun, Round
 from axil.kernel.state import State

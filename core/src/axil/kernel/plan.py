@@ -123,7 +123,7 @@ class ResolvedNode:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Graph:
+class ResolvedGraph:
     """A graph, resolved, before its cycles are folded."""
 
     spec: Any = None
@@ -236,7 +236,7 @@ class PlanNode:
 class Plan:
     """One scope, compiled."""
 
-    graph: Graph
+    graph: ResolvedGraph
     nodes: tuple[PlanNode, ...]
     """Sorted by (level, first in-edge, declaration): plan order."""
     ports: tuple[Port, ...]

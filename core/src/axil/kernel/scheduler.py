@@ -44,8 +44,7 @@ from axil.kernel.events import (
     Return,
     SubRun,
 )
-from axil.kernel.machine import Machine, entry_tokens
-from axil.kernel.outcomes import FrameResult, Transition
+from axil.kernel.machine import FrameResult, Machine, Transition, entry_tokens
 from axil.kernel.scopes import (
     CycleBody,
     CycleRun,
@@ -446,7 +445,7 @@ class Scheduler:
     def _pend(
         self, task: Task, command: Command, go_on: Callable[..., Command | None], *given: Any
     ) -> Command:
-        """Let ``go_on`` happen when ``command``, a fact of ``task``, is recorded."""
+        """Let ``resume_run`` happen when ``command``, a fact of ``task``, is recorded."""
         self._pending = task, go_on, given
         return command
 

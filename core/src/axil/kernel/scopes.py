@@ -31,9 +31,17 @@ from typing import Any, NamedTuple
 
 from axil.errors import CycleError, KernelBug, LimitReached, format_names
 from axil.kernel.joins import GATE
-from axil.kernel.machine import Machine, Took, entry_tokens
-from axil.kernel.outcomes import Exit, FrameResult, Send, Transition, output_of
-from axil.kernel.plan import Edge, Graph, Mode, Plan
+from axil.kernel.machine import (
+    Exit,
+    FrameResult,
+    Machine,
+    Send,
+    Took,
+    Transition,
+    entry_tokens,
+    output_of,
+)
+from axil.kernel.plan import Edge, Mode, Plan, ResolvedGraph
 from axil.kernel.state import History, Schema, State
 from axil.kernel.tokens import Changes, Frame, Out, Task, Token, inner_frame
 
@@ -72,7 +80,7 @@ class CycleBody:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: ResolvedGraph,
         members: Sequence[int],
         edges: Sequence[Edge],
         fold: Callable[[int], Plan],

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from axil.kernel.machine import Machine
-from axil.kernel.outcomes import Transition, blame, sent
+from axil.kernel.machine import Machine, Transition, blame, sent
 from axil.kernel.plan import BACK, PlanEdge, Port
 from axil.kernel.state import Delta, State
 from axil.kernel.tokens import Carried, Changes, Frame, Out, Task, Token, new_tuple

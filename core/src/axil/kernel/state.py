@@ -49,7 +49,7 @@ from axil.kernel.values import (
     Log,
     check_size,
     isolate,
-    same,
+    same_value,
     type_of,
     unshared,
 )
@@ -406,7 +406,7 @@ class State(Mapping[str, Any]):
                 if declared.default is not None
                 else MISSING
             )
-            if name in anew or not same(new, self.get(name, MISSING)):
+            if name in anew or not same_value(new, self.get(name, MISSING)):
                 changed[name] = new
         if not changed:
             return self

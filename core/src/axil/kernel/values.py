@@ -339,7 +339,7 @@ def thaw(value: Any) -> Any:
     return isolate(value)
 
 
-def same(a: Any, b: Any) -> bool:
+def same_value(a: Any, b: Any) -> bool:
     """Return whether two values are identical, or equal without an error."""
     if a is b:
         return True
@@ -348,9 +348,9 @@ def same(a: Any, b: Any) -> bool:
             return False
         if type(a) is dict:
             one, other = cast("dict[Any, Any]", a), cast("dict[Any, Any]", b)
-            return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+            return list(one) == list(other) and all(same_value(one[key], other[key]) for key in one)
         if type(a) in (list, tuple):
-            return len(a) == len(b) and all(map(same, a, b))
+            return len(a) == len(b) and all(map(same_value, a, b))
         return bool(a == b)
     except Exception:  # noqa: BLE001
         # a value with a broken or array-like __eq__ is simply not known to be the same

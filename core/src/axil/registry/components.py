@@ -1,6 +1,6 @@
 """Components made from settings, the first step of their lifecycle.
 
-A component class may have a ``Config``, a pydantic model, which axil-config decodes; then it is
+A component class may have a ``Config``, a pydantic model, which is decoded strictly; then it is
 made with one. Without it, it is made with the settings as arguments. Making a component has no
 effects: it connects to nothing and reads nothing.
 """
@@ -11,10 +11,9 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
-from axil._door import provided
 from axil.errors import ConfigError, Problem, did_you_mean, format_names, refused_setting
-from axil.registry.excerpts import format_value
-from axil.registry.grants import current_grants
+from axil.settings.excerpts import format_value
+from axil.settings.grants import current_grants
 from axil.spec.graph import Place
 
 T = TypeVar("T")
@@ -29,15 +28,14 @@ def make_component(
 ) -> T:
     """Return an instance of a component class, with its config decoded.
 
-    A plain function is its own instance and takes no config. Raises: ConfigError; NotInstalled
-    (AX306): the class has a ``Config``, and axil-config is not installed; and what the constructor
-    raises.
+    A plain function is its own instance and takes no config. Raises: ConfigError, and what the
+    constructor raises.
     """
     name = getattr(component, "__name__", type(component).__name__)
     model = getattr(component, "Config", None)
     if model is not None:
-        wanted = f"the Config of {name}"
-        decode_config = provided("axil_config.decoding", "decode_config", wanted=wanted)
+        from axil.settings.decoding import decode_config
+
         return _noted(component(decode_config(model, config, where, lenient=lenient)), where)
     if config is not None and not isinstance(config, Mapping):
         message = f"expected a mapping, found {format_value(config)}."

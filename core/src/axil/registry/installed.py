@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, Protocol, cast
 
-from axil.registry.kinds import canonical_name
+from axil.spec.kinds import canonical_name
 
 
 class EntryPoint(Protocol):

@@ -4,7 +4,7 @@ Resolving a name needs two facts of it before anything is imported: the version 
 that a component is written for, since a component for another contract must not be imported, and
 the former names of components, since looking for one would mean to import all of them. Entry points
 have no room for either. Everything else in a manifest is passed on as it is written: axil-plugins
-writes manifests and shows them, axil-dependencies follows the references in them.
+writes manifests and shows them, axil follows the references in them.
 """
 
 from __future__ import annotations

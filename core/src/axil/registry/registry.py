@@ -2,16 +2,13 @@
 
 One scan per process reads the metadata of what is installed and imports nothing. ``resolve``
 imports the one component that was named. Policy says which distributions and components may be
-used; what is blocked is never imported, so it is enforced here, for every way in. Policies
-themselves are axil-config's: where something in the environment asks for one and it is missing, no
-registry is made.
+used; what is blocked is never imported, so it is enforced here, for every way in.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
-import os
 import pkgutil
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -19,14 +16,11 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from axil._door import provided
 from axil.errors import (
     ComponentBlocked,
     ComponentConflict,
-    NotInstalled,
     PluginContract,
     PluginLoadError,
     Problem,
@@ -36,7 +30,8 @@ from axil.errors import (
     nearest,
 )
 from axil.registry.installed import EntryPoint, identity_of, installed
-from axil.registry.kinds import (
+from axil.settings.policy import Policy
+from axil.spec.kinds import (
     COMPONENT_KINDS,
     KERNEL,
     MANIFEST,
@@ -47,7 +42,6 @@ from axil.registry.kinds import (
 
 if TYPE_CHECKING:
     from axil.registry.manifest import Manifest
-    from axil_config.policy import Policy
 
 _TARGET: Final = re.compile(
     r"(?P<module>[\w.]+)\s*(?::\s*(?P<attributes>[\w.]+))?\s*(?:\[.*\])?\s*$"
@@ -80,38 +74,6 @@ class Component:
         )
 
 
-_POLICY: Final = ("CONFIG", "PLUGINS_MODE", "PLUGINS", "BLOCK", "ONLY", "PINS", "HOOKS", "INDEX")
-"""Variables that say something of the policy, without ``AXIL_``."""
-
-
-class _NoPolicy:
-    """The policy where axil-config is not installed: what is installed may be used."""
-
-    block: frozenset[str] = frozenset()
-    pins: Mapping[str, str] = MappingProxyType({})
-    index = ""
-
-    def refuses(self, kind: str, name: str, distribution: str) -> str:
-        """Refuse nothing."""
-        return ""
-
-
-def _policy_in_force() -> Policy:
-    """Return the policy of the environment.
-
-    Raises: ConfigError; NotInstalled: axil-config is missing, and a variable asks for a policy.
-    """
-    said = [name for part in _POLICY if (name := f"AXIL_{part}") in os.environ]
-    if said == ["AXIL_CONFIG"] and not os.environ["AXIL_CONFIG"]:
-        said = []  # it says that no file is to be read
-    try:
-        return provided("axil_config.policy", "Policy", wanted=" ".join(said)).in_force()
-    except NotInstalled:
-        if said:
-            raise
-        return cast("Policy", _NoPolicy())
-
-
 _OWN_FUNCTIONS = (
     "A function of your own: axil … --functions DIR --allow code, or load(…, functions=DIR)."
 )
@@ -130,7 +92,7 @@ class Registry:
     def __init__(
         self, policy: Policy | None = None, entry_points: Iterable[EntryPoint] | None = None
     ) -> None:
-        self.policy = policy or _policy_in_force()
+        self.policy = policy or Policy.in_force()
         self._given = None if entry_points is None else tuple(entry_points)
         self._found: dict[str, dict[str, list[Component]]] | None = None
         self._dists: dict[str, Any] = {}

@@ -1,97 +1,105 @@
-"""Makers of meters: that of axil-budget, and a meter that only adds up."""
+"""The meter of runs without limits on what bodies use, and the look-up of the one with limits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-from axil._door import provided
-from axil.contract.meters import MeterMaker, MeterReservation, RunUsage
-from axil.errors import NotInstalled
+from axil.contract.meters import Meter, MeterMaker, MeterReservation, RunUsage
+from axil.errors import LimitReached
 from axil.kernel.tokens import Activation
-
-_NO_LIMITS: Mapping[str, Any] = {}
-
-
-@cache
-def usual_maker() -> MeterMaker:
-    """Return the maker of meters where nothing is limited but what the runtime counts: that of
-    axil-budget, or ``Tally`` where it is not installed.
-    """
-    try:
-        return limiting_maker("")
-    except NotInstalled:
-        return Tally
+from axil.spec.graph import Limits
 
 
-def limiting_maker(wanted: str) -> MeterMaker:
-    """Return the maker of the meters of axil-budget.
+def meter_of(limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
+    """Return the meter of a run.
 
     Args:
-        wanted: what needs it, for the message.
-    Raises: NotInstalled (AX306): axil-budget is not installed.
+        stop: ends the run when a limit is passed while bodies are at work.
+    Raises: UnknownComponent: model tokens or money are limited, and no meter that limits them is
+    installed.
     """
-    return provided("axil_budget.meter", "BudgetMeter", wanted=wanted)
+    usage = RunUsage()
+    if limits.tokens is limits.cost is limits.pricing is limits.estimate is None:
+        return Tally(usage, stop)
+    return limiting_maker()(usage, limits, stop)
 
 
-@dataclass(slots=True)
-class TalliedUsage(RunUsage):
-    """The usage of a run, by the names that its bodies gave."""
+def limiting_maker() -> MeterMaker:
+    """Return the maker of meters with limits: the component ``budget`` of the kind ``meters``.
 
-    amounts: dict[str, float] = field(default_factory=dict[str, float])
+    Raises: UnknownComponent: none is installed.
+    """
+    from axil.registry.registry import default_registry
 
-    def __getattr__(self, name: str) -> Any:
-        message = f"this run's usage has no {name!r}: its meter does not count it."
-        raise AttributeError(message, name=name, obj=self)
+    return default_registry().resolve("meters", "budget")
 
 
 class Tally:
-    """A meter without limits: it adds up what is spent."""
+    """A meter without limits: it adds up what is spent.
 
-    __slots__ = ("_others", "usage")
+    A body that asks for the ledger, to limit its node, gets that of a meter with limits, which
+    counts on.
+    """
 
-    def __init__(
-        self, limits: Mapping[str, Any] = _NO_LIMITS, stop: Callable[..., None] | None = None
-    ) -> None:
-        """See ``MeterMaker``; there are no limits, so nothing is stopped."""
-        self.usage = TalliedUsage()
-        # usage that another meter recorded; it stays in the journal
-        self._others: dict[str, Any] = {}
+    __slots__ = ("_limiting", "_stop", "usage")
+
+    def __init__(self, usage: RunUsage, stop: Callable[[LimitReached], None]) -> None:
+        """Args: stop: ends the run when a limit of a node is passed; see ``meter_of``."""
+        self.usage, self._stop = usage, stop
+        self._limiting: Meter | None = None
 
     @property
     def ledger(self) -> Any:
-        """Raise NotInstalled (AX306): the ledger comes with axil-budget, which is not installed."""
-        limiting_maker("ctx.ledger")
+        """See ``Meter``. Raises: UnknownComponent: no meter with limits is installed."""
+        if self._limiting is None:
+            self._limiting = limiting_maker()(self.usage, Limits(), self._stop)
+        return self._limiting.ledger
 
     @property
     def has_spent(self) -> bool:
         """See ``Meter``."""
-        return bool(self.usage.amounts)
+        if self._limiting is not None:
+            return self._limiting.has_spent
+        return bool(self.usage.tokens or self.usage.cost)
 
     def spend(self, who: Activation, amounts: Mapping[str, float]) -> None:
         """See ``Meter``."""
-        mine = self.usage.amounts
-        for name, amount in amounts.items():
-            mine[name] = mine.get(name, 0) + amount
+        if self._limiting is not None:
+            self._limiting.spend(who, amounts)
+        else:
+            self.usage.add(amounts)
 
     async def reserve(self, who: Activation, wanted: Mapping[str, Any]) -> MeterReservation:
-        """See ``Meter``; there is always enough."""
+        """See ``Meter``; where nothing is limited there is always enough."""
+        if self._limiting is not None:
+            return await self._limiting.reserve(who, wanted)
         return _Free(self, who)
 
     def as_data(self) -> dict[str, Any]:
         """See ``Meter``."""
-        return {**self._others, "amounts": dict(self.usage.amounts)}
+        if self._limiting is not None:
+            return self._limiting.as_data()
+        return {"tokens": dict(self.usage.tokens), "cost": self.usage.cost}
 
     def restore(self, used: Mapping[str, Any]) -> None:
         """See ``Meter``."""
-        own = ("amounts", "cycles", "firings")
-        self.usage.amounts = dict(used.get("amounts", ()))
-        self._others = {name: value for name, value in used.items() if name not in own}
+        if "nodes" in used:  # accounts of nodes, which only a ledger has
+            _ = self.ledger
+        if self._limiting is not None:
+            self._limiting.restore(used)
+        else:
+            self.usage.restore(used)
 
     def close(self) -> None:
         """See ``Meter``."""
+        self._stop = _unheard
+        if self._limiting is not None:
+            self._limiting.close()
+
+
+def _unheard(limit: LimitReached) -> None:
+    """Ignore a limit that is passed after the end of the run."""
 
 
 class _Free:
@@ -102,9 +110,9 @@ class _Free:
     def __init__(self, tally: Tally, who: Activation) -> None:
         self._tally, self._who = tally, who
 
-    def settle(self, **used: Any) -> None:
-        amounts = {name: n for name, n in used.items() if isinstance(n, (int, float)) and n}
-        self._tally.spend(self._who, amounts)
+    def settle(self, *, model: str = "", cached_tokens: int = 0, **used: float) -> None:
+        """Count what was used; ``cached_tokens`` are among the input tokens."""
+        self._tally.spend(self._who, {name: amount for name, amount in used.items() if amount})
 
     def release(self) -> None:
         pass

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from axil.contract.decisions import Outcome
     from axil.kernel.scheduler import Scheduler
     from axil.runtime.gate import Gate
-    from axil.runtime.loop import RunLoop
+    from axil.runtime.run import RunLoop
 
 log = logging.getLogger("axil")
 

@@ -14,16 +14,58 @@ the rest.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from axil.contract.context import Call, Question
+from axil.contract.context import Call, Clock, Question
+from axil.contract.meters import Meter
 from axil.kernel.events import CycleTally, Known, RecordFiring, RecordRound
+from axil.kernel.plan import Plan
 from axil.kernel.state import State
 from axil.kernel.tokens import Activation
-from axil.runtime.result import Result
+from axil.runtime.result import Options, Result
 
-if TYPE_CHECKING:
-    from axil.runtime.services import Progress
+
+@dataclass(slots=True, eq=False, repr=False)
+class Progress:
+    """The progress of a run: a recorder keeps it with each fact, so that a resumed run counts on
+    from there.
+    """
+
+    clock: Clock
+    meter: Meter
+    cycles: Mapping[str, CycleTally]
+    """The ends of its cycles so far, by path."""
+    before: float = 0.0
+    """Seconds that earlier parts of the run took."""
+    started: float | None = None
+    """The time at which this part began, by the clock; None: it has not begun."""
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds the run has taken, over all its parts."""
+        if self.started is None:
+            return self.before
+        return self.before + self.clock.now() - self.started
+
+
+class RunJournal(Protocol):
+    """A journal as runs need it. Everything else about journals is theirs."""
+
+    def recorder(
+        self, run_id: str, plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options
+    ) -> Recorder:
+        """Return the recorder of a run that begins or is resumed; nothing is written yet.
+
+        Args:
+            values: those of the state that are given with the inputs, checked.
+        Raises: JournalError: the run cannot be begun or resumed.
+        """
+        ...
+
+    def check_known(self, run_id: str) -> None:
+        """Check that there is such a run. Raises: JournalError (AX503): there is none."""
+        ...
 
 
 class ClockRead(NamedTuple):

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
-from axil._door import provided
 from axil.contract.context import Channel, Clock, Question
 from axil.contract.messages import Message
-from axil.contract.meters import Meter, MeterMaker, RunUsage
-from axil.contract.views import thawed
-from axil.errors import AxilError, LimitReached, RunError
+from axil.contract.meters import RunUsage
+from axil.contract.views import Thawed
+from axil.errors import AxilError, RunError
 from axil.kernel.events import CycleTally, Ending, Status
-from axil.kernel.outcomes import FrameResult, output_of
-from axil.kernel.plan import Graph
-from axil.kernel.values import thaw
-from axil.runtime.meters import limiting_maker, usual_maker
+from axil.kernel.machine import FrameResult, output_of
+from axil.kernel.plan import ResolvedGraph
+from axil.kernel.values import ATOMS, thaw
 from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar
 
-    from axil_journals.journal import Journal as Journal
+    from axil.runtime.recorder import RunJournal
 
     S = TypeVar("S", default=Any)
 else:
@@ -56,7 +54,7 @@ class Options:
     """
     resuming: bool = False
     """Continue a run that the journal knows, whatever its input was."""
-    journal: Journal | None = None
+    journal: RunJournal | None = None
     """None: nothing is kept, and a run that pauses cannot be resumed."""
     thread: str = ""
     """The conversation that the run continues: it begins with the state in which the thread's last
@@ -87,8 +85,6 @@ class Options:
     clock: Clock | None = None
     limits: Limits | None = None
     """None: the graph's own."""
-    meter: MeterMaker | None = None
-    """Makes what counts what is used and knows limits of other names; None: axil-budget's."""
     deps: Any = None
     workspace: Path | None = None
     allow: frozenset[str] = frozenset()
@@ -111,24 +107,9 @@ class Options:
             if given is not None and not hasattr(given, has):
                 raise TypeError(f"{name}: expected an object with {has}, found {given!r:.80}.")
         if self.allow != frozenset():
-            provided("axil_config.grants", "Grants", wanted="a run with allow").of(self.allow)
+            from axil.settings.grants import Grants
 
-    def begin_meter(self, limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
-        """Return the meter of a run.
-
-        Args:
-            stop: ends the run when a limit is passed while bodies are at work.
-        Raises: NotInstalled (AX306): axil-budget is needed and not installed; SpecError (AX128):
-        the meter does not know a limit.
-        """
-        make = self.meter or usual_maker()
-        if self.meter is None and limits.uses:
-            make = limiting_maker(f"a limit on {' and '.join(limits.uses)}")
-        return make(limits.uses, stop)
-
-
-def _nothing_used() -> RunUsage:
-    return Options().begin_meter(Limits(), lambda _: None).usage
+            Grants.of(self.allow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -153,8 +134,8 @@ class Result(Generic[S]):
     exits: Mapping[str, tuple[Any, ...]] = field(default_factory=dict[str, "tuple[Any, ...]"])
     """Every payload that left, by the node it came from."""
     questions: tuple[Question, ...] = ()
-    usage: RunUsage = field(default_factory=_nothing_used)
-    """The usage: firings, seconds, and the amounts that the run's meter counts."""
+    usage: RunUsage = field(default_factory=RunUsage)
+    """The usage: firings, seconds, model tokens and money."""
     cycles: Mapping[str, CycleTally] = field(default_factory=dict[str, CycleTally])
     """The ends of cycles, by path."""
     error: AxilError | None = None
@@ -178,7 +159,7 @@ class Result(Generic[S]):
 
 def made(
     run_id: str,
-    graph: Graph,
+    graph: ResolvedGraph,
     ended: FrameResult,
     ending: Ending,
     usage: RunUsage,
@@ -186,7 +167,9 @@ def made(
 ) -> Result:
     """Return the result of a run: what its frame left behind, as callers want it."""
     schema, payload = graph.schema, graph.spec.payload
-    attributes = thawed(ended.state.plain())
+    attributes = ended.state.plain()
+    if not ATOMS.issuperset(map(type, attributes.values())):
+        attributes = Thawed(attributes)
     state = schema.view(schema.start(attributes.copy())) if schema.view else attributes
     exits: dict[str, list[Any]] = {}
     for exit in ended.exits:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from axil._door import provided
 from axil.contract.context import (
     Call,
     Channel,
@@ -29,16 +28,18 @@ from axil.contract.context import (
 from axil.contract.meters import Meter
 from axil.contract.observers import Observers
 from axil.errors import Overdue, Uncertain
-from axil.kernel.events import CycleTally, SubRun
+from axil.kernel.events import SubRun
 from axil.kernel.plan import Body
 from axil.kernel.tokens import Activation, Out, Task
 from axil.kernel.values import MISSING, isolate
+from axil.runtime.deadlines import Deadline, answer_in_time, deadline_of, late_answer
 from axil.runtime.recorder import (
     Answered,
     Asked,
     ClockRead,
     EffectBegun,
     Fact,
+    Progress,
     Recorder,
     SleepBegun,
     StepDone,
@@ -93,29 +94,6 @@ class RealClock:
 
 
 REAL_CLOCK = RealClock()
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class Progress:
-    """The progress of a run: a recorder keeps it with each fact, so that a resumed run counts on
-    from there.
-    """
-
-    clock: Clock
-    meter: Meter
-    cycles: Mapping[str, CycleTally]
-    """The ends of its cycles so far, by path."""
-    before: float = 0.0
-    """Seconds that earlier parts of the run took."""
-    started: float | None = None
-    """The time at which this part began, by the clock; None: it has not begun."""
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds the run has taken, over all its parts."""
-        if self.started is None:
-            return self.before
-        return self.before + self.clock.now() - self.started
 
 
 class Subs(Protocol):
@@ -197,7 +175,8 @@ class RunServices:
     def allows(self, what: str) -> bool:
         if not self.options.allow:
             return False
-        is_granted = provided("axil_config.wants", "is_granted", wanted="a run with allow")
+        from axil.settings.wants import is_granted
+
         return is_granted(self.options.allow, what)
 
     def emit(self, activation: Activation, chunk: Any) -> None:
@@ -282,17 +261,17 @@ class RunServices:
     async def ask(self, activation: Activation, call: Call, question: Question) -> Any:
         asked = replace(question, id=f"{activation}?{call}", node=activation.path)
         if asked.id in self.answers:
-            return _answered(asked, self.answers[asked.id])
-        deadline: Any = None
+            return answer_in_time(asked, self.answers[asked.id])
+        deadline: Deadline | None = None
         if asked.within_seconds is not None:
             due: Mapping[str, float] = {} if self.recorder is None else self.recorder.due
-            deadline = _of_deadlines("deadline")(asked, due, self.clock)
+            deadline = deadline_of(asked, asked.within_seconds, due, self.clock)
             asked = deadline.question
         answer = await self._channel_answer(activation, asked, deadline)
         if answer is Overdue:
-            answer = self.answers[asked.id] = _of_deadlines("late")(asked)
+            answer = self.answers[asked.id] = late_answer(asked)
             await self.keep(Answered(asked.id, answer, is_late=True))
-            return _answered(asked, answer)
+            return answer_in_time(asked, answer)
         if answer is MISSING:
             self.note(Asked(activation, asked))
             # before it is safe: another question of the body may end it meanwhile
@@ -302,7 +281,9 @@ class RunServices:
         await self.keep(Answered(asked.id, answer))
         return answer
 
-    async def _channel_answer(self, activation: Activation, asked: Question, deadline: Any) -> Any:
+    async def _channel_answer(
+        self, activation: Activation, asked: Question, deadline: Deadline | None
+    ) -> Any:
         """Return the answer of a channel; ``MISSING``: there is none now; the class ``Overdue``: it
         is too late.
 
@@ -318,7 +299,7 @@ class RunServices:
             return MISSING
         if deadline.is_new:
             await self.keep(Asked(activation, asked, is_shown=True))
-        return await _of_deadlines("in_time")(channel, deadline, self.clock)
+        return await deadline.wait(channel, self.clock)
 
     def all_asked(self, activation: Activation, pause: Pause) -> Pause:
         """``pause``, and what else the same body asked without an answer, side by side."""
@@ -417,16 +398,6 @@ class RunServices:
 
     def spend(self, activation: Activation, amounts: Mapping[str, float]) -> None:
         self.at_home(self.meter.spend, activation, amounts)
-
-
-def _of_deadlines(name: str) -> Any:
-    """Return a function that keeps the deadlines of questions. Raises: NotInstalled (AX306)."""
-    return provided("axil_journals.deadlines", name, wanted="a question with a deadline")
-
-
-def _answered(question: Question, answer: Any) -> Any:
-    """Return what a body gets for an answer. Raises: Overdue: it was not given in time."""
-    return answer if answer is not MISSING else _of_deadlines("answered")(question, answer)
 
 
 def _digest(data: Any) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from axil._door import provided
 from axil.errors import Problem, SpecError
 from axil.kernel.joins import Join
 from axil.kernel.plan import CycleLimit
@@ -226,13 +225,11 @@ class RouterSpec:
     ask: Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """The resources that a run may use; None: no limit.
 
-    Reaching one is the status ``limited`` and a named error. Four are the runtime's; any other name
-    is a limit of the run's meter (``axil.plugin.Meter``), which knows what it means:
-    ``Limits(firings=9, miles=20.0)``. It may be read in the same way, ``limits.miles``.
+    Reaching one is the status ``limited`` and a named error. Raises: SpecError (AX128).
     """
 
     firings: int | None = None
@@ -241,27 +238,18 @@ class Limits:
     """Bodies at work at the same time."""
     lanes: Mapping[str, int] = field(default_factory=dict[str, int])
     """Bodies at work at the same time per lane; a lane that is not listed admits 1."""
-    uses: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Limits that are the meter's, by name, and what it needs to know for them; none is None."""
+    tokens: int | None = None
+    """Model tokens of all kinds together."""
+    cost: float | None = None
+    """Money, in the unit of the prices."""
+    pricing: Any = None
+    """The prices of models (``axil_models.Pricing``), for what models do not report themselves."""
+    estimate: Any = None
+    """The estimate of a call before it is made: an ``axil_models.Estimator``."""
 
-    def __init__(
-        self,
-        *,
-        firings: int | None = None,
-        seconds: float | None = None,
-        concurrency: int | None = None,
-        lanes: Mapping[str, int] | None = None,
-        uses: Mapping[str, Any] | None = None,
-        **named: Any,
-    ) -> None:
-        """Take limits by name; ``uses`` are those of the meter in a mapping."""
-        own: dict[str, Any] = {"firings": firings, "seconds": seconds, "concurrency": concurrency}
-        used = {k: v for k, v in {**(uses or {}), **named}.items() if v is not None}
-        for name, value in {**own, "lanes": lanes or {}, "uses": used}.items():
-            object.__setattr__(self, name, value)
-        amounts = {k: v for k, v in used.items() if isinstance(v, (int, float))}
-        for name, limit in {**own, **amounts}.items():
-            least = 1 if name == "concurrency" else 0
+    def __post_init__(self) -> None:
+        for name in ("firings", "seconds", "concurrency", "tokens", "cost"):
+            limit, least = getattr(self, name), 1 if name == "concurrency" else 0
             if limit is not None and (type(limit) not in (int, float) or limit < least):
                 message = f"expected a number ≥ {least}, found {limit!r}."
                 hint = "Leave it out for no limit."
@@ -271,16 +259,17 @@ class Limits:
                 message = f"expected a whole number ≥ 1, found {room!r}."
                 raise SpecError(Problem("AX128", f"limits.lanes.{lane}", message))
 
-    def __getattr__(self, name: str) -> Any:
-        """Return the limit of that name; None: there is none."""
-        if name.startswith("_") or name in Limits.__dataclass_fields__:
-            raise AttributeError(name)
-        return self.uses.get(name)
+    @property
+    def need_ledger(self) -> bool:
+        """True if model tokens or money are limited, or are to be estimated."""
+        return any(
+            each is not None for each in (self.tokens, self.cost, self.pricing, self.estimate)
+        )
 
-    def within(self, **most: float) -> Limits:
-        """Return these limits, where amounts of the meter are at most so much."""
-        uses = {name: max(0.0, min(each, self.uses.get(name, each))) for name, each in most.items()}
-        return replace(self, uses={**self.uses, **uses})
+    def within(self, cost: float) -> Limits:
+        """Return these limits, with at most so much money."""
+        own = cost if self.cost is None else min(cost, self.cost)
+        return replace(self, cost=max(0.0, own))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,9 +333,11 @@ class GraphSpec:
         qualified name.
 
         Where the file lies and what the environment held do not count: a run resumes after a key
-        was renewed. Raises: NotInstalled: axil-journals, which needs digests, is not installed.
+        was renewed.
         """
-        return provided("axil_journals.digests", "digest_of", wanted="GraphSpec.digest")(self)
+        from axil.spec.digests import digest_of
+
+        return digest_of(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -373,7 +364,7 @@ the reader of a file sets them.
 ``growing``: names of fields of the state to which items are appended, whatever the schema;
 ``lenient``: whether settings may have keys that their component does not know.
 """
-_AROUND = "folder root trail texts included vars environment secrets warnings grants"
+_AROUND = "folder root trail texts included vars environment secrets warnings grants read"
 SURROUNDINGS = READ | set(_AROUND.split())
 """Keys of ``GraphSpec.extras`` that say where a file was read and with what, not what it says."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from axil.plugin import Message
 from axil_agent.agent import Agent, DynamicAgent
 from axil_agent.cached import Cached
 from axil_agent.context import ContextPolicy
 from axil_agent.converse import Stage
 from axil_agent.delegate import AgentTool
+from axil_agent.errors import PromptError, ReplayMiss, ReplyError, TurnLimit, WiringError
 from axil_agent.history import HistoryMemory
 from axil_agent.human import HumanFileEdit, HumanNode
 from axil_agent.judge import Judge
@@ -29,7 +31,6 @@ from axil_models import (
     Embedder,
     Formatter,
     Memory,
-    Message,
     Model,
     Reply,
     Request,
@@ -66,10 +67,13 @@ __all__ = [
     "Memory",
     "Message",
     "Model",
+    "PromptError",
     "Recorder",
     "Reflection",
     "Replay",
+    "ReplayMiss",
     "Reply",
+    "ReplyError",
     "Request",
     "Scripted",
     "SingleAgent",
@@ -79,9 +83,11 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolSpec",
+    "TurnLimit",
     "Usage",
     "Verbatim",
     "Wiring",
+    "WiringError",
     "ask",
     "audio",
     "considered",

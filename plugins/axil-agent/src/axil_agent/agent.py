@@ -18,9 +18,17 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from axil import MISSING, ConfigError, Out, Problem, run_sync
-from axil.plugin import Attributes, Body, BodyRules, Task, as_body, pushed_fields, with_article
-from axil_agent.alone import Alone
-from axil_agent.commands import commanded
+from axil.plugin import (
+    Attributes,
+    Body,
+    BodyRules,
+    Message,
+    Task,
+    as_body,
+    pushed_fields,
+    with_article,
+)
+from axil_agent.commands import with_command
 from axil_agent.context import (
     ContextPolicy,
     active_tools,
@@ -44,7 +52,8 @@ from axil_agent.prompt import (
     user_prompt,
 )
 from axil_agent.sharing import held, is_shared, keep, kept, shared_delta, shared_now
-from axil_agent.speakers import heard_by, spoken, unsaid
+from axil_agent.speakers import from_speaker, not_yet_sent, visible_to
+from axil_agent.standalone import StandaloneContext
 from axil_agent.template import joined, rendered
 from axil_agent.thinking import considered
 from axil_agent.uses import listed_or_one, used
@@ -53,7 +62,6 @@ from axil_models import (
     ContextError,
     ContextQuery,
     Formatter,
-    Message,
     Structure,
     Tool,
     Turn,
@@ -312,7 +320,7 @@ class Agent:
             with_labels(inputs), with_labels(attributes or {}), message, wiring.node, ctx
         )
         found = await passive_context(
-            self.providers, query, self.policy, ctx or Alone(), where, numbering
+            self.providers, query, self.policy, ctx or StandaloneContext(), where, numbering
         )
         asked = described_fields(wiring.asked, self.output_type)
         about = {name: text for name, text in wiring.pulled.items() if text and name in fields}
@@ -344,7 +352,7 @@ class Agent:
         """``step``, with the answer that the fields are of: observe, think, act."""
         heard = with_labels(self._heard(inputs, wiring)[0])
         said = self.heard(ctx)
-        history = [*unsaid(self.recalled(ctx), said), *said]
+        history = [*not_yet_sent(self.recalled(ctx), said), *said]
         seen = await self._seen(inputs, attributes, history, ctx, wiring)
         query = self._query(
             heard, with_labels(attributes), seen.user, wiring.node, ctx, seen.messages
@@ -471,7 +479,7 @@ class Agent:
         """Return the conversation that a typed state holds."""
         if not self.chat or not hasattr(ctx, "state"):
             return []
-        return heard_by(self._wiring.node, plain_data(list(held(ctx.state, self.chat))))
+        return visible_to(self._wiring.node, plain_data(list(held(ctx.state, self.chat))))
 
     def recalled(self, ctx: Any) -> list[Message]:
         """Return the history that is sent."""
@@ -617,11 +625,11 @@ class _Firing:
             chat = self.rules.chat
             if chat and chat not in shared:
                 reply: Message = {"role": "assistant", "content": answer.text}
-                shared[chat] = spoken([*answer.acted, reply], self.rules.node)
+                shared[chat] = from_speaker([*answer.acted, reply], self.rules.node)
             delta = {name: fields[name] for name in names if name in fields}
-            return commanded(Out({}, {**delta, **shared}), self.rules, ctx, task)
+            return with_command(Out({}, {**delta, **shared}), self.rules, ctx, task)
         delta = pushed_fields(self.rules, fields, task.state, attributes)
-        return commanded(Out(fields, {**delta, **shared}), self.rules, ctx, task)
+        return with_command(Out(fields, {**delta, **shared}), self.rules, ctx, task)
 
 
 def _with_edges(error: PromptError, task: Task) -> PromptError:

@@ -29,7 +29,7 @@ def take_command(command: Mapping[str, Any], ctx: Any) -> None:
     local[_COMMANDS] = {"write": {**before["write"], **command["write"]}, "go_to": go_to}
 
 
-def commanded(out: Out, rules: BodyRules, ctx: Any, task: Task) -> Out:
+def with_command(out: Out, rules: BodyRules, ctx: Any, task: Task) -> Out:
     """Return the outcome, with what commands of tools write and where they go.
 
     Raises: StateError (AX203): the state has no such field; RouteError (AX222): no edge leads

@@ -20,7 +20,14 @@ from pydantic_core import from_json
 
 from axil import LimitReached
 from axil.driver import Pause
-from axil.plugin import MeterReservation, RunError, did_you_mean, format_names, with_article
+from axil.plugin import (
+    Message,
+    MeterReservation,
+    RunError,
+    did_you_mean,
+    format_names,
+    with_article,
+)
 from axil_agent.approval import Verdict, verdict
 from axil_agent.asker import asked_by
 from axil_agent.commands import plain_command, take_command
@@ -28,7 +35,6 @@ from axil_agent.errors import ReplyError, TurnLimit
 from axil_models import (
     Command,
     Formatter,
-    Message,
     Model,
     ModelContract,
     Refused,

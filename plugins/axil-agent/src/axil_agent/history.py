@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from axil import ConfigError, Problem
-from axil.plugin import Log
-from axil_models import Ask, Message, Request, content_text, estimated_tokens
+from axil.plugin import Log, Message
+from axil_models import Ask, Request, content_text, estimated_tokens
 
 _ASKED = (
     "Summarise the conversation below for the model that will continue it: "

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import Context, Question
-from axil.plugin import Body, BodyRules, as_body, parse_duration, with_article
+from axil.plugin import Body, BodyRules, as_body, with_article
 from axil_agent.errors import WiringError
 from axil_agent.prompt import Wiring
 from axil_agent.template import joined, rendered
+from axil_files import parse_duration
 from axil_models import as_text, content_text, in_thread
 
 

@@ -25,11 +25,10 @@ from axil.plugin import (
     format_names,
     make_component,
     message,
-    parse_duration,
     refers_to,
 )
 from axil_agent.agent import Agent, DynamicAgent
-from axil_agent.commands import commanded
+from axil_agent.commands import with_command
 from axil_agent.context import passive_context
 from axil_agent.delegate import NodeTool
 from axil_agent.errors import PromptError
@@ -39,11 +38,12 @@ from axil_agent.human import HumanNode
 from axil_agent.outputs import Output, OutputField, described, output_type
 from axil_agent.prompt import Wiring
 from axil_agent.sharing import shared_delta
-from axil_agent.speakers import heard_by, since, spoken, unmarked, unsaid
+from axil_agent.speakers import from_speaker, not_yet_sent, since, unmarked, visible_to
 from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim, places
 from axil_agent.thinking import Reflection
 from axil_agent.uses import Parts, used
+from axil_files import parse_duration
 from axil_models import (
     Approval,
     ContextQuery,
@@ -369,13 +369,13 @@ class _Chat:
         heard = (
             [message(_blocks(messages))]
             if self.mode != "messages"
-            else heard_by(self.node, messages)
+            else visible_to(self.node, messages)
             if self.chat
             else [unmarked(m) for m in messages]
         )
         history, report, new = agent.recalled(ctx), list(heard), list(heard)
         if self.chat:  # the state holds it, and no memory has to repeat it
-            history, new = unsaid(history, heard), since(self.node, messages)
+            history, new = not_yet_sent(history, heard), since(self.node, messages)
         words = "\n".join(content_text(m.get("content")) for m in heard if m.get("role") == "user")
         shared, path = agent.shared(ctx), ctx.activation.path
         query = ContextQuery(
@@ -410,8 +410,8 @@ class _Chat:
         reply: Message = {"role": "assistant", "content": answer.text}
         delta = shared_delta(ctx, task)
         if self.chat and self.chat not in delta:
-            delta[self.chat] = spoken([*answer.acted, reply], self.node)
-        return commanded(Out([reply], delta), self.rules, ctx, task)
+            delta[self.chat] = from_speaker([*answer.acted, reply], self.node)
+        return with_command(Out([reply], delta), self.rules, ctx, task)
 
 
 def _blocks(messages: Sequence[Message]) -> Any:

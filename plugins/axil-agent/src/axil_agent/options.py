@@ -1,4 +1,5 @@
-"""Options of ``axil run``: every agent on a script, on a recording, or recorded.
+"""Options of every command that opens workflows: every agent on a script, on a recording, or
+recorded.
 
 Switches, judges and memories that summarise ask their models the same way as agents do, so they are
 meant as well; so are those in subgraphs and maps.

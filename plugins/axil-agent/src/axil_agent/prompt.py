@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
+from axil.plugin import Message
 from axil_agent.errors import WiringError
 from axil_agent.template import joined, places, rendered
-from axil_models import Formatter, Message, Part, PartNumbers, as_text, with_labels, without_titles
+from axil_models import Formatter, Part, PartNumbers, as_text, with_labels, without_titles
 
 ABOUT = "About the fields"
 """The title of the descriptions of what an agent pulls."""

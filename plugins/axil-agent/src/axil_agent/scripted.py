@@ -178,7 +178,7 @@ class Scripted:
             ) from error
         kind = file.suffix.lstrip(".").lower() or "json"
         if kind == "json":
-            from axil.plugin import parse_json as load
+            from axil_files import parse_json as load
         else:
             from axil.plugin import default_registry
 

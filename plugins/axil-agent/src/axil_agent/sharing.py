@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from axil.plugin import Log, Task, same_value
-from axil_models import ChatMemory, Message, plain_data
+from axil.plugin import Log, Message, Task, same_value
+from axil_models import ChatMemory, plain_data
 
 _SHARED = "@shared"
 _GROWING = ("append", "append_messages")

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import run_sync
+from axil.plugin import Message
 from axil_agent.agent import Agent
-from axil_agent.alone import Alone
 from axil_agent.converse import think
 from axil_agent.models import Chosen
 from axil_agent.prompt import Wiring
 from axil_agent.sharing import shared_values
-from axil_models import Message, Reply, Request, Structure, checked_settings, plain_data
+from axil_agent.standalone import StandaloneContext
+from axil_models import Reply, Request, Structure, checked_settings, plain_data
 
 
 class _Conversation:
@@ -88,7 +89,9 @@ async def ask(
     )
     request = Request(messages=messages, settings=checked_settings(settings), output=output)
     try:
-        return await think(await chosen.ready(), request, ctx or Alone(), f"{name}:model")
+        return await think(
+            await chosen.ready(), request, ctx or StandaloneContext(), f"{name}:model"
+        )
     finally:
         await chosen.close()
 
@@ -172,7 +175,9 @@ class SingleAgent(Agent):
             self._threads.setdefault(thread, _Conversation()) if thread else _Conversation()
         )
         async with conversation.turn():
-            stage = Alone(plain_data(conversation.local), on_chunk, dict(conversation.state))
+            stage = StandaloneContext(
+                plain_data(conversation.local), on_chunk, dict(conversation.state)
+            )
             stage.workspace, stage.thread = self._workspace, thread
             fields = await self.step(inputs, attributes or {}, stage, self._wiring)
             conversation.state |= shared_values(stage)

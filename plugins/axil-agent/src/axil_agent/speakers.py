@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from axil_models import Message, content_text, plain_data, text_part
+from axil.plugin import Message
+from axil_models import content_text, plain_data, text_part
 
 _SENT = ("role", "content", "name", "tool_call_id", "tool_calls", "extra")
 
 
-def spoken(messages: Sequence[Message], speaker: str) -> list[Message]:
+def from_speaker(messages: Sequence[Message], speaker: str) -> list[Message]:
     """Return messages as a conversation holds them, with their speaker."""
     return [{**cast("Message", plain_data(dict(m))), "source": speaker} for m in messages]
 
@@ -22,11 +23,11 @@ def unmarked(given: Mapping[str, Any]) -> Message:
     return {name: given[name] for name in _SENT if name in given}
 
 
-def heard_by(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+def visible_to(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
     """Return a conversation as one of its speakers is sent it, without the tool calls of others.
 
     >>> said = [{"role": "assistant", "content": "Hello.", "source": "ann"}]
-    >>> heard_by("bob", said), heard_by("ann", said)
+    >>> visible_to("bob", said), visible_to("ann", said)
     ([{'role': 'user', 'content': 'ann: Hello.'}], [{'role': 'assistant', 'content': 'Hello.'}])
     """
     return [m for each in messages if (m := _heard(each, listener)) is not None]
@@ -60,9 +61,9 @@ def transcript(messages: Sequence[Mapping[str, Any]]) -> str:
 def since(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
     """Return what was said since a speaker's last turn, as it is sent it."""
     own = [at for at, m in enumerate(messages) if m.get("source") == listener]
-    return heard_by(listener, messages[own[-1] + 1 if own else 0 :])
+    return visible_to(listener, messages[own[-1] + 1 if own else 0 :])
 
 
-def unsaid(history: Sequence[Message], conversation: Sequence[Message]) -> list[Message]:
+def not_yet_sent(history: Sequence[Message], conversation: Sequence[Message]) -> list[Message]:
     """Return the messages of a memory that a conversation does not hold."""
     return [m for m in history if unmarked(m) not in conversation]

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, Field
 
+from axil.plugin import Message
 from axil_agent.converse import Answer, ChatOptions, Stage, converse, think
-from axil_models import Ask, Message, Request
+from axil_models import Ask, Request
 
 
 class Thinking(Protocol):

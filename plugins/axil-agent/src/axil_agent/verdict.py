@@ -7,9 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from axil.plugin import Message
 from axil_agent.converse import Stage, think
 from axil_agent.errors import ReplyError
-from axil_models import Message, Model, Request
+from axil_models import Model, Request
 
 _WORD = re.compile(r"[^\W\d_]+")
 _TURNED = frozenset({"not", "never", "cannot", "t", "nor", "without", "if", "unless"})

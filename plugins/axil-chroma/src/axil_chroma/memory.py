@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from axil_chroma.store import ChromaStore, Place
-from axil_memory import MemorySettings, StoreMemory
+from axil_context import MemorySettings, StoreMemory
 
 
 class ChromaMemoryConfig(MemorySettings, Place):

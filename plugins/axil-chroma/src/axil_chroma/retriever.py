@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from axil_chroma.store import ChromaStore, Place
-from axil_retrieval import IndexedSources, StoreRetriever
+from axil_context import IndexedSources, StoreRetriever
 
 
 class ChromaConfig(IndexedSources, Place):

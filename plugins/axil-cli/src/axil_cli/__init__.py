@@ -1,1 +1,29 @@
-"""The `axil` command: a front end over the kernel and whatever plugins are installed."""
+"""The ``axil`` command: a front end over the kernel and the installed plugins."""
+
+from __future__ import annotations
+
+from axil.plugin import lazy_names
+
+_SUBJECTS = {
+    "Commands": {
+        "arguments": "add_shared_arguments",
+        "command": "Command Exit Session",
+        "worker": "Submit Worker",
+    },
+    "Servers of commands": {
+        "connections": "HOST bounded_protocol",
+    },
+    "Batches": {
+        "batch.batch": "Batch RowResult",
+        "batch.errors": "BatchError",
+        "batch.statistics": "Statistics",
+        "batch.tables": "Row read_table write_table",
+    },
+    "Drafts": {
+        "draft.errors": "DraftError",
+        "draft.files": "Draft draft_of",
+        "draft.record": "DraftRecord",
+    },
+}
+
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)

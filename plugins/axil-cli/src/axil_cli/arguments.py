@@ -1,4 +1,4 @@
-"""Arguments that commands have in common; of other distributions, too (``axil.plugin``)."""
+"""Arguments that commands have in common; those of other distributions, too."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ from axil import ConfigError
 from axil.plugin import Grants, did_you_mean, format_names
 
 JOURNAL_FOLDER: Final = ".axil"
+OPENS: Final = "opens_workflows"
+"""A default of parsers whose command opens workflows: options ``workflow.…`` of plugins are theirs,
+and their session has the functions of ``--functions``.
+"""
 
 
 def add_shared_arguments(parser: argparse.ArgumentParser, *names: str) -> None:
     """Add arguments that mean the same for each command that has them.
 
     Args:
-        names: ``--set``: variables of workflow files, for ``session.reading``; ``--allow``, with
-            ``--allow-code``: what files may do, for the same; ``--journal``: the place of runs, for
-            ``session.journal``.
+        names: ``--workflow``: all that says how workflows are opened, as every command that opens
+            some takes it: ``--set``, their variables; ``--allow``, with ``--allow-code``, what
+            files may do; ``--functions``, a folder of functions. ``session.reading`` reads the
+            first two, the session has the third. ``--set`` and ``--allow`` alone, for commands
+            that open none. ``--journal``: the place of runs, for ``session.journal``.
     Raises: ValueError: no argument is called so.
 
     >>> parser = argparse.ArgumentParser()
@@ -74,6 +80,21 @@ def _allowed(given: str) -> str:
     return word
 
 
+def _functions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--functions",
+        metavar="DIR",
+        help="functions in this folder's files are tools, conditions, processors; "
+        "needs --allow code",
+    )
+    parser.set_defaults(**{OPENS: True})
+
+
+def _workflow(parser: argparse.ArgumentParser) -> None:
+    for add in (_set, _allow, _functions):
+        add(parser)
+
+
 def _journal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--journal",
@@ -83,9 +104,12 @@ def _journal(parser: argparse.ArgumentParser) -> None:
     )
 
 
-_ADDERS: Final = {"--set": _set, "--allow": _allow, "--journal": _journal}
-
-__all__ = ["JOURNAL_FOLDER", "add_shared_arguments"]
+_ADDERS: Final = {
+    "--workflow": _workflow,
+    "--set": _set,
+    "--allow": _allow,
+    "--journal": _journal,
+}
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -120,3 +144,18 @@ def _actions_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 def _options_of(parser: argparse.ArgumentParser) -> set[str]:
     return {name for action in _actions_of(parser) for name in action.option_strings}
+
+
+def opening(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield those of a parser and the parsers of its sub-commands that open workflows."""
+    if parser.get_default(OPENS):
+        yield parser
+    for action in parser._actions:  # pyright: ignore[reportPrivateUsage]  # there is no other way
+        choices: Any = action.choices
+        if isinstance(choices, Mapping):
+            for part in cast("Mapping[str, Any]", choices).values():
+                if isinstance(part, argparse.ArgumentParser):
+                    yield from opening(part)
+
+
+__all__ = ["JOURNAL_FOLDER", "OPENS", "CommandParser", "add_shared_arguments", "opening"]

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from axil import EdgeSpec
-from axil.driver import CheckResult, check_workflow, cycle_bounds, want_lines, want_rows
 from axil_cli.arguments import add_shared_arguments
-from axil_cli.command import Exit, Session, allowing, equipped
+from axil_cli.command import Exit, Session
 from axil_cli.plain import as_json
 from axil_cli.source import TARGET, settings, workflow_of
+from axil_journals import CheckResult, check_workflow, cycle_bounds, want_lines, want_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,18 +31,16 @@ class Check:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", metavar="WORKFLOW", help=TARGET)
-        add_shared_arguments(parser, "--set")
-        allowing(parser)
+        add_shared_arguments(parser, "--workflow")
         parser.add_argument("--format", choices=("text", "json"), default="text")
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Check the files."""
         variables = settings(options.set)
-        with equipped(options, session) as here:
-            findings = [
-                finding(file, here, vars=variables, allow=frozenset(options.allow))
-                for file in options.files
-            ]
+        findings = [
+            finding(file, session, vars=variables, allow=frozenset(options.allow))
+            for file in options.files
+        ]
         if options.format == "json":
             session.say(
                 as_json(

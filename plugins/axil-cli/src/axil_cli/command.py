@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from axil import AxilError, ConfigError, Problem
 from axil.plugin import Registry, format_names, use_registry
-from axil_cli.arguments import add_shared_arguments
 
 if TYPE_CHECKING:
     from axil import Workflow
@@ -68,11 +67,13 @@ class Session:
     """The words of the command: ``axil``, or ``flow axil`` in a distribution of its own."""
     options: tuple[Given, ...] = ()
     """Options of plugins that were given; see ``axil_cli.launch``."""
+    functions: str | None = None
+    """The folder whose functions are among the components; None: there is none."""
 
     def workflow(self, target: str, **reading: Any) -> Workflow:
         """Return the workflow that a target names: a file, or a graph in Python.
 
-        ``reading``: arguments of ``axil.load``. Raises: as ``axil_cli.source.workflow_of``.
+        ``reading``: arguments of ``axil_files.load``. Raises: as ``axil_cli.source.workflow_of``.
         """
         from axil_cli.source import workflow_of
 
@@ -85,7 +86,7 @@ class Session:
         return settings(given)
 
     def reading(self, options: argparse.Namespace) -> dict[str, Any]:
-        """Return arguments of ``axil.load`` from ``--allow`` and, where there is one, ``--set``.
+        """Return arguments of ``axil_files.load``, from ``--allow`` and (where it is) ``--set``.
 
         Raises: ConfigError (AX700): a variable is not ``name=value``.
         """
@@ -100,7 +101,7 @@ class Session:
         """
         from axil_cli.record import origin
 
-        return origin(target, workflow, dict(reading))
+        return origin(target, workflow, dict(reading), self.functions)
 
     def reopened(self, kept: Mapping[str, Any], allow: frozenset[str]) -> Workflow:
         """Return the workflow of a kept run, from its origin. Raises: ConfigError."""
@@ -150,40 +151,26 @@ class Session:
         write(self.stderr, clean(text) + "\n")
 
 
-def allowing(parser: argparse.ArgumentParser) -> None:
-    """Add ``--allow``, ``--allow-code`` and ``--functions``."""
-    add_shared_arguments(parser, "--allow")
-    parser.add_argument(
-        "--functions",
-        metavar="DIR",
-        help="functions in this folder's files are tools, conditions, processors; "
-        "needs --allow code",
-    )
-
-
 @contextmanager
-def equipped(
-    options: argparse.Namespace, session: Session, functions: str | None = None
-) -> Generator[Session]:
-    """Give the session with the components of one run: those that are installed, and those of
-    ``--functions``, or else of ``functions``.
+def equipped(session: Session, folder: str | None, allow: Iterable[str]) -> Generator[Session]:
+    """Give the session with the functions of a folder among its components; unchanged, where it has
+    those of ``--functions`` already, or no folder is named.
 
     Raises: ConfigError (AX700, AX884).
     """
-    folder = options.functions or functions
-    if folder is None:
+    if folder is None or session.functions is not None:
         yield session
         return
-    if "code" not in options.allow:
+    if "code" not in allow:
         raise misuse(
             "--functions",
             "functions are code, which this run does not allow.",
             "Add --allow code, if you trust them.",
         )
-    from axil.plugin import with_functions
+    from axil_files import with_functions
 
     with use_registry(with_functions(session.registry, folder, session.tell)) as registry:
-        yield replace(session, registry=registry)
+        yield replace(session, registry=registry, functions=folder)
 
 
 class Command(Protocol):

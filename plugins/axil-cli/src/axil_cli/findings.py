@@ -9,7 +9,7 @@ from axil import ConfigError, EdgeSpec, GraphSpec, NodeSpec, Problem, Workflow
 from axil.plugin import ENTRY, EXIT, Plan, PluginContract, Registry, UnknownComponent
 
 if TYPE_CHECKING:
-    from axil.driver import PlanScope
+    from axil_journals import PlanScope
 
 _MOST: Final = 5
 """The number of edges that are named."""
@@ -59,7 +59,7 @@ def not_taken(plan: Plan, activations: Sequence[Mapping[str, Any]]) -> Iterator[
     Args:
         activations: the firings of the run, as data.
     """
-    from axil.driver import walk_plan
+    from axil_journals import walk_plan
 
     done = {each["path"] for each in activations if each["status"] == "done"}
     top = next(step.scope for step in walk_plan(plan))
@@ -81,7 +81,7 @@ def _is_end(edge: EdgeSpec, done: set[Any], spec: GraphSpec) -> bool:
 
 
 def _described(edge: EdgeSpec, scope: PlanScope) -> str:
-    from axil.driver import edge_label
+    from axil_journals import edge_label
 
     words = edge_label(scope, edge)
     place = f"  ({edge.place})" if edge.place is not None else ""

@@ -3,7 +3,8 @@
     [project.entry-points."axil.options"]
     "run.greet" = "acme_greet:Greet"                    # `axil run FILE --greet NAME`
 
-The name says which command and which option. An entry point names a class without arguments, or an
+The name says which command and which option; ``workflow.greet`` is an option of every command that
+opens workflows. An entry point names a class without arguments, or an
 object; nothing has to be inherited or imported. Its docstring is its help, and it is imported only
 when somebody types it or asks for help:
 
@@ -19,7 +20,7 @@ when somebody types it or asks for help:
 ``prepare`` is called before the file is read, once, with what was typed (a text, a list of texts,
 True for a switch) and the ``Launch``: how the run is going to be made. It may
 
-* read the file otherwise: ``launch.reading["vars"]`` and all arguments of ``axil.load``;
+* read the file otherwise: ``launch.reading["vars"]`` and all arguments of ``axil_files.load``;
 * run it otherwise: ``launch.running["workspace"] = path``, and all fields of ``axil.Options``;
 * watch it: ``launch.observers.append(observer)``;
 * change what goes in: ``launch.inputs.append(lambda input, workflow: …)``, called when the workflow
@@ -28,8 +29,8 @@ True for a switch) and the ``Launch``: how the run is going to be made. It may
 * hold something open while the file is read and run: ``launch.within.enter_context(…)``,
   ``launch.within.callback(…)``.
 
-What it raises as ``AxilError`` is printed as problems, with exit code 2. ``axil run`` is the
-command that takes options so far.
+What it raises as ``AxilError`` is printed as problems, with exit code 2. Commands other than
+``run`` and ``runs`` make many runs or none: of a ``workflow`` option they take ``within`` alone.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from axil_cli.command import misuse
 
 if TYPE_CHECKING:
     from axil import Workflow
-    from axil.driver import Entry
+    from axil_journals import Entry
 
 _KIND: Final = "options"
 
@@ -64,7 +65,7 @@ class Launch:
     tell: Callable[[str], None]
     """Says something on standard error."""
     reading: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Arguments of ``axil.load``: ``vars``, ``allow_code`` …"""
+    """Arguments of ``axil_files.load``: ``vars``, ``allow_code`` …"""
     running: dict[str, Any] = field(default_factory=dict[str, Any])
     """Fields of ``axil.Options``, the observers apart: ``workspace``, ``journal``, ``run_id``,
     ``limits`` …
@@ -150,7 +151,7 @@ def prepared(launch: Launch, options: Iterable[Given]) -> Launch:
 
 def recorded(entries: Iterable[Entry]) -> list[tuple[str, Any]]:
     """Return the steps of bodies that are done, with their results."""
-    from axil.driver import decode_value  # journals, which --help does without
+    from axil_journals import decode_value  # journals, which --help does without
 
     return [
         (str(entry.data["name"]), decode_value(entry.data["value"]))

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -30,13 +30,14 @@ from axil.plugin import (
     use_registry,
 )
 from axil_cli import launch
-from axil_cli.arguments import CommandParser
+from axil_cli.arguments import OPENS, CommandParser, opening
 from axil_cli.command import (
     Command,
     Exit,
     Session,
     Unwritten,
     clean,
+    equipped,
     is_debugging,
     problems_of,
     without_repeats,
@@ -50,7 +51,7 @@ _COLLECTED_AFTER = 50_000
 """Objects that are made before the collector of this process looks at them."""
 _BODIES = ("axil-", "asyncio_")
 """The beginning of the names of such threads."""
-OWN = frozenset({SELF, "axil-files", "axil-plugins", "axil-typed"})
+OWN = frozenset({SELF, "axil-files", "axil-plugins", "axil"})
 """Always admitted: with every plugin blocked one can still see which there are, and why."""
 _OWN = {
     "run": "run a workflow file",
@@ -115,16 +116,21 @@ def _obeyed(arguments: list[str], program: str) -> int:
         command.workflow.help = argparse.SUPPRESS
     contributed: dict[str, Any] = {}
     # a sub-command of its own may take another one's options
-    for parser, of in getattr(command, "lends", ((own, options.command),)):
+    lends = getattr(command, "lends", ((own, options.command),))
+    for parser, of in (*lends, *((each, "workflow") for each in opening(own))):
         contributed |= launch.add(parser, of, registry, options.rest)
     given = own.parse_args(options.rest)
     extra = launch.given(contributed, given)
     # the policy holds for components that resolve others on their own, too
     with use_registry(registry):
         hooks = _hooks(registry, options.hook)
-        streams = {"stdin": sys.stdin, "stdout": sys.stdout, "stderr": sys.stderr}
+        streams: dict[str, Any] = {"stdin": sys.stdin, "stdout": sys.stdout, "stderr": sys.stderr}
         session = Session(registry=registry, hooks=hooks, options=extra, program=name, **streams)
-        return command.run(given, session)
+        folder = given.functions if getattr(given, OPENS, False) else None
+        with equipped(session, folder, getattr(given, "allow", ())) as here, ExitStack() as within:
+            if extra and not getattr(command, "prepares_options", False):
+                within.enter_context(here.launch(options.command).within)
+            return command.run(given, here)
 
 
 class _Parser(argparse.ArgumentParser):

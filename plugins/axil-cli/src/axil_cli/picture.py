@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from axil import Question
-from axil.driver import (
+from axil.plugin import is_messages, render, text_of
+from axil_cli.plain import as_json, plain
+from axil_files import format_duration
+from axil_journals import (
     Difference,
     Outline,
     OutlineNode,
@@ -16,8 +19,6 @@ from axil.driver import (
     format_time,
     shortened,
 )
-from axil.plugin import format_duration, is_messages, render, text_of
-from axil_cli.plain import as_json, plain
 
 _WIDTH = 100
 

@@ -15,11 +15,12 @@ from contextlib import contextmanager
 from typing import Any, Final, TextIO, cast
 
 from axil import Activation, NodeFailed
-from axil.driver import Frame, walk_plan
+from axil.driver import Frame
 from axil.plugin import is_messages, render, text_of
 from axil_cli.command import clean
 from axil_cli.page import Page, Paragraph, columns
 from axil_cli.plain import as_json
+from axil_journals import walk_plan
 
 _PATIENCE: Final = 0.2
 """Seconds until a firing that goes on is announced; one that is over sooner is shown when it is

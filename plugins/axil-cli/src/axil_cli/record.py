@@ -6,24 +6,20 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 from typing import Any, Final
 
-from axil import AxilError, Workflow, load
+from axil import AxilError, Workflow
 from axil.plugin import (
     FromEnvironment,
     JournalError,
-    PythonTarget,
     UnknownComponent,
-    load_spec as read,
     make_component,
-    python_target,
-    spec_changes,
     without_secrets,
 )
 from axil_cli.arguments import JOURNAL_FOLDER
 from axil_cli.command import Session, misuse, problems_of
 from axil_cli.source import hooked
+from axil_files import PythonTarget, load, load_spec as read, python_target, spec_changes
 
 _OFF: Final = ("off", "none", "no", "0")
 _UNREADABLE: Final = ("AX513", "AX514", "AX515")
@@ -83,7 +79,7 @@ def _place(where: str) -> tuple[str, dict[str, str]]:
 def _cipher(session: Session) -> Any:
     """Return the cipher of the journal, where its key is set; else None.
 
-    Raises: UnknownComponent: axil-encryption is not installed.
+    Raises: UnknownComponent: none is installed.
     """
     for variable in ("AXIL_JOURNAL_KEY", "AXIL_JOURNAL_KEY_FILE"):
         if os.environ.get(variable):
@@ -92,11 +88,17 @@ def _cipher(session: Session) -> Any:
     return None
 
 
-def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, Any]:
+def origin(
+    file: str, workflow: Workflow, reading: dict[str, Any], functions: str | None = None
+) -> dict[str, Any]:
     """Return the part of a file that is kept with a run: its texts, those that it includes among
     them, so that the run continues with what it began with. Of a graph in Python: its name, and a
     digest of its file.
+
+    Args:
+        functions: the folder of functions of one's own, which is kept by its name.
     """
+    folder = None if functions is None else os.path.realpath(functions)
     workflow.plan  # noqa: B018  # what the file includes is read when it is compiled
     python = python_target(file)
     if python is not None:
@@ -106,6 +108,7 @@ def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, 
             "digests": python.sources,
             "vars": {},
             "allow_code": True,
+            "functions": folder,
         }
     variables: dict[str, Any] = dict(reading.get("vars") or {})
     declared = {*workflow.spec.extras.get("secrets", ()), *(reading.get("secret_vars") or ())}
@@ -125,22 +128,12 @@ def origin(file: str, workflow: Workflow, reading: dict[str, Any]) -> dict[str, 
         "secret_vars": sorted(secret),
     }
     allow: list[str] = sorted(reading.get("allow") or ())
-    return {**kept, "allow": allow, "allow_code": "code" in allow}
+    return {**kept, "allow": allow, "allow_code": "code" in allow, "functions": folder}
 
 
 def source_of(kept: dict[str, Any]) -> str:
     """Return the source of a run's workflow: a file, or a graph in Python; empty: neither."""
     return str(kept.get("python") or kept.get("file") or "")
-
-
-def surroundings(workspace: Path, functions: str | None) -> dict[str, Any]:
-    """Return the other data that a run needs to resume: its folder, and that of its own
-    functions.
-    """
-    return {
-        "workspace": str(workspace),
-        "functions": None if functions is None else os.path.realpath(functions),
-    }
 
 
 def reopened(
@@ -182,6 +175,7 @@ def reopened(
         vars=_variables(kept),
         allow=allow,
         texts=texts,
+        functions=kept.get("functions") if session.functions is None else None,
     )
 
 

@@ -37,8 +37,6 @@ from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import (
     Exit,
     Session,
-    allowing,
-    equipped,
     is_debugging,
     misuse,
     problems_of,
@@ -74,6 +72,8 @@ class Run:
     questions, 4 a limit was reached, 130 interrupted.
     """
 
+    prepares_options = True
+
     def configure(self, parser: argparse.ArgumentParser) -> None:
         self.workflow = parser.add_argument("file", metavar="WORKFLOW", help=TARGET)
         given = parser.add_mutually_exclusive_group()
@@ -85,8 +85,7 @@ class Run:
         given.add_argument(
             "--input-file", metavar="P", help="the input, from a file; - is standard input"
         )
-        add_shared_arguments(parser, "--set")
-        add_shared_arguments(parser, "--journal")
+        add_shared_arguments(parser, "--workflow", "--journal")
         parser.add_argument(
             "--workspace",
             metavar="DIR",
@@ -117,8 +116,7 @@ class Run:
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Run the file; see ``Exit``."""
         try:
-            with equipped(options, session) as here:
-                return self._run(options, here)
+            return self._run(options, session)
         except AxilError as error:
             # the file or an option cannot be used: with --format json that is data, too
             if options.format == "json" and not is_debugging():
@@ -184,8 +182,8 @@ class Run:
                 input = change(input, workflow)
             if journal is not None:
                 origin = {
-                    **record.origin(launch.file, workflow, launch.reading),
-                    **record.surroundings(folder.path, options.functions),
+                    **record.origin(launch.file, workflow, launch.reading, session.functions),
+                    "workspace": str(folder.path),
                 }
                 launch.running = {
                     "journal": journal,
@@ -205,7 +203,6 @@ def ways_of_watching(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="answers to questions, in order: a JSON list, or one answer a line",
     )
-    allowing(parser)
     parser.add_argument(
         "--format",
         choices=("text", "json", "events"),
@@ -490,8 +487,8 @@ def _print(
 
 
 def _ask(questions: Iterable[Question], session: Session) -> None:
-    from axil.driver import format_time
     from axil_cli.picture import question_lines
+    from axil_journals import format_time
 
     for question in questions:
         due = [f"due at {format_time(question.due)}"] if question.due is not None else []

@@ -13,27 +13,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from axil import MISSING, run_sync
-from axil.driver import (
-    Edit,
-    Entry,
-    ReplayIndex,
-    RunInfo,
-    answer_entry,
-    decode_value,
-    differences,
-    fork,
-    open_questions,
-    outline,
-    prompts_of,
-    recorded_graph,
-    snapshot,
-    steps,
-    version_changes,
-)
 from axil.plugin import JournalError, install_advice
 from axil_cli import record
 from axil_cli.arguments import add_shared_arguments
-from axil_cli.command import Exit, Session, allowing, equipped, misuse, read_text
+from axil_cli.command import Exit, Session, equipped, misuse, read_text
 from axil_cli.folder import RUNS, placed, remove_folder
 from axil_cli.launch import Launch, prepared, recorded
 from axil_cli.picture import (
@@ -55,6 +38,23 @@ from axil_cli.run import (
 )
 from axil_cli.source import as_data, check_breaks, settings, stopping
 from axil_cli.wants import opened
+from axil_journals import (
+    Edit,
+    Entry,
+    ReplayIndex,
+    RunInfo,
+    answer_entry,
+    decode_value,
+    differences,
+    fork,
+    open_questions,
+    outline,
+    prompts_of,
+    recorded_graph,
+    snapshot,
+    steps,
+    version_changes,
+)
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 """The form of ids of questions: the activation, and the number of the question in it."""
@@ -70,6 +70,8 @@ class Runs:
     RUN is a run's id, or as much of its beginning as tells it from the others. Runs are kept by
     axil run unless it says otherwise.
     """
+
+    prepares_options = True
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         doing = parser.add_subparsers(dest="doing", metavar="WHAT", required=True)
@@ -115,7 +117,7 @@ class Runs:
             metavar="N",
             help="the run after step N: its state, and the next steps",
         )
-        allowing(showing)
+        add_shared_arguments(showing, "--workflow")
         for name, help in (
             ("resume", "resume a run: finished work is not repeated"),
             ("answer", "answer a paused run, and resume it"),
@@ -129,6 +131,7 @@ class Runs:
                     nargs="*",
                     help="in the order of the questions, or ID=ANSWER",
                 )
+            add_shared_arguments(going, "--workflow")
             ways_of_watching(going)
             self.lends.append((going, "run"))
             which = going.add_mutually_exclusive_group()
@@ -172,8 +175,7 @@ class Runs:
             action="store_true",
             help="the edges of step N decide again what they carry of the --output",
         )
-        add_shared_arguments(forking, "--set")
-        allowing(forking)
+        add_shared_arguments(forking, "--workflow")
         cancelling = one("cancel", "end a run, whatever its status", format=())
         cancelling.add_argument("run", metavar="RUN")
         comparing = one("diff", "where two runs differ, node by node")
@@ -186,7 +188,7 @@ class Runs:
             action="store_true",
             help="as one page for a browser, which needs no server; with axil-serve",
         )
-        allowing(exporting)
+        add_shared_arguments(exporting, "--workflow")
         pruning = one("prune", "forget runs that have ended")
         pruning.add_argument(
             "--older-than",
@@ -269,7 +271,7 @@ class Runs:
                 )
             )
             return Exit.DONE
-        kept = _origin(entries)
+        kept = _origin(entries, options)
         files = record.changed(kept)
         for line in run_lines(
             info, time.time(), files, self._apart(kept, options, session) if files else ()
@@ -296,7 +298,7 @@ class Runs:
         """
         if kept.get("allow_code") and "code" not in options.allow:
             return ["what: axil runs show --allow code tells"]
-        with equipped(options, session, kept.get("functions")) as here:
+        with equipped(session, kept.get("functions"), options.allow) as here:
             return record.differences(kept, here, allow=frozenset(options.allow))
 
     def _stood(
@@ -305,8 +307,8 @@ class Runs:
         if not 0 < options.at <= len(entries):
             raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
         # before a run was migrated it was that of another version
-        kept = _origin(entries[: options.at])
-        with equipped(options, session, kept.get("functions")) as here:
+        kept = _origin(entries[: options.at], options)
+        with equipped(session, kept.get("functions"), options.allow) as here:
             workflow = record.reopened(kept, here, allow=frozenset(options.allow))
             workflow.plan  # noqa: B018  # its components are found while they can be
         stood = run_sync(snapshot(workflow, entries, at=options.at))
@@ -363,10 +365,10 @@ class Runs:
     def _export_page(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         run_id = found(journal, options.run)
         view = session.registry.resolve("commands", "view", "--html")()
-        kept = _origin(journal.entries(run_id))
+        kept = _origin(journal.entries(run_id), options)
         # without leave to run code the page shows the record alone
         functions = kept.get("functions") if "code" in options.allow else None
-        with equipped(options, session, functions) as here:
+        with equipped(session, functions, options.allow) as here:
             session.say(view.export(journal, run_id, here, frozenset(options.allow)))
         return Exit.DONE
 
@@ -408,8 +410,8 @@ class Runs:
     ) -> int:
         run_id = found(journal, options.run)
         entries = journal.entries(run_id)
-        kept = _origin(entries)
-        with equipped(options, session, kept.get("functions")) as here:
+        kept = _origin(entries, options)
+        with equipped(session, kept.get("functions"), options.allow) as here:
             return self._gone_on(journal, options, here, run_id, {"answers": answers, "kept": kept})
 
     def _gone_on(
@@ -495,7 +497,7 @@ class Runs:
         entries = journal.entries(run_id)
         if options.at is not None and not 0 < options.at <= len(entries):
             raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
-        kept = _origin(entries[: options.at])
+        kept = _origin(entries[: options.at], options)
         needed = (
             options.current
             or options.input is not None
@@ -503,8 +505,7 @@ class Runs:
             or options.output is not None
             or options.set
         )
-        with equipped(options, session, kept.get("functions") if needed else None) as here:
-            kept["vars"] = {**kept.get("vars", {}), **settings(options.set)}
+        with equipped(session, kept.get("functions") if needed else None, options.allow) as here:
             workflow = (
                 record.reopened(kept, here, allow=frozenset(options.allow), current=options.current)
                 if needed
@@ -712,10 +713,10 @@ def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
     return answers
 
 
-def _origin(entries: Sequence[Entry]) -> dict[str, Any]:
+def _origin(entries: Sequence[Entry], options: argparse.Namespace) -> dict[str, Any]:
+    """Return what was kept with a run of how it began, with the variables of ``--set``."""
     header = ReplayIndex(entries).header
-    return (
-        dict(decode_value(header.data["origin"]))
-        if header is not None and "origin" in header.data
-        else {}
-    )
+    if header is None or "origin" not in header.data:
+        return {}
+    kept = dict(decode_value(header.data["origin"]))
+    return {**kept, "vars": {**kept.get("vars", {}), **settings(options.set)}}

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import argparse
 
-from axil.plugin import workflow_schema
 from axil_cli.command import Exit, Session
 from axil_cli.plain import as_json
+from axil_files import workflow_schema
 
 
 class Schema:

@@ -8,13 +8,14 @@ import argparse
 from typing import Any
 
 from axil import AxilError, EdgeSpec
-from axil.driver import PlanScope, draw_plan, edge_label, join_name, walk_plan
-from axil.plugin import BACK, ENTRY, OUTSIDE, Plan, PlanEdge, PlanNode, python_target
+from axil.plugin import BACK, ENTRY, OUTSIDE, Plan, PlanEdge, PlanNode, default_registry
 from axil_cli.arguments import add_shared_arguments
-from axil_cli.command import Exit, Session, allowing, can_show, equipped
+from axil_cli.command import Exit, Session, can_show
 from axil_cli.plain import as_json, plain
 from axil_cli.sketch import sketched
 from axil_cli.source import TARGET, settings, workflow_of
+from axil_files import python_target
+from axil_journals import PlanScope, edge_label, join_name, walk_plan
 
 _BARE = {"→": "->", "⇢": "~>", "↺": "<-", "↗": "^", "⟳": "@", "▣": "#", "×": "x", "…": "..."}
 """Replacements for signs that the terminal lacks."""
@@ -30,18 +31,16 @@ class Show:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("file", metavar="WORKFLOW", help=TARGET)
-        add_shared_arguments(parser, "--set")
-        allowing(parser)
+        add_shared_arguments(parser, "--workflow")
         parser.add_argument("--format", choices=("text", "mermaid", "svg", "json"), default="text")
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Draw it."""
-        with equipped(options, session) as here:
-            plan = self._plan(options, here)
+        plan = self._plan(options, session)
         if options.format == "json":
             session.say(as_json(as_data(plan)))
             return Exit.DONE
-        picture = draw_plan(plan, options.format)
+        picture: str = default_registry().resolve("pictures", options.format)(plan)
         if options.format != "svg" and not can_show(session.stdout, "".join(_BARE)):
             for sign, bare in _BARE.items():
                 picture = picture.replace(sign, bare)

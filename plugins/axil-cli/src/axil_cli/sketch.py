@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from axil import PluginError
-from axil.plugin import Body, CompileOptions, Plan, Registry, compile_spec, load_spec
+from axil.plugin import Body, CompileOptions, Plan, Registry, compile_spec
+from axil_files import load_spec
 
 _REAL = frozenset({"loaders", "dialects", "shorthands"})
 """Kinds that files are read with."""

@@ -11,19 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from axil import Workflow, load
-from axil.plugin import (
-    FromEnvironment,
-    Plan,
-    did_you_mean,
-    format_names,
-    is_private,
-    python_target,
-)
+from axil import Workflow
+from axil.plugin import FromEnvironment, Plan, did_you_mean, format_names, is_private
 from axil_cli.command import Session, misuse
+from axil_files import load, python_target
 
 if TYPE_CHECKING:
-    from axil.driver import PlanScope
+    from axil_journals import PlanScope
 
 TARGET = "a workflow file; or a graph in Python, as module:graph or file.py:graph"
 """The help of an argument that names a workflow."""
@@ -34,9 +28,9 @@ def workflow_of(target: str, session: Session, *, hooks: Any = None, **reading: 
 
     Args:
         hooks: in place of the session's.
-        reading: arguments of ``axil.load``: ``vars``, ``allow_code``, ``texts``.
-    Raises: SpecError, PluginError: as ``axil.load``; ConfigError: AX700 variables are given to a
-    graph in Python, AX701 there is no such graph.
+        reading: arguments of ``axil_files.load``: ``vars``, ``allow_code``, ``texts``.
+    Raises: SpecError, PluginError: as ``axil_files.load``; ConfigError: AX700 variables are given
+    to a graph in Python, AX701 there is no such graph.
     """
     python = python_target(target)
     wanted = hooks or session.hooks
@@ -63,8 +57,8 @@ def stopping(paths: Iterable[str], hooks: Any) -> Any:
     """Return the hook plugins, with one that stops before the nodes that ``--break`` names."""
     if not (breaks := frozenset(paths)):
         return hooks
-    from axil.driver import Breakpoints
     from axil.plugin import hook_manager
+    from axil_journals import Breakpoints
 
     made = hooks or hook_manager()
     made.register(Breakpoints(breaks))
@@ -88,7 +82,7 @@ def check_breaks(paths: Iterable[str], workflow: Workflow) -> None:
 
 def _paths(plan: Plan) -> Iterator[str]:
     """Yield the paths of all nodes that are no graphs, through the graphs around them."""
-    from axil.driver import walk_plan
+    from axil_journals import walk_plan
 
     for step in walk_plan(plan):
         if step.node is None or step.node.vertex.body.mode == "scope":

@@ -58,7 +58,7 @@ def _made(
 
 def _consents(wants: list[Want], file: str, session: Session) -> bool:
     """Return whether the user allows all that is missing; no, unless it is said."""
-    from axil.driver import want_lines
+    from axil_journals import want_lines
 
     words = words_of(wants)
     session.tell(f"{file} needs leave:")

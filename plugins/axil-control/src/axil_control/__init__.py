@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from axil.plugin import lazy_names
 
-if TYPE_CHECKING:
-    from axil_control.channels import Replies
-    from axil_control.fans import Map, Tree
-    from axil_control.switches import LogicSwitch
-    from axil_control.templates import (
-        Factory,
-        NodeTemplate,
-        Shared,
-        TemplateTarget,
-        template_defaults,
-        template_defaults_for,
-        template_overrides,
-        template_overrides_for,
-    )
+_SUBJECTS = {
+    "Nodes": {
+        "code": "Python",
+        "fans": "Map Tree",
+        "loop_graph": "Loop",
+        "switches": "LogicSwitch",
+    },
+    "Questions to people": {
+        "channels": "Replies",
+    },
+    "Templates of nodes": {
+        "templates": """
+            Factory NodeTemplate Shared Strength TemplateTarget copied scoped template_defaults
+            template_defaults_for template_overrides template_overrides_for
+        """,
+    },
+    "Errors": {
+        "errors": "BindingError ControlError ExpressionError InputError",
+    },
+}
 
-__all__ = [
-    "Factory",
-    "LogicSwitch",
-    "Map",
-    "NodeTemplate",
-    "Replies",
-    "Shared",
-    "TemplateTarget",
-    "Tree",
-    "template_defaults",
-    "template_defaults_for",
-    "template_overrides",
-    "template_overrides_for",
-]
-_HOMES: Final = {"LogicSwitch": "switches", "Map": "fans", "Replies": "channels", "Tree": "fans"}
-"""Names by the module that defines them; the others are of ``templates``."""
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)
 
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is asked for: a workflow file needs the modules of its nodes alone."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'templates')}"), name)
+_MOVED = {
+    "axil_control.loop_graph": "axil.nodes",
+}
+"""Moved places → their names in the digests of runs that were recorded before."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from pydantic import BaseModel, Field
 
 from axil import MISSING, Question
-from axil.plugin import format_duration
+from axil_files import format_duration
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

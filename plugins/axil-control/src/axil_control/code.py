@@ -25,7 +25,7 @@ from pydantic import BaseModel, Field
 from axil import Context
 from axil.plugin import ComponentBlocked, Message, message, starts_program, text_of
 from axil_control.conditions import FAILED
-from axil_subprocess import CONTAINERS, Place, Wanted, run as run_program, sandboxed
+from axil_process import CONTAINERS, Place, Wanted, run_program, sandboxed
 
 _BLOCK = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _MARGIN: Final = 30.0
@@ -85,8 +85,8 @@ class Python:
         )
         sandbox: Wanted = Field(
             default="auto",
-            description="auto: in a sandbox where axil-sandbox is installed and works; required: "
-            "an error where it does not; off: none.",
+            description="auto: in a sandbox where one works; required: an error where none does; "
+            "off: none.",
             json_schema_extra=starts_program(*CONTAINERS),
         )
 

@@ -8,17 +8,9 @@ from typing import Any, cast
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from axil import Context, Out, Question
-from axil.plugin import (
-    Message,
-    Overdue,
-    as_messages,
-    is_messages,
-    message,
-    parse_duration,
-    render,
-    text_of,
-)
+from axil.plugin import Message, Overdue, as_messages, is_messages, message, render, text_of
 from axil_control.switches import receiver_of, spoken, unfit
+from axil_files import parse_duration
 
 TASK = "TASK"
 """The sender of a message that no node sent: the run's own input."""

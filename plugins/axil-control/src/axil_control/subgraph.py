@@ -78,7 +78,8 @@ class Subgraph:
 
         Raises: SpecError: the file cannot be read or may not be included, or its graph is wrong.
         """
-        from axil.plugin import LoadOptions, SubgraphSpec, include_spec, inline_spec
+        from axil.plugin import SubgraphSpec
+        from axil_files import LoadOptions, include_spec, inline_spec
 
         outer, where = surroundings(setting), f'node "{node}"'
         reading = LoadOptions(

@@ -20,8 +20,9 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, Generic, Literal, TypeVar, cast, get_overloads
 
 from axil import Graph, GraphWarning
-from axil.plugin import match_path, with_article
+from axil.plugin import with_article
 from axil_control.errors import ControlError
+from axil_files import match_path
 
 __all__ = [
     "Factory",

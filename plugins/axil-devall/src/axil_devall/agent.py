@@ -19,7 +19,6 @@ from axil.plugin import (
     Task,
     as_body,
     default_registry,
-    is_version_0,
     message,
     text_of,
 )
@@ -30,6 +29,7 @@ from axil_devall.reflection import LookingBack
 from axil_devall.skills import SkillSet, found_skills
 from axil_devall.stores import Surroundings
 from axil_devall.tooling import Toolbox
+from axil_files import is_version_0
 from axil_models import ContextQuery, checked_settings
 
 TURNS = 50

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
 from axil import ComponentRef
-from axil.plugin import is_version_0
+from axil_files import is_version_0
 
 if TYPE_CHECKING:
     from axil import GraphSpec, NodeSpec

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from axil import Problem, SpecError, State
-from axil.plugin import did_you_mean, notes_field
+from axil.plugin import did_you_mean
 from axil_agent import Stage as Ctx
 from axil_devall.config import Attachment, Stage
 from axil_devall.notes import Note
 from axil_devall.stores import Store, Surroundings, store_of
+from axil_files import notes_field
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from axil.plugin import text_of
-from axil_models import Message
+from axil.plugin import Message, text_of
 
 
 class LookingBack:

@@ -1,43 +1,26 @@
-"""Evaluations: datasets, targets, scorers, reports, comparisons. See ``evaluate``."""
+"""Evaluations of workflows: datasets, scorers, reports, comparisons; and tuning by them."""
 
 from __future__ import annotations
 
-from axil_evals.comparison import Change, Comparison, compare
-from axil_evals.datasets import Dataset, add_case, read_dataset
-from axil_evals.errors import EvalError
-from axil_evals.evaluation import Plan, Report, ScoredTrial, evaluate
-from axil_evals.statistics import LEVEL, Interval, Pairs, chance, difference, holm, interval
-from axil_evals.targets import KeptTarget, Target, WorkflowTarget, case_of_run
-from axil_evals.testing import CaseTest, cases
-from axil_evals.trials import Case, Score, Scorer, Trial
+from axil.plugin import lazy_names
 
-__all__ = [
-    "LEVEL",
-    "Case",
-    "CaseTest",
-    "Change",
-    "Comparison",
-    "Dataset",
-    "EvalError",
-    "Interval",
-    "KeptTarget",
-    "Pairs",
-    "Plan",
-    "Report",
-    "Score",
-    "ScoredTrial",
-    "Scorer",
-    "Target",
-    "Trial",
-    "WorkflowTarget",
-    "add_case",
-    "case_of_run",
-    "cases",
-    "chance",
-    "compare",
-    "difference",
-    "evaluate",
-    "holm",
-    "interval",
-    "read_dataset",
-]
+_SUBJECTS = {
+    "Evaluations": {
+        "comparison": "Change Comparison compare",
+        "datasets": "Dataset add_case read_dataset",
+        "errors": "EvalError",
+        "evaluation": "Plan Report ScoredTrial evaluate",
+        "statistics": "Interval LEVEL Pairs chance difference holm interval",
+        "targets": "KeptTarget Target WorkflowTarget case_of_run",
+        "testing": "CaseTest cases",
+        "trials": "Case Score Scorer Trial",
+    },
+    "Tuning": {
+        "tuning.errors": "TuneError",
+        "tuning.evidence": "Evidence Outcome weigh",
+        "tuning.parameters": "Candidate Parameter Variant parameters",
+        "tuning.search": "Search Tuned tune",
+    },
+}
+
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import run_sync
-from axil.plugin import add_shared_arguments, use_registry
+from axil.plugin import use_registry
 from axil_agent import Recorder, Replay
+from axil_cli import add_shared_arguments
 from axil_evals.comparison import compare
 from axil_evals.datasets import add_case, read_dataset
 from axil_evals.errors import EvalError
@@ -57,7 +58,7 @@ class Eval:
         running.add_argument(
             "--run-id", default="", help="keep the evaluation under this id; the same one goes on"
         )
-        add_shared_arguments(running, "--journal", "--allow", "--set")
+        add_shared_arguments(running, "--workflow", "--journal")
         cassette = running.add_mutually_exclusive_group()
         cassette.add_argument(
             "--record", metavar="FILE", help="write what models are asked and answer to FILE"

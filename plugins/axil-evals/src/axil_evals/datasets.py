@@ -52,7 +52,7 @@ def read_dataset(path: str | Path, *, allow: Iterable[str] = ()) -> Dataset:
     """Return the dataset in a file: ``.yaml``, ``.yml``, ``.json``, ``.jsonl`` or ``.csv``.
 
     Its scorers may do what a workflow file may; ``allow``: and what is granted, as for
-    ``axil.load``.
+    ``axil_files.load``.
 
     Raises: EvalError: AX970 it cannot be read; AX971 it holds no dataset. ConfigError (AX136): a
     word is unknown.

@@ -16,13 +16,13 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 
 from axil import AxilError, ComponentRef, Context, Limits, RootGraph, Workflow
-from axil.driver import Journal
 from axil.plugin import Grants, default_registry, granted, make_component
 from axil_evals.datasets import Dataset
 from axil_evals.errors import EvalError, OutOfBudget
 from axil_evals.statistics import Interval, interval
 from axil_evals.targets import KeptTarget, Target
 from axil_evals.trials import Case, Score, Scored, Scorer, Trial
+from axil_journals import Journal
 
 MEASURES = ("done", "seconds", "money", "tokens")
 """The measures of each trial beside its scores."""
@@ -148,7 +148,7 @@ class Plan:
     """Trials at the same time."""
     budget: float | None = None
     """Money that trials and scorers together may spend. A trial is given its share of what is left,
-    and is cut off where it needs more. Needs axil-budget."""
+    and is cut off where it needs more."""
     model: Any = None
     """The model of judges that name none: a name, or {type: …, …}."""
 
@@ -183,11 +183,11 @@ async def evaluate(
     try:
         async with workflow:
             run = workflow.start(given, journal=journal, limits=made.limits, **options)
-            made.spent = lambda: float(getattr(run.meter.usage, "cost", 0.0))
+            made.spent = lambda: run.meter.usage.cost
             result = await run.result()
         if result.status == "failed" and not isinstance(_cause(result.error), OutOfBudget):
             raise cast("AxilError", result.error)
-        spent = float(getattr(result.usage, "cost", 0.0))
+        spent = result.usage.cost
     except AxilError as error:
         raise _cause(error) from None
     finally:

@@ -18,12 +18,12 @@ from axil import (
     Result,
     RootGraph,
     Workflow,
-    load,
 )
-from axil.driver import Entry, Journal, ReplayIndex, decode_value
-from axil.plugin import ENTRY, EXIT, did_you_mean, format_names, thaw
+from axil.plugin import ENTRY, EXIT, RunUsage, did_you_mean, format_names, thaw
 from axil_evals.errors import EvalError, OutOfBudget
 from axil_evals.trials import Case, Trial
+from axil_files import load
+from axil_journals import Entry, Journal, ReplayIndex, decode_value
 from axil_models import plain_data
 
 
@@ -125,9 +125,8 @@ class WorkflowTarget:
             status, error = result.status, "" if result.error is None else str(result.error)
         except NodeFailed as failed:
             result, status, error = getattr(failed, "result", None), "failed", str(failed)
-        usage: Any = None if result is None else result.usage
-        tokens: Mapping[str, int] = getattr(usage, "tokens", {})
-        cost = float(getattr(usage, "cost", 0.0))
+        usage = RunUsage() if result is None else result.usage
+        tokens, cost = usage.tokens, usage.cost
         if self._is_limited and getattr(getattr(result, "error", None), "id", "") == "AX414":
             raise OutOfBudget(f'case "{case.name}" needs more money than there is: {error}', cost)
         return Trial(

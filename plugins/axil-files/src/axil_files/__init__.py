@@ -1,1 +1,35 @@
-"""Workflow files: their format, a reader that tells every problem at once, and a writer."""
+"""Workflow files: their format, a reader that reports every problem at once, and a writer."""
+
+from __future__ import annotations
+
+from axil.plugin import lazy_names
+
+_SUBJECTS = {
+    "Graphs": {
+        "workflows": "load",
+    },
+    "Graphs as data, and their files": {
+        "changes": "spec_changes",
+        "documents": """
+            Document KeyPath Loader MAX_DEPTH MAX_DIGITS MAX_SIZE MAX_VALUES
+            check_document document_error parse_json
+        """,
+        "durations": "format_duration parse_duration",
+        "format": "is_version_0 notes_field workflow_schema",
+        "functions": "with_functions",
+        "loading": """
+            LoadOptions include_spec inline_spec load_spec
+            parse_workflow spec_from_document
+        """,
+        "options": "FileOptions ReadingOptions",
+        "python": "PythonTarget python_target",
+        "needs": "dependencies_of",
+        "writer": "dump_spec",
+        "templates": "match_path",
+    },
+    "Workflow files": {
+        "yaml_loader": "parse_yaml",
+    },
+}
+
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)

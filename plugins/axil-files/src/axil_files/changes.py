@@ -33,14 +33,14 @@ _OF_GRAPHS: Final = (
 )
 
 
-def changes(before: GraphSpec, now: GraphSpec) -> list[str]:
+def spec_changes(before: GraphSpec, now: GraphSpec) -> list[str]:
     """Return each difference that may matter to a run, in one line; descriptions and places do not.
 
     >>> from axil import ComponentRef, GraphSpec, NodeSpec
     >>> literal = lambda text: ComponentRef(type="literal", config={"content": text})
     >>> node = lambda text: NodeSpec(id="a", use=literal(text))
-    >>> changes(GraphSpec(id="g", nodes=(node("one"),)), GraphSpec(id="g", nodes=(node("two"),
-    ...     NodeSpec(id="b"))))
+    >>> before = GraphSpec(id="g", nodes=(node("one"),))
+    >>> spec_changes(before, GraphSpec(id="g", nodes=(node("two"), NodeSpec(id="b"))))
     ['node a: config.content changed', 'node b is new']
     """
     return [*_nodes(before, now), *_edges(before, now), *_state(before, now), *_others(before, now)]

@@ -3,7 +3,7 @@ and TOML, and variables.
 
 A loader turns text into a ``Document`` and knows nothing of graphs. It refuses what is not data
 (tags, dates, duplicate keys) and what is too much of it, before it has cost anything: see
-``LARGEST``, ``DEEPEST`` and ``MOST``.
+``MAX_SIZE``, ``MAX_DEPTH`` and ``MAX_VALUES``.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from axil.plugin import (
     with_article,
 )
 
-Keys = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """A path in plain data: ``("graph", "nodes", 2, "config")``."""
 
-LARGEST: Final = 1 << 23
+MAX_SIZE: Final = 1 << 23
 """Bytes in a file, and characters of text in its data."""
-DEEPEST: Final = 64
+MAX_DEPTH: Final = 64
 """Levels of nesting."""
-MOST: Final = 500_000
+MAX_VALUES: Final = 500_000
 """Values in a file, each use of a variable or an alias counted."""
-LONGEST_NUMBER: Final = 400
+MAX_DIGITS: Final = 400
 """Digits."""
 
 
@@ -51,7 +51,7 @@ class Document:
     """
 
     data: Any
-    lines: Mapping[Keys, int] = field(default_factory=dict[Keys, int], repr=False)
+    lines: Mapping[KeyPath, int] = field(default_factory=dict[KeyPath, int], repr=False)
     """Lines, counted from 1, by keys; whatever is missing is on the line of what contains it."""
     name: str = ""
     """The name of the file in messages."""
@@ -83,19 +83,21 @@ class Loader(Protocol):
         ...
 
 
-def refused(id: str, name: str, line: int | None, message: str, hint: str = "") -> SpecError:
+def document_error(id: str, name: str, line: int | None, message: str, hint: str = "") -> SpecError:
     """Return the one problem that ends the reading of a text, at its line."""
     return SpecError(Problem(id, str(Place(file=name, line=line)), message, hint))
 
 
-def measure(document: Document, *, limits: tuple[int, int, int] = (DEEPEST, MOST, LARGEST)) -> int:
+def check_document(
+    document: Document, *, limits: tuple[int, int, int] = (MAX_DEPTH, MAX_VALUES, MAX_SIZE)
+) -> int:
     """Return the number of values in a document whose data is plain and within bounds.
 
-    Raises: SpecError. Cost: O(values), at most ``MOST``.
+    Raises: SpecError. Cost: O(values), at most ``MAX_VALUES``.
     """
     deepest, most, largest = limits
     count = size = 0
-    waiting: list[tuple[Any, Keys]] = [(document.data, ())]
+    waiting: list[tuple[Any, KeyPath]] = [(document.data, ())]
     while waiting:
         value, keys = waiting.pop()
         count += 1
@@ -162,7 +164,7 @@ def measure(document: Document, *, limits: tuple[int, int, int] = (DEEPEST, MOST
     return count
 
 
-def _too(id: str, document: Document, keys: Keys, message: str, hint: str = "") -> SpecError:
+def _too(id: str, document: Document, keys: KeyPath, message: str, hint: str = "") -> SpecError:
     return SpecError(
         Problem(
             id,
@@ -193,14 +195,14 @@ def parse_json(text: str, name: str) -> Document:
 
     def refuse(word: str) -> NoReturn:
         line = text.count("\n", 0, text.find(word)) + 1
-        raise refused("AX140", name, line, f"{word} is no number of JSON.", "Leave it out.")
+        raise document_error("AX140", name, line, f"{word} is no number of JSON.", "Leave it out.")
 
     def whole(digits: str) -> int:
-        if len(digits) <= LONGEST_NUMBER:
+        if len(digits) <= MAX_DIGITS:
             return int(digits)
         line = text.count("\n", 0, text.find(digits)) + 1
-        message = f"a number of more than {LONGEST_NUMBER} digits."
-        raise refused("AX140", name, line, message, "Write it as text, in quotes.")
+        message = f"a number of more than {MAX_DIGITS} digits."
+        raise document_error("AX140", name, line, message, "Write it as text, in quotes.")
 
     try:
         data = json.loads(text, parse_constant=refuse, parse_int=whole)
@@ -212,11 +214,11 @@ def parse_json(text: str, name: str) -> Document:
         found = f"found {format_value(at)}" if at else "found the end of the file"
         message = f"{error.msg.replace('Expecting', 'expected').removesuffix(' at')}, {found}."
         hint = f"{advice}It is in column {error.colno}."
-        raise refused("AX140", name, error.lineno, message, hint) from None
+        raise document_error("AX140", name, error.lineno, message, hint) from None
     except RecursionError:
         _json_lines(text, name)  # it says at which line the nesting becomes too deep
-        message = f"nested deeper than {DEEPEST} levels."
-        raise refused("AX110", name, None, message, "Reduce the nesting.") from None
+        message = f"nested deeper than {MAX_DEPTH} levels."
+        raise document_error("AX110", name, None, message, "Reduce the nesting.") from None
     return Document(data=data, lines=_json_lines(text, name), name=name)
 
 
@@ -227,33 +229,33 @@ def _check_depth(text: str, name: str) -> None:
     depth = 0
     for found in re.finditer(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', text, re.DOTALL):
         depth += 1 if found[0] in "[{" else -1 if found[0] in "]}" else 0
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             message, line = (
-                f"nested deeper than {DEEPEST} levels.",
+                f"nested deeper than {MAX_DEPTH} levels.",
                 text.count("\n", 0, found.start()),
             )
-            raise refused("AX110", name, line + 1, message, "Reduce the nesting.")
+            raise document_error("AX110", name, line + 1, message, "Reduce the nesting.")
 
 
-def _json_lines(text: str, name: str) -> dict[Keys, int]:
+def _json_lines(text: str, name: str) -> dict[KeyPath, int]:
     """Find the lines of keys and items in a text that is JSON."""
     breaks = [found.start() for found in re.finditer("\n", text)]
-    lines: dict[Keys, int] = {}
+    lines: dict[KeyPath, int] = {}
     path: list[str | int] = []  # the key or the index in each container that is open
     is_key = False
 
     def record(at: int) -> None:
         line = bisect.bisect_left(breaks, at) + 1
-        if len(path) > DEEPEST:
-            message = f"nested deeper than {DEEPEST} levels."
-            raise refused("AX110", name, line, message, "Reduce the nesting.")
-        if len(lines) > MOST:
+        if len(path) > MAX_DEPTH:
+            message = f"nested deeper than {MAX_DEPTH} levels."
+            raise document_error("AX110", name, line, message, "Reduce the nesting.")
+        if len(lines) > MAX_VALUES:
             hint = "Split the file: a subgraph can be a file of its own."
-            raise refused("AX144", name, line, f"more than {MOST} values.", hint)
+            raise document_error("AX144", name, line, f"more than {MAX_VALUES} values.", hint)
         keys = tuple(path)
         if keys in lines:
             message = f"the key {format_value(path[-1])} occurs twice."
-            raise refused("AX145", name, line, message, "Remove one.")
+            raise document_error("AX145", name, line, message, "Remove one.")
         lines[keys] = line
 
     for token in _JSON_TOKEN.finditer(text):
@@ -316,9 +318,9 @@ def parse_toml(text: str, name: str) -> Document:
         message = str(error)[: found.start()] if found else str(error)
         line = int(found[1]) if found and found[1] else text.count("\n") + 1
         hint = "Put texts into quotes." if message == "Invalid value" else ""
-        raise refused("AX140", name, line, f"{message}.", hint) from error
+        raise document_error("AX140", name, line, f"{message}.", hint) from error
     except (ValueError, RecursionError) as error:
-        raise refused(
+        raise document_error(
             "AX144", name, None, "a number or a nesting is too long to be read.", "Make it smaller."
         ) from error
     return Document(data=data, lines=_toml_lines(statements, tomllib.loads), name=name)
@@ -336,17 +338,17 @@ def _statements(text: str, name: str) -> Iterator[_Statement]:
         mark = token[0]
         if mark == ".":
             dots += 1
-            if dots >= DEEPEST:
-                message = f"a key of more than {DEEPEST} parts."
-                raise refused("AX110", name, line, message, "Reduce the nesting.")
+            if dots >= MAX_DEPTH:
+                message = f"a key of more than {MAX_DEPTH} parts."
+                raise document_error("AX110", name, line, message, "Reduce the nesting.")
             continue
         if mark[0] not in "\"'":
             dots = 0
         if mark in ("[", "{"):
             depth += 1
-            if depth > DEEPEST:
-                message = f"nested deeper than {DEEPEST} levels."
-                raise refused("AX110", name, line, message, "Reduce the nesting.")
+            if depth > MAX_DEPTH:
+                message = f"nested deeper than {MAX_DEPTH} levels."
+                raise document_error("AX110", name, line, message, "Reduce the nesting.")
         elif mark in ("]", "}"):
             depth -= 1
         elif mark == "=" and not depth and is_open:
@@ -366,11 +368,11 @@ def _statements(text: str, name: str) -> Iterator[_Statement]:
 
 def _toml_lines(
     statements: Iterable[_Statement], loads: Callable[[str], dict[str, Any]]
-) -> dict[Keys, int]:
+) -> dict[KeyPath, int]:
     """Find the keys of statements that were read already; ``loads`` reads each key once more."""
-    lines: dict[Keys, int] = {}
-    counts: dict[Keys, int] = {}
-    table: Keys = ()
+    lines: dict[KeyPath, int] = {}
+    counts: dict[KeyPath, int] = {}
+    table: KeyPath = ()
     for line, text, is_header in statements:
         parts, value = list[str](), cast("Any", loads(text if is_header else f"{text}=0"))
         while isinstance(value, dict) and value:
@@ -466,7 +468,7 @@ class _Resolver:
         self._unknown: dict[str, list[Place]] = {}
         self.used: set[str] = set()
 
-    def find_secrets(self, value: Any, keys: Keys, *, is_secret: bool = False) -> None:
+    def find_secrets(self, value: Any, keys: KeyPath, *, is_secret: bool = False) -> None:
         """Note the variables that fill secrets, also by way of others, before any is used."""
         if isinstance(value, dict):
             for key, item in cast("dict[str, Any]", value).items():
@@ -479,7 +481,7 @@ class _Resolver:
                 self.secrets.add(name)
                 self.find_secrets(self._variables.get(name), ("vars", name), is_secret=True)
 
-    def walk(self, value: Any, keys: Keys) -> Any:
+    def walk(self, value: Any, keys: KeyPath) -> Any:
         if isinstance(value, str):
             return self.text(value, keys) if "${" in value else value
         if isinstance(value, dict):
@@ -489,7 +491,7 @@ class _Resolver:
             return [self.walk(v, (*keys, i)) for i, v in enumerate(cast("list[Any]", value))]
         return value
 
-    def text(self, text: str, keys: Keys) -> Any:
+    def text(self, text: str, keys: KeyPath) -> Any:
         if whole := PLACEHOLDER.fullmatch(text):
             return self.value(whole[1], keys, text)
         parts: list[str] = []
@@ -504,21 +506,21 @@ class _Resolver:
             ]
             end = found.end()
             size += len(parts[-1])
-            if size > LARGEST:
+            if size > MAX_SIZE:
                 raise _too(
                     "AX144",
                     self._document,
                     keys,
-                    f"variables make more than {LARGEST} characters of it.",
+                    f"variables make more than {MAX_SIZE} characters of it.",
                 )
         joined = "".join([*parts, text[end:]])
         return FromEnvironment(joined, text) if marked else joined
 
-    def value(self, name: str, keys: Keys, found: str) -> Any:
+    def value(self, name: str, keys: KeyPath, found: str) -> Any:
         if name in self._known:
             return self._known[name]
         if name in self._variables:
-            if name in self._open or len(self._open) >= DEEPEST:
+            if name in self._open or len(self._open) >= MAX_DEPTH:
                 circle = " → ".join(
                     [*self._open[self._open.index(name) if name in self._open else 0 :], name]
                 )
@@ -531,12 +533,12 @@ class _Resolver:
                 return found
             inside = max(0, len(keys) - 2)
             self._depth += inside
-            if self._depth > DEEPEST:
+            if self._depth > MAX_DEPTH:
                 raise _too(
                     "AX110",
                     self._document,
                     keys,
-                    f"variables nest deeper than {DEEPEST} levels.",
+                    f"variables nest deeper than {MAX_DEPTH} levels.",
                     "Make them flatter.",
                 )
             self._open.append(name)
@@ -560,7 +562,7 @@ class _Resolver:
         self._known[name] = value
         return value
 
-    def withheld(self, name: str, keys: Keys, found: str) -> str:
+    def withheld(self, name: str, keys: KeyPath, found: str) -> str:
         """Return the placeholder of a variable that the file may not read, and report it.
 
         A maker's key, as the whole of an ``api_key``, stays a reference: the adapter that gets it
@@ -600,11 +602,11 @@ class _Resolver:
                 Problem("AX146", str(first), f"there is no value for ${{{name}}}{also}.", hint)
             )
 
-    def problem(self, id: str, keys: Keys, message: str, hint: str) -> None:
+    def problem(self, id: str, keys: KeyPath, message: str, hint: str) -> None:
         self._report(Problem(id, str(self._document.place(*keys)), message, hint))
 
 
-def _is_secret(text: str, keys: Keys) -> bool:
+def _is_secret(text: str, keys: KeyPath) -> bool:
     """Return whether what fills a text is a secret: its setting is called so, it is a header, or it
     reads as one.
     """

@@ -19,14 +19,14 @@ _UNITS: Final = {
 _PART: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
 
 
-def seconds(given: float | str) -> float:
+def parse_duration(given: float | str) -> float:
     """Return a duration in seconds: a number of them, or numbers with units.
 
     Units: ``s``, ``m`` (minutes), ``h``, ``d``, ``w``, and their names. Raises: ValueError: it is
     none, or not above zero.
 
-    >>> seconds(1.5), seconds("90"), seconds("15m"), seconds("2h 30m"), seconds("3 days")
-    (1.5, 90.0, 900.0, 9000.0, 259200.0)
+    >>> [parse_duration(each) for each in (1.5, "90", "15m", "2h 30m", "3 days")]
+    [1.5, 90.0, 900.0, 9000.0, 259200.0]
     """
     found = _read(given) if isinstance(given, str) else float(given)
     if found is None or not math.isfinite(found) or found <= 0:
@@ -51,10 +51,10 @@ def _read(text: str) -> float | None:
     return total
 
 
-def format_seconds(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a duration in its two largest units.
 
-    >>> [format_seconds(each) for each in (5, 200, 7300, 200000, 0.25)]
+    >>> [format_duration(each) for each in (5, 200, 7300, 200000, 0.25)]
     ['5s', '3m 20s', '2h 1m', '2d 7h', '0.25s']
     """
     if seconds < 60:

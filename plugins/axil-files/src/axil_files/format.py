@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from axil import PluginError, Problem
 from axil.plugin import Misfit, Registry, default_registry, did_you_mean, format_names, misfits
-from axil_files.documents import Document, Keys
+from axil_files.documents import Document, KeyPath
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -54,7 +54,7 @@ class Shapes:
 
     def __init__(self, document: Document, report: Callable[[Problem], None]) -> None:
         self._document, self.report = document, report
-        self.spoiled: set[Keys] = set()
+        self.spoiled: set[KeyPath] = set()
         """Parts in which something does not fit, down to the keys of nodes and edges."""
 
     @property
@@ -63,7 +63,7 @@ class Shapes:
         data = self._document.data
         return isinstance(data, dict) and is_version_0(cast("dict[str, Any]", data).get("version"))
 
-    def fits(self, value: Any, model: type[BaseModel], keys: Keys) -> bool:
+    def fits(self, value: Any, model: type[BaseModel], keys: KeyPath) -> bool:
         """Tell whether ``value`` fits a model, all the way down; what does not is reported."""
         from pydantic import ValidationError
 
@@ -77,7 +77,7 @@ class Shapes:
             self._report(each, (*keys, *each.keys))
         return self.is_lenient and all(each.kind == "unknown" for each in found)
 
-    def _report(self, misfit: Misfit, keys: Keys) -> None:
+    def _report(self, misfit: Misfit, keys: KeyPath) -> None:
         where = str(self._document.place(*keys))
         message, hint, severity = misfit.message, misfit.hint or misfit.description, "error"
         if not hint and misfit.kind == "value":
@@ -125,7 +125,7 @@ _CONFIGURED: Final = {
 """Kinds of components whose settings are in files, and the models that name one."""
 
 
-def json_schema(registry: Registry | None = None) -> dict[str, Any]:
+def workflow_schema(registry: Registry | None = None) -> dict[str, Any]:
     """Return the JSON Schema of workflow files, with the config of every installed component.
 
     Components are imported for it; those that cannot be are left open: their config may be

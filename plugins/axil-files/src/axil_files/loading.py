@@ -47,35 +47,33 @@ from axil.plugin import (
     make_component,
 )
 from axil_files.documents import (
-    LARGEST,
-    MOST,
+    MAX_SIZE,
+    MAX_VALUES,
     PLACEHOLDER,
     Document,
-    Keys,
+    KeyPath,
     Loader,
-    measure,
+    check_document,
+    document_error,
     parse_json,
     parse_toml,
-    refused,
     resolve,
 )
-from axil_files.format import Shapes, is_version_0, json_schema
+from axil_files.format import Shapes, is_version_0, workflow_schema
 from axil_files.reader import Reader
 from axil_files.templates import expand
-from axil_files.writer import dump
 
 __all__ = [
     "Document",
     "LoadOptions",
     "Loader",
-    "dump",
-    "include",
-    "inline",
-    "json_schema",
-    "load",
+    "include_spec",
+    "inline_spec",
+    "load_spec",
     "parse_json",
     "parse_toml",
-    "spec_from",
+    "spec_from_document",
+    "workflow_schema",
 ]
 
 MOST_INCLUDED = 16
@@ -116,8 +114,8 @@ class Tally:
         if way in self._values:
             self._total += values - self._values[way]
             self._values[way] = values
-        if self._total > MOST:
-            message = f"the files that are included have more than {MOST} values."
+        if self._total > MAX_VALUES:
+            message = f"the files that are included have more than {MAX_VALUES} values."
             raise SpecError(Problem("AX144", where, message, "Include fewer, or less often."))
 
 
@@ -156,7 +154,7 @@ class LoadOptions:
     """The way of inclusions to this graph; empty: it is the first."""
 
 
-def load(
+def load_spec(
     path: str | os.PathLike[str],
     *,
     vars: Mapping[str, Any] | None = None,
@@ -194,7 +192,7 @@ def load(
         os.fsencode(real)
     except ValueError as error:
         shown = name.encode("utf-8", "backslashreplace").decode()
-        raise refused(
+        raise document_error(
             "AX100", shown, None, "no file can have this name.", "Name a file."
         ) from error
     folder = os.path.dirname(real)
@@ -209,10 +207,10 @@ def load(
         trail=(real,),
         texts={} if texts is None else texts,
     )
-    return spec_from(_parsed(name, real, reading), reading)
+    return spec_from_document(_parsed(name, real, reading), reading)
 
 
-def include(
+def include_spec(
     name: str,
     outer: Mapping[str, Any],
     *,
@@ -282,22 +280,22 @@ def include(
         trail=(*trail, real),
         texts=texts,
     )
-    return spec_from(_parsed(shown, real, inner), inner)
+    return spec_from_document(_parsed(shown, real, inner), inner)
 
 
-class _LinesBelow(Mapping[Keys, int]):
+class _LinesBelow(Mapping[KeyPath, int]):
     """The lines of a graph that is a part of a document."""
 
-    def __init__(self, whole: Mapping[Keys, int], keys: Keys, first: int | None) -> None:
+    def __init__(self, whole: Mapping[KeyPath, int], keys: KeyPath, first: int | None) -> None:
         self._whole, self._keys, self._first = whole, keys, first
 
-    def __getitem__(self, keys: Keys) -> int:
+    def __getitem__(self, keys: KeyPath) -> int:
         line = self._whole[(*self._keys, *keys[1:])] if keys else self._first
         if line is None:
             raise KeyError(keys)
         return line
 
-    def __iter__(self) -> Iterator[Keys]:
+    def __iter__(self) -> Iterator[KeyPath]:
         size = len(self._keys)
         return (("graph", *keys[size:]) for keys in self._whole if keys[:size] == self._keys)
 
@@ -308,7 +306,7 @@ class _LinesBelow(Mapping[Keys, int]):
         return True
 
 
-def inline(
+def inline_spec(
     data: Any,
     outer: Mapping[str, Any],
     *,
@@ -332,7 +330,25 @@ def inline(
         around |= {"tally": tally, "way": (*way, "" if place is None else str(place))}
     inner = replace(base, outer=outer.get("vars", {}), trail=trail, texts=texts, **around)
     root = {"version": outer["version"]} if outer.get("version") is not None else {}
-    return spec_from(Document(data={**root, "graph": data}, lines=lines, name=name), inner)
+    return spec_from_document(Document(data={**root, "graph": data}, lines=lines, name=name), inner)
+
+
+def read_inner(
+    given: Mapping[str, Any], place: Place, spec: GraphSpec, reading: LoadOptions | None = None
+) -> GraphSpec | None:
+    """Return the graph that a setting of a node of ``spec`` holds or names; None: it is neither.
+
+    It is read to be looked into: what is included does not count against the bounds again.
+    Raises: SpecError.
+    """
+    outer = spec.extras
+    if "included" in outer:
+        outer = {**outer, "included": (Tally(), ())}
+    if isinstance(given.get("nodes"), list):
+        return inline_spec(given, outer, place=place, reading=reading)
+    if isinstance(given.get("path"), str):
+        return include_spec(given["path"], outer, where=str(place), reading=reading)
+    return None
 
 
 def _unfit(spec: GraphSpec, registry: Registry | None) -> Iterator[Problem]:
@@ -468,13 +484,13 @@ def _below(root: str, real: str) -> str:
     return os.path.relpath(real, root).replace(os.sep, "/")
 
 
-def parse(name: str, real: str, registry: Registry | None = None) -> Document:
+def parse_workflow(name: str, real: str, registry: Registry | None = None) -> Document:
     """Return the document in a file, as it lies on the disk; see ``load`` for what it means.
 
     Raises: SpecError.
     """
     found = _parsed(name, real, LoadOptions(registry=registry, root=os.path.dirname(real)))
-    measure(found)
+    check_document(found)
     return found
 
 
@@ -485,11 +501,13 @@ def _parsed(name: str, real: str, reading: LoadOptions) -> Document:
     """
     key = _below(reading.root, real)
     if key not in reading.texts and os.path.isdir(real):
-        raise refused("AX100", name, None, "this is a folder.", "Name a workflow file in it.")
+        raise document_error(
+            "AX100", name, None, "this is a folder.", "Name a workflow file in it."
+        )
     suffix = Path(name).suffix.lower().lstrip(".")
     if not suffix:
         hint = "Call it flow.yaml or flow.json."
-        raise refused(
+        raise document_error(
             "AX100",
             name,
             None,
@@ -499,7 +517,7 @@ def _parsed(name: str, real: str, reading: LoadOptions) -> Document:
     registry = reading.registry or default_registry()
     if suffix == "py" and suffix not in registry.names("loaders"):
         hint = f"Import its graph; or run it, if it is called graph there: axil run {name}:graph"
-        raise refused("AX100", name, None, "this is Python, and no workflow file.", hint)
+        raise document_error("AX100", name, None, "this is Python, and no workflow file.", hint)
     if key not in reading.texts:
         reading.texts[key] = _text(name, real)
     if not reading.texts[key].strip():
@@ -518,7 +536,7 @@ def _parsed(name: str, real: str, reading: LoadOptions) -> Document:
 
 def _empty(name: str) -> SpecError:
     hint = "Write graph, with nodes and start; axil schema prints the format."
-    return refused("AX103", name, None, "the file is empty.", hint)
+    return document_error("AX103", name, None, "the file is empty.", hint)
 
 
 def _text(name: str, real: str) -> str:
@@ -528,27 +546,27 @@ def _text(name: str, real: str) -> str:
         )
         with open(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise refused("AX100", name, None, "this is not a file.", "Name a file.")
-            data = file.read(LARGEST + 1)
+                raise document_error("AX100", name, None, "this is not a file.", "Name a file.")
+            data = file.read(MAX_SIZE + 1)
     except FileNotFoundError:
-        raise refused("AX100", name, None, "no such file.", _near(real)) from None
+        raise document_error("AX100", name, None, "no such file.", _near(real)) from None
     except OSError as error:
-        raise refused(
+        raise document_error(
             "AX100", name, None, f"it cannot be read: {error.strerror or error}."
         ) from error
-    if len(data) > LARGEST:
-        raise refused(
+    if len(data) > MAX_SIZE:
+        raise document_error(
             "AX144",
             name,
             None,
-            f"larger than {LARGEST} bytes.",
+            f"larger than {MAX_SIZE} bytes.",
             "Split the file: a subgraph can be a file of its own.",
         )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise refused(
+        raise document_error(
             "AX140", name, line, "this is not text in UTF-8.", "Save it as UTF-8."
         ) from error
 
@@ -564,14 +582,14 @@ def _near(path: str) -> str:
         return ""
 
 
-def spec_from(document: Document, reading: LoadOptions | None = None) -> GraphSpec:
+def spec_from_document(document: Document, reading: LoadOptions | None = None) -> GraphSpec:
     """Return the graph that a document describes. Raises: SpecError with everything that was
     found.
     """
     from axil_files.models import File
 
     using = reading or LoadOptions()
-    values = measure(document)
+    values = check_document(document)
     problems: list[Problem] = []
     data = document.data
     own = cast("dict[str, Any]", data).get("vars") if isinstance(data, dict) else None
@@ -585,7 +603,7 @@ def spec_from(document: Document, reading: LoadOptions | None = None) -> GraphSp
     leave = None if using.environment is not None else grants
     resolved = resolve(document, variables, environment, problems.append, leave)
     if resolved.environment or variables:  # without any, the data is what it was
-        values = max(values, measure(resolved.document))
+        values = max(values, check_document(resolved.document))
     using.tally.add(using.way, values, document.name)
     expanded = expand(resolved.document, problems.append)
     if any(problem.id == "AX171" for problem in problems):  # some nodes have no type, then
@@ -617,6 +635,7 @@ def spec_from(document: Document, reading: LoadOptions | None = None) -> GraphSp
         "environment": resolved.environment,
         "secrets": resolved.secrets,
         "included": (using.tally, using.way),
+        "read": read_inner,
         "warnings": tuple(problem for problem in problems if problem.severity == "warning"),
     }
     kept = {key: value for key, value in around.items() if value}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ReadingOptions(TypedDict, total=False):
-    """The options that a workflow file is read with; see ``axil.plugin.load_spec``."""
+    """The options that a workflow file is read with; see ``axil_files.load_spec``."""
 
     vars: Mapping[str, Any] | None
     allow_code: bool

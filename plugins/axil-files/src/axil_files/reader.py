@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, cast
 
 from axil import (
@@ -31,16 +31,18 @@ from axil.plugin import (
     Place,
     PluginContract,
     Registry,
+    UnknownComponent,
     Want,
     default_registry,
     did_you_mean,
     format_names,
     format_value,
+    install_advice,
     isolate,
     note_want,
     with_usual_wrappers,
 )
-from axil_files.documents import Document, Keys
+from axil_files.documents import Document, KeyPath
 from axil_files.format import Shapes, is_version_0, notes_field
 
 KEPT: Final = ("memory", "initial_instruction", "organization", "log_level", "args")
@@ -126,7 +128,7 @@ class Reader:
     def graph(
         self,
         data: dict[str, Any],
-        keys: Keys,
+        keys: KeyPath,
         requires: Mapping[str, str],
         extras: Mapping[str, Any],
     ) -> GraphSpec | None:
@@ -200,7 +202,7 @@ class Reader:
             place=self._document.place(*keys),
         )
 
-    def _migrations(self, given: Mapping[Any, Any], keys: Keys) -> dict[int, str]:
+    def _migrations(self, given: Mapping[Any, Any], keys: KeyPath) -> dict[int, str]:
         """Import paths by version; whether they may be followed is asked when the plan is made."""
         found: dict[int, str] = {}
         for version, path in given.items():
@@ -212,17 +214,17 @@ class Reader:
         return found
 
     def _problem(
-        self, id: str, keys: Keys, message: str, hint: str = "", *, warning: bool = False
+        self, id: str, keys: KeyPath, message: str, hint: str = "", *, warning: bool = False
     ) -> None:
         severity = "warning" if warning else "error"
         self._shapes.report(Problem(id, str(self._document.place(*keys)), message, hint, severity))
 
-    def _fine(self, keys: Keys) -> bool:
+    def _fine(self, keys: KeyPath) -> bool:
         return keys not in self._shapes.spoiled
 
     # -- nodes
 
-    def _names(self, items: list[Any], keys: Keys) -> dict[str, int]:
+    def _names(self, items: list[Any], keys: KeyPath) -> dict[str, int]:
         names: dict[str, int] = {}
         for i, item in enumerate(items):
             name = cast("dict[str, Any]", item).get("id") if isinstance(item, dict) else None
@@ -247,7 +249,7 @@ class Reader:
             names.setdefault(name, i)
         return names
 
-    def _node(self, data: Any, keys: Keys, received: Mapping[str, _Received]) -> NodeSpec | None:
+    def _node(self, data: Any, keys: KeyPath, received: Mapping[str, _Received]) -> NodeSpec | None:
         if not self._fine(keys):
             return None
         if data.get("dynamic") is not None:
@@ -277,7 +279,7 @@ class Reader:
         )
 
     def _wrappers(
-        self, data: dict[str, Any], keys: Keys, received: _Received
+        self, data: dict[str, Any], keys: KeyPath, received: _Received
     ) -> tuple[ComponentRef, ...]:
         own = [
             self._use(item, (*keys, "wrappers", i), "type")
@@ -304,7 +306,9 @@ class Reader:
         ]
         return (*waiting, *added, *with_usual_wrappers(own, received.usual))
 
-    def _usual(self, value: Any, keys: Keys, nodes: Sequence[Any]) -> dict[str, list[ComponentRef]]:
+    def _usual(
+        self, value: Any, keys: KeyPath, nodes: Sequence[Any]
+    ) -> dict[str, list[ComponentRef]]:
         """Return the wrappers that a graph puts around its nodes, by their type; a type that none
         of its nodes has is reported.
         """
@@ -323,7 +327,7 @@ class Reader:
         }
 
     def _either(
-        self, data: dict[str, Any], name: str, old: str, keys: Keys
+        self, data: dict[str, Any], name: str, old: str, keys: KeyPath
     ) -> Mapping[str, str] | None:
         if data.get(name) is not None and data.get(old) is not None:
             self._problem(
@@ -333,7 +337,7 @@ class Reader:
         return None if value is None else _mapping(value)
 
     def _use(
-        self, value: Any, keys: Keys, key: str = "", place: Place | None = None
+        self, value: Any, keys: KeyPath, key: str = "", place: Place | None = None
     ) -> ComponentRef:
         """Return a component and its config. An import path is code, and needs leave.
 
@@ -349,7 +353,7 @@ class Reader:
         place = place or self._document.place(*keys)
         return ComponentRef(type=named["type"], config=config, place=place)
 
-    def _imports(self, path: str, keys: Keys) -> None:
+    def _imports(self, path: str, keys: KeyPath) -> None:
         """Report an import path that was not granted."""
         module, where = path.partition(":")[0], str(self._document.place(*keys))
         if self._allow_code or self._grants.allows(f"import:{module}"):
@@ -363,14 +367,14 @@ class Reader:
         ):
             self._problem("AX148", keys, message, hint)
 
-    def _join(self, data: Mapping[str, Any], keys: Keys) -> str | ComponentRef | None:
+    def _join(self, data: Mapping[str, Any], keys: KeyPath) -> str | ComponentRef | None:
         """Return the join of a node: one of the kernel's by its name, or a component."""
         given = data.get("join")
         if given is None or given in ("gate", "all", "each"):
             return given
         return self._use(given, (*keys, "join"), "type")
 
-    def _meant(self, key: str, said: Mapping[str, Any], keys: Keys) -> ComponentRef | None:
+    def _meant(self, key: str, said: Mapping[str, Any], keys: KeyPath) -> ComponentRef | None:
         """Return the component that a key of a file stands for; None: a problem is reported.
 
         A plugin provides it, as the shorthand of that name.
@@ -393,7 +397,7 @@ class Reader:
             raise PluginContract(message, where=str(self._document.place(*keys)))
         return replace(found, place=self._document.place(*keys))
 
-    def _inner_graphs(self, use: ComponentRef, keys: Keys) -> None:
+    def _inner_graphs(self, use: ComponentRef, keys: KeyPath) -> None:
         """Look at graphs that are written into a node's config now, while their lines are known.
 
         Where they are says the manifest of the node's distribution.
@@ -427,7 +431,7 @@ class Reader:
     def _edges(
         self,
         items: list[Any],
-        keys: Keys,
+        keys: KeyPath,
         names: Mapping[str, int],
         received: Mapping[str, _Received],
     ) -> Iterator[EdgeSpec]:
@@ -469,7 +473,7 @@ class Reader:
         known = self._registry or default_registry()
         return name not in known.names("processors") and name in known.names("wrappers")
 
-    def _edge(self, data: dict[str, Any], keys: Keys) -> EdgeSpec:
+    def _edge(self, data: dict[str, Any], keys: KeyPath) -> EdgeSpec:
         marks: dict[str, Any] = {"keep": True} if data.get("keep_message") else {}
         others, kept = bool(data.get("clear_context")), bool(data.get("clear_kept_context"))
         if others or kept:
@@ -488,7 +492,7 @@ class Reader:
             place=self._document.place(*keys),
         )
 
-    def _known(self, name: str, outside: str, keys: Keys, names: Mapping[str, int]) -> bool:
+    def _known(self, name: str, outside: str, keys: KeyPath, names: Mapping[str, int]) -> bool:
         if name in names or name == outside:
             return True
         if name in (ENTRY, EXIT):
@@ -500,7 +504,7 @@ class Reader:
             self._problem("AX104", keys, f'no node "{name}".', hint)
         return False
 
-    def _condition(self, value: Any, keys: Keys) -> ComponentRef | None:
+    def _condition(self, value: Any, keys: KeyPath) -> ComponentRef | None:
         value = self._function(value, keys)
         if value is None or value is True or value == "true":
             return None
@@ -512,7 +516,7 @@ class Reader:
             return None
         return self._use(value, keys, "type")
 
-    def _stated(self, statement: str, keys: Keys) -> str:
+    def _stated(self, statement: str, keys: KeyPath) -> str:
         """Return how a condition that is a statement is written, if a plugin has conditions so."""
         if "condition" not in (self._registry or default_registry()).names("shorthands"):
             return "Name a condition that is installed."
@@ -524,11 +528,11 @@ class Reader:
         )
         return f"Write {{type: {use.type}, config: {{{settings}}}}}."
 
-    def _processor(self, value: Any, keys: Keys) -> ComponentRef | None:
+    def _processor(self, value: Any, keys: KeyPath) -> ComponentRef | None:
         value = self._function(value, keys)
         return None if value is None else self._use(value, keys, "type")
 
-    def _function(self, value: Any, keys: Keys) -> Any:
+    def _function(self, value: Any, keys: KeyPath) -> Any:
         """Return the name in DevAll's ``{type: function, config: {name: …}}``; else the value."""
         data: dict[str, Any] = cast("Any", value) if isinstance(value, dict) else {}
         config: Any = data.get("config")
@@ -542,7 +546,7 @@ class Reader:
         self._problem("AX103", (*keys, "config", "name"), message, "Write the name of a function.")
         return None
 
-    def _dynamic(self, data: dict[str, Any], keys: Keys, received: _Received) -> None:
+    def _dynamic(self, data: dict[str, Any], keys: KeyPath, received: _Received) -> None:
         """Add an edge that runs its target once per part; all such edges of a node have to
         agree.
         """
@@ -577,8 +581,8 @@ class Reader:
     # -- start and end
 
     def _mentioned(
-        self, data: dict[str, Any], key: str, keys: Keys, names: Mapping[str, int]
-    ) -> list[tuple[str, Keys]]:
+        self, data: dict[str, Any], key: str, keys: KeyPath, names: Mapping[str, int]
+    ) -> list[tuple[str, KeyPath]]:
         """Return the nodes under ``start`` or ``end``, each once."""
         value = data.get(key)
         if not value or not self._fine((*keys, key)):
@@ -588,7 +592,7 @@ class Reader:
             if isinstance(value, str)
             else [(v, (*keys, key, i)) for i, v in enumerate(value)]
         )
-        found: dict[str, Keys] = {}
+        found: dict[str, KeyPath] = {}
         for name, where in items:
             if name in names:
                 found.setdefault(name, where)
@@ -599,10 +603,10 @@ class Reader:
     def _connected(
         self,
         edges: list[EdgeSpec],
-        start: list[tuple[str, Keys]],
-        end: list[tuple[str, Keys]],
+        start: list[tuple[str, KeyPath]],
+        end: list[tuple[str, KeyPath]],
         names: Mapping[str, int],
-        keys: Keys,
+        keys: KeyPath,
         *,
         payload: str,
         left_open: bool,
@@ -665,7 +669,7 @@ class Reader:
         return [*entries, *edges, *leave], ends
 
     def _voting(
-        self, nodes: list[NodeSpec], keys: Keys
+        self, nodes: list[NodeSpec], keys: KeyPath
     ) -> tuple[list[NodeSpec], list[EdgeSpec], list[Any]]:
         taken = {node.id for node in nodes}
         voter = self._meant("is_majority_voting", {}, (*keys, "is_majority_voting"))
@@ -685,14 +689,14 @@ class Reader:
 
     # -- the rest
 
-    def _controller(self, data: dict[str, Any], keys: Keys, names: Mapping[str, int]) -> str:
+    def _controller(self, data: dict[str, Any], keys: KeyPath, names: Mapping[str, int]) -> str:
         name = data.get("loop") if self._fine((*keys, "loop")) else None
         if name and name not in names:
             self._problem("AX104", (*keys, "loop"), f'no node "{name}".', _nearest(name, names))
         return name or ""
 
     def _cycle_limits(
-        self, value: Any, keys: Keys, names: Mapping[str, int]
+        self, value: Any, keys: KeyPath, names: Mapping[str, int]
     ) -> dict[str, CycleLimit]:
         limits: dict[str, CycleLimit] = {}
         for name, data in cast(
@@ -710,25 +714,32 @@ class Reader:
             limits["" if name == "*" else name] = limit
         return limits
 
-    def _limits(self, value: Any, keys: Keys) -> Limits:
+    def _limits(self, value: Any, keys: KeyPath) -> Limits:
         if not isinstance(value, dict) or not self._fine(keys):
             return Limits()
+        known = {each.name for each in fields(Limits)}  # others are problems of the file already
         data: dict[str, Any] = {
-            key: item for key, item in cast("dict[str, Any]", value).items() if item is not None
+            key: item
+            for key, item in cast("dict[str, Any]", value).items()
+            if item is not None and key in known
         }
-        if "estimate" in data:
-            from axil.plugin import Estimator  # of axil-budget, which other files do without
-
-            data["estimate"] = Estimator(
-                **{key: item for key, item in data["estimate"].items() if item is not None}
-            )
-        if "pricing" in data:
-            from axil.plugin import Pricing
-
-            data["pricing"] = Pricing.read(data["pricing"])
+        if "estimate" in data or "pricing" in data:
+            try:  # of axil-models, which other files do without
+                from axil_models import Estimator, Pricing
+            except ImportError as error:
+                raise UnknownComponent(
+                    "prices and estimates need axil-models, which is not installed.",
+                    hint=install_advice("axil-files[prices]"),
+                    where=str(self._document.place(*keys)),
+                ) from error
+            if "estimate" in data:
+                given = {key: item for key, item in data["estimate"].items() if item is not None}
+                data["estimate"] = Estimator(**given)
+            if "pricing" in data:
+                data["pricing"] = Pricing.read(data["pricing"])
         return Limits(**data)
 
-    def _stores(self, stores: Sequence[Any], keys: Keys) -> dict[str, None]:
+    def _stores(self, stores: Sequence[Any], keys: KeyPath) -> dict[str, None]:
         """Return the names of memories, each once; a name that comes twice is a problem."""
         seen: dict[str, None] = {}
         for i, store in enumerate(stores):
@@ -745,7 +756,7 @@ class Reader:
         return seen
 
     def _state(
-        self, data: dict[str, Any], keys: Keys
+        self, data: dict[str, Any], keys: KeyPath
     ) -> tuple[Schema | None, dict[str, Any], dict[str, Any]]:
         """Return the schema (None: open), first values, and what ``extras`` remembers of the
         fields.
@@ -788,7 +799,7 @@ class Reader:
             return None, attributes, {}
         return self._typed(state, here), attributes, {"state": state}
 
-    def _typed(self, state: dict[str, Any], keys: Keys) -> Schema | None:
+    def _typed(self, state: dict[str, Any], keys: KeyPath) -> Schema | None:
         from axil import generate_state_schema  # it needs pydantic; only typed state does
 
         try:
@@ -816,7 +827,7 @@ class Reader:
                 )
         return replace(schema, fields=declared)
 
-    def _defaulted(self, declared: Field, value: Any, keys: Keys) -> Field:
+    def _defaulted(self, declared: Field, value: Any, keys: KeyPath) -> Field:
         """Return the field with a first value; checked now, and made again for each state."""
         check = declared.validate
         try:

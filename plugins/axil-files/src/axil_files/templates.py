@@ -21,7 +21,7 @@ from typing import Any, Final, cast
 
 from axil import Problem
 from axil.plugin import did_you_mean, format_names
-from axil_files.documents import DEEPEST, MOST, Document, Keys, refused
+from axil_files.documents import MAX_DEPTH, MAX_VALUES, Document, KeyPath, document_error
 
 KEYS: Final = ("templates", "defaults", "overrides")
 """Keys at the top of a file that say something about templates."""
@@ -29,7 +29,7 @@ _MERGED: Final = frozenset({"config", "attributes"})
 _CHOOSING: Final = ("path", "type", "template")
 _OWN: Final = frozenset({"id", "use", "overrides"})
 
-Traced = tuple[Any, Keys]
+Traced = tuple[Any, KeyPath]
 """A value, and where in the document it was written."""
 
 
@@ -71,7 +71,7 @@ class _Rule:
     """Settings for nodes that are chosen."""
 
     data: Mapping[str, Any]
-    keys: Keys
+    keys: KeyPath
     depth: int = 0
     """The number of names around the node that has it: they are no part of its paths."""
 
@@ -142,9 +142,9 @@ class _Expansion:
         self._templates = _mapping(data.get("templates"))
         self._defaults = self._rules(data.get("defaults"), ("defaults",))
         self._overrides = self._rules(data.get("overrides"), ("overrides",))
-        self._seen: dict[Keys, _Rule] = {}
+        self._seen: dict[KeyPath, _Rule] = {}
         """Rules inside nodes, by where they are written."""
-        self._fitting: set[Keys] = set()
+        self._fitting: set[KeyPath] = set()
         self._lines = dict(document.lines)
         self._count = 0
 
@@ -164,11 +164,11 @@ class _Expansion:
             data={**self._data, "graph": graph}, lines=self._lines, name=self._document.name
         )
 
-    def _problem(self, id: str, keys: Keys, message: str, hint: str) -> None:
+    def _problem(self, id: str, keys: KeyPath, message: str, hint: str) -> None:
         self._is_broken = self._is_broken or id == "AX171"
         self._report(Problem(id, str(self._document.place(*keys)), message, hint))
 
-    def _rules(self, given: Any, keys: Keys, depth: int = 0) -> tuple[_Rule, ...]:
+    def _rules(self, given: Any, keys: KeyPath, depth: int = 0) -> tuple[_Rule, ...]:
         """Return rules in the order of their strength; one with a path that is none is reported."""
         found: list[_Rule] = []
         for i, data in enumerate(cast("list[Any]", given if isinstance(given, list) else [])):
@@ -186,7 +186,7 @@ class _Expansion:
 
     # -- the document
 
-    def _walk(self, value: Any, origin: Keys, at: Keys, around: _Around) -> Any:
+    def _walk(self, value: Any, origin: KeyPath, at: KeyPath, around: _Around) -> Any:
         """Return a value, with what is inside written out; ``at`` is where it comes to stand."""
         self._note(origin, at)
         if isinstance(value, list):
@@ -207,7 +207,7 @@ class _Expansion:
             for key, item in data.items()
         }
 
-    def _nodes(self, items: list[Any], origin: Keys, at: Keys, around: _Around) -> list[Any]:
+    def _nodes(self, items: list[Any], origin: KeyPath, at: KeyPath, around: _Around) -> list[Any]:
         """Return the nodes of a graph."""
         self._note(origin, at)
         found: list[Any] = []
@@ -230,18 +230,18 @@ class _Expansion:
                 )
         return found
 
-    def _note(self, origin: Keys, at: Keys) -> None:
+    def _note(self, origin: KeyPath, at: KeyPath) -> None:
         """Note where a value was written. Raises: SpecError: there are too many, or too deep."""
         self._count += 1
-        if self._count > MOST or len(at) > DEEPEST:
-            is_deep = len(at) > DEEPEST
-            raise refused(
+        if self._count > MAX_VALUES or len(at) > MAX_DEPTH:
+            is_deep = len(at) > MAX_DEPTH
+            raise document_error(
                 "AX110" if is_deep else "AX144",
                 self._document.name,
                 self._document.place(*origin).line,
-                f"templates make it nest deeper than {DEEPEST} levels."
+                f"templates make it nest deeper than {MAX_DEPTH} levels."
                 if is_deep
-                else f"templates make more than {MOST} values of it.",
+                else f"templates make more than {MAX_VALUES} values of it.",
                 "Use fewer templates inside each other.",
             )
         if origin != at and (line := self._document.lines.get(origin)) is not None:
@@ -257,7 +257,7 @@ class _Expansion:
 
     # -- a node
 
-    def _node(self, data: Mapping[str, Any], origin: Keys, at: Keys, around: _Around) -> Any:
+    def _node(self, data: Mapping[str, Any], origin: KeyPath, at: KeyPath, around: _Around) -> Any:
         """Return a node with all its settings."""
         self._note(origin, at)
         layers = list(self._layers(data, origin, around.using))
@@ -307,10 +307,10 @@ class _Expansion:
         return result
 
     def _layers(
-        self, data: Mapping[str, Any], origin: Keys, using: Sequence[str]
-    ) -> Iterator[tuple[str, Mapping[str, Any], Keys]]:
+        self, data: Mapping[str, Any], origin: KeyPath, using: Sequence[str]
+    ) -> Iterator[tuple[str, Mapping[str, Any], KeyPath]]:
         """Yield the templates of a node, the most general one first, and the node itself."""
-        found: list[tuple[str, Mapping[str, Any], Keys]] = [("", data, origin)]
+        found: list[tuple[str, Mapping[str, Any], KeyPath]] = [("", data, origin)]
         while (wanted := found[-1][1].get("use")) is not None:
             keys = (*found[-1][2], "use")
             if found[-1][1].get("type") is not None:
@@ -334,7 +334,7 @@ class _Expansion:
         return reversed(found)
 
     def _inner_rules(
-        self, layers: Sequence[tuple[str, Mapping[str, Any], Keys]], depth: int
+        self, layers: Sequence[tuple[str, Mapping[str, Any], KeyPath]], depth: int
     ) -> list[_Rule]:
         """Return the overrides that a node, or its templates, have for what is inside."""
         found = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from axil import Workflow
 from axil.plugin import CompileOptions, Grants, Registry, default_registry
-from axil_files.loading import load as load_spec
+from axil_files.loading import load_spec
 
 if TYPE_CHECKING:
     from axil_files.options import ReadingOptions
@@ -21,14 +21,13 @@ def load(
     functions: str | os.PathLike[str] | None = None,
     **options: Unpack[ReadingOptions],
 ) -> Workflow[Any]:
-    """Return the workflow in a file, ready to run: ``axil.load("flow.yaml").invoke("topic")``.
-
-    It is not yet compiled.
+    """Return the workflow in a file, ready to run and not yet compiled:
+    ``axil_files.load("flow.yaml").invoke("topic")``.
 
     Args:
         functions: a folder whose Python files hold tools, conditions and processors of one's own;
             they are executed.
-        options: those of ``axil.plugin.load_spec``, which raises SpecError.
+        options: those of ``axil_files.load_spec``, which raises SpecError.
     Raises: ConfigError: AX700, AX884 the functions cannot be had.
     """
     if functions is not None:

@@ -14,7 +14,7 @@ _ROOT: Final = frozenset({"version"})
 """Keys of ``extras`` that stand outside the graph."""
 
 
-def dump(spec: GraphSpec) -> dict[str, Any]:
+def dump_spec(spec: GraphSpec) -> dict[str, Any]:
     """``spec`` as plain data, for JSON, YAML or TOML.
 
     Values from the environment are placeholders again.
@@ -48,8 +48,6 @@ class _Writer:
             self.refuse(where, f'the schema "{spec.schema.name}"', "Declare the state in the file.")
         if spec.routers:
             self.refuse(where, f"routers ({', '.join(spec.routers)})", "Use a node that routes.")
-        for name in spec.limits.uses.keys() - _limit_names():
-            self.refuse(where, f"the limit {name}", "Give it to the run: limits=Limits(…).")
         nodes = [self.node(node) for node in spec.nodes]
         edges = [self.edge(edge) for edge in spec.edges]
         graph: dict[str, Any] = {
@@ -215,7 +213,7 @@ def _limits(limits: Limits) -> dict[str, Any]:
     if limits.pricing is not None:
         data["pricing"] = limits.pricing.plain()
     if limits.estimate is not None:
-        from axil.plugin import Estimator  # of axil-budget, which other limits do without
+        from axil_models import Estimator  # it made the estimate that is here
 
         data["estimate"] = None if limits.estimate == Estimator() else asdict(limits.estimate)
     return {name: value for name, value in data.items() if value is not None and value != {}}

@@ -1,15 +1,61 @@
-"""Journals: recorded runs that are resumed, threads of runs, deadlines of questions."""
+"""Recorded runs: journals, their inspection, and the engine that owns many runs."""
 
-from axil_journals.journal import Entry, Journal, JournalWriter, MemoryJournal, RunInfo
-from axil_journals.recorder import JournalRecorder
-from axil_journals.replay import ReplayIndex
+from __future__ import annotations
 
-__all__ = [
-    "Entry",
-    "Journal",
-    "JournalRecorder",
-    "JournalWriter",
-    "MemoryJournal",
-    "ReplayIndex",
-    "RunInfo",
-]
+from axil.plugin import lazy_names
+
+_SUBJECTS = {
+    "Journals": {
+        "journal": """
+            ChangeSignal Cipher Compactor DUE_NOW Entry Journal JournalWriter
+            RunInfo RunMail SharedJournal claimed_error due_of_end question_due
+        """,
+        "memory": "MemoryJournal",
+        "threads": "admit_run left_behind_error overtaken_error",
+        "writers": "GroupCommit RunPart RunWriter",
+    },
+    "Records as plain data": {
+        "rows": "EntryRow damaged_error entry_row joined_row row_entries",
+        "values": "decode_delta decode_value encode_delta encode_value",
+    },
+    "Recorders": {
+        "recorder": "Recording JournalRecorder answer_entry",
+    },
+    "Inspection of runs": {
+        "deadlines": "format_time open_questions",
+        "inspection.breakpoints": "Breakpoints",
+        "inspection.checks": "CheckResult check_workflow want_lines want_rows",
+        "inspection.forks": "Edit fork",
+        "inspection.snapshots": "DueFiring Snapshot snapshot",
+        "inspection.steps": "Difference RunStep differences steps",
+        "migrations": "adapt_entries graph_of_frame recorded_graph",
+        "pictures.drawing": """
+            as_mermaid as_text escaped join_name mermaid_picture svg_picture
+            text_picture
+        """,
+        "pictures.outlines": "Outline OutlineNode outline",
+        "pictures.scopes": "PlanScope cycle_bounds edge_label shortened walk_plan",
+        "prompts": "Prompt prompts_of",
+        "records": "record_graph version_changes",
+        "replay": "ReplayIndex",
+    },
+    "Engines": {
+        "deadlines": "accept_answers",
+        "engine.loading": "LastingExecutor ResumedStatus lasting_executor resume_run",
+        "engine.local": "LocalEngine",
+        "engine.managed": "ManagedRun",
+        "engine.protocol": "Engine RunStatus",
+        "engine.status": "with_recorded_end",
+        "engine.triggers": "TriggerSettings TriggeredRuns read_triggers",
+    },
+    "Encryption": {
+        "aes": "Aes",
+    },
+}
+
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)
+
+_MOVED = {
+    "axil_journals.aes": "axil_encryption.aes",
+}
+"""Moved places → their names in the digests of runs that were recorded before."""

@@ -1,24 +1,14 @@
-"""Deadlines of questions: until when a person may answer, and what is the answer then.
-
-A question with ``within_seconds`` is due at a time by the clock on the wall, which the journal
-keeps with it. So it is due when it was, whatever process continues the run. While a run waits
-for the answer it waits by its own clock, which never jumps: a clock on the wall that is put back
-makes no question wait longer than was meant, and one that is put forward is noticed only by a
-process that resumes.
-
-What comes first counts, once: an answer, or the deadline. Both are facts in the journal.
-"""
+"""Answers that are handed in to a recorded run, and the questions that it waits for."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
-from axil import MISSING, Question
-from axil.driver import Clock
-from axil.plugin import Channel, JournalError, Overdue, format_names, without_secrets
+from axil import Question
+from axil.driver import Clock, wall_time
+from axil.plugin import JournalError, format_names, without_secrets
 from axil_journals.journal import Entry
 from axil_journals.replay import ReplayIndex
 from axil_journals.values import encode_question, encode_value
@@ -27,83 +17,9 @@ LATE = "deadline"
 """The mark (``by``) of an answer that a deadline gave."""
 
 
-def wall_time(clock: Clock) -> float:
-    """Return seconds since 1970: by ``clock.wall`` if the clock has it, else by this machine."""
-    given: Any = getattr(clock, "wall", None)
-    return time.time() if given is None else float(given())
-
-
-@dataclass(frozen=True, slots=True)
-class Deadline:
-    """A question's, as one process sees it."""
-
-    question: Question
-    """With ``due``."""
-    left: float
-    """Seconds of the run's clock; not above zero: it has passed."""
-    is_new: bool
-    """True if the journal does not know it yet."""
-
-
-def deadline(question: Question, known: Mapping[str, float], clock: Clock) -> Deadline | None:
-    """Until when ``question`` can be answered; None: for ever.
-
-    ``known``: when questions are due, as a journal says.
-    """
-    if question.within_seconds is None:
-        return None
-    now, due = wall_time(clock), known.get(question.id)
-    if due is None:
-        return Deadline(
-            replace(question, due=now + question.within_seconds), question.within_seconds, True
-        )
-    return Deadline(replace(question, due=due), min(due - now, question.within_seconds), False)
-
-
-async def in_time(channel: Channel, given: Deadline, clock: Clock) -> Any:
-    """Return the answer of ``channel``; ``Overdue``, the class, where the deadline came first."""
-    import asyncio
-
-    asking: asyncio.Task[Any] = asyncio.ensure_future(_asked(channel, given.question))
-    waiting = asyncio.ensure_future(clock.sleep(given.left))
-    try:
-        await asyncio.wait({asking, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        return asking.result() if asking.done() else Overdue
-    finally:
-        for each in (asking, waiting):
-            each.cancel()
-        await asyncio.gather(asking, waiting, return_exceptions=True)
-
-
-async def _asked(channel: Channel, question: Question) -> Any:
-    return await channel.ask(question)
-
-
 def asked(question: Question) -> dict[str, Any]:
     """Return the journal entry of an open question, with its deadline."""
     return {**encode_question(question), "shown": True}
-
-
-def late(question: Question) -> Any:
-    """Return the default that is recorded after the deadline; ``MISSING``: there is none."""
-    return MISSING if question.default is None else question.default
-
-
-def answered(question: Question, answer: Any) -> Any:
-    """Return the value that a body gets for a recorded answer.
-
-    Raises: Overdue (AX520): there was no answer in time, and there is no default.
-    """
-    if answer is MISSING:
-        asked = (question.text.strip().splitlines() or [question.id])[0]
-        message = f'there was no answer to "{asked}" in time.'
-        raise Overdue(
-            message, hint="Give the question a default, or let the node say where to go on."
-        )
-    return answer
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 def accept_answers(replay: ReplayIndex, given: Mapping[str, Any], clock: Clock) -> list[str]:

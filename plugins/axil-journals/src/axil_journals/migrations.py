@@ -19,49 +19,20 @@ in the middle of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from axil import MISSING, AxilError, GraphSpec, Problem, Schema, SpecError
-from axil.driver import NO_RESET, Frame, ResolvedGraph as Graph
+from axil import MISSING, AxilError, Schema
+from axil.driver import NO_RESET, Frame, Migration, ResolvedGraph as Graph
 from axil.plugin import FieldChange, JournalError, Plan, ResolvedNode, SubgraphBody, format_names
 from axil_journals.journal import Entry
 from axil_journals.values import decode_delta, decode_value, encode_value
-
-Migration = Callable[[dict[str, Any]], Mapping[str, Any]]
-"""From what was written under one version of a state to the same under the next."""
 
 SAID = ("digest", "states", "marked", "pins", "origin")
 """The part of a run's first entry that describes its graph; a run that continues with another
 writes it again.
 """
-
-
-def checked_migrations(
-    spec: GraphSpec, imported: Callable[[str, str], Any]
-) -> dict[int, Migration]:
-    """Return the migrations of a graph, by the version that each begins with.
-
-    Args:
-        imported: the object at an import path, with the place for messages.
-    Raises: SpecError: AX527 one is no function, or leads nowhere; AX148 its path.
-    """
-    found: dict[int, Migration] = {}
-    for version, given in spec.migrations.items():
-        where = f"migrations.{version}"
-        step: Any = imported(given, where) if isinstance(given, str) else given
-        # files give anything as a version
-        is_version = type(version) is int and 0 < version < spec.state_version
-        if not is_version or not callable(step):
-            message = (
-                f"expected functions by versions from 1 to {spec.state_version - 1}, "
-                f"found {given!r:.80} for {version!r}."
-            )
-            hint = "state_version is the version that the last of them leads to."
-            raise SpecError(Problem("AX527", where, message, hint))
-        found[version] = cast("Migration", step)
-    return found
 
 
 def versions(graph: Graph) -> dict[str, int]:

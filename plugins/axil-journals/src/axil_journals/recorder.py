@@ -20,9 +20,9 @@ from axil.driver import (
     SleepBegun,
     StepDone,
 )
-from axil.plugin import Plan
+from axil.plugin import JournalError, Plan
 from axil_journals.deadlines import LATE, accept_answers
-from axil_journals.journal import Entry
+from axil_journals.journal import Entry, Journal
 from axil_journals.migrations import adapt_entries
 from axil_journals.prompts import PromptKeeper
 from axil_journals.records import (
@@ -42,7 +42,13 @@ class JournalRecorder:
     """A ``Recorder`` of one run, over the writer that its journal gives."""
 
     def __init__(
-        self, run_id: str, plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options
+        self,
+        journal: Journal,
+        run_id: str,
+        plan: Plan,
+        inputs: Any,
+        values: Mapping[str, Any],
+        options: Options,
     ) -> None:
         """Open the run in its journal; nothing is written yet.
 
@@ -50,13 +56,12 @@ class JournalRecorder:
             values: given with the inputs, checked.
         Raises: JournalError: the run cannot be begun or resumed.
         """
-        assert options.journal is not None
         self._plan, self._options = plan, options
-        self._writer = options.journal.open(run_id)
+        self._writer = journal.open(run_id)
         entries = adapt_entries(self._writer.entries, plan, migrate=options.migrate)
         self._replay = replay = ReplayIndex(entries)
         self._first = (
-            beginning(plan, inputs, values, options)
+            beginning(journal, plan, inputs, values, options)
             if replay.header is None
             else reopened(replay.header, plan, (inputs, values), options)
         )
@@ -232,3 +237,23 @@ _RECALLED: Mapping[type[Any], Callable[[ReplayIndex, Activation, Any], Any]] = {
 
 
 __all__ = ["JournalRecorder", "answer_entry"]
+
+
+class Recording:
+    """The part of a journal that runs use, made of the rest: each journal inherits it."""
+
+    def recorder(
+        self: Journal,
+        run_id: str,
+        plan: Plan,
+        inputs: Any,
+        values: Mapping[str, Any],
+        options: Options,
+    ) -> JournalRecorder:
+        """See ``axil.driver.RunJournal``."""
+        return JournalRecorder(self, run_id, plan, inputs, values, options)
+
+    def check_known(self: Journal, run_id: str) -> None:
+        """See ``axil.driver.RunJournal``."""
+        if not any(entry.kind == "run" for entry in self.entries(run_id)):
+            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")

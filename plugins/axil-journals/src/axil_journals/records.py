@@ -8,7 +8,7 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from axil import Activation, Options, Result, Schema, State
 from axil.driver import (
@@ -61,17 +61,18 @@ class Beginning(NamedTuple):
         return {**self.before, **self.values, **told}
 
 
-def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options) -> Beginning:
+def beginning(
+    journal: Journal, plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options
+) -> Beginning:
     """Return the beginning of a fresh run.
 
     Raises: JournalError (AX509): the thread's last run is open.
     """
     if not options.thread:
         return Beginning(inputs, values)
-    assert options.journal is not None
-    runs = options.journal.thread(options.thread)
+    runs = journal.thread(options.thread)
     for number, run_id in enumerate(reversed(runs)):
-        entries = list(options.journal.entries(run_id))
+        entries = list(journal.entries(run_id))
         ended = ReplayIndex(entries).ended
         status = "open" if ended is None else ended.data["status"]
         if not number and status in ("open", "paused"):
@@ -91,12 +92,6 @@ def beginning(plan: Plan, inputs: Any, values: Mapping[str, Any], options: Optio
                 left(ended.data["state"], recorded_graph(entries), plan),
             )
     return Beginning(inputs, values, options.thread, runs[-1] if runs else "")
-
-
-def check_known(journal: Journal, run_id: str) -> None:
-    """Check that a journal has the beginning of a run. Raises: JournalError (AX503): it has not."""
-    if not any(entry.kind == "run" for entry in journal.entries(run_id)):
-        raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
 
 
 def opening(header_known: Entry | None, plan: Plan, begun: Beginning, options: Options) -> Entry:
@@ -154,6 +149,30 @@ def resumed(recorded: Entry, plan: Plan, options: Options) -> Entry:
     return Entry("resumed", data={"now": {"states": {}, "marked": {}, **now}})
 
 
+_TAKEN_IN: Final = {
+    "axil-batch": "axil-cli",
+    "axil-budget": "axil-models",
+    "axil-build": "axil-plugins",
+    "axil-config": "axil",
+    "axil-dependencies": "axil",
+    "axil-draft": "axil-cli",
+    "axil-encryption": "axil-journals",
+    "axil-engine": "axil-journals",
+    "axil-formatters": "axil-models",
+    "axil-guards": "axil-wrappers",
+    "axil-inspection": "axil-journals",
+    "axil-memory": "axil-context",
+    "axil-patterns": "axil",
+    "axil-retrieval": "axil-context",
+    "axil-sandbox": "axil-process",
+    "axil-subprocess": "axil-process",
+    "axil-tune": "axil-evals",
+    "axil-typed": "axil",
+    "axil-yaml": "axil-files",
+}
+"""Distribution that a run may be pinned to → the one that has taken it in."""
+
+
 def version_changes(
     before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]
 ) -> list[str]:
@@ -164,6 +183,8 @@ def version_changes(
     """
     found: list[str] = []
     for name, pin in before.items():
+        if _TAKEN_IN.get(name) in now:
+            continue
         there = now.get(name)
         if there is None:
             found.append(f"{name} {pin['version']} is not used any more, or not installed")

@@ -45,7 +45,7 @@ _JOINED = "+round"
 """The keys that a row of two entries has beside those of the first."""
 
 
-class Row(NamedTuple):
+class EntryRow(NamedTuple):
     """One entry of a run, as text; or two of them, see ``joined``."""
 
     seq: int
@@ -62,7 +62,7 @@ class Row(NamedTuple):
         return zlib.crc32(self.body.encode(), zlib.crc32(before))  # a body may be long: one copy
 
 
-def row_of(seq: int, entry: Entry) -> Row:
+def entry_row(seq: int, entry: Entry) -> EntryRow:
     """Return the row of an entry, without the secrets of this process.
 
     Raises: JournalError (AX501): it holds something that is not JSON data.
@@ -74,7 +74,7 @@ def row_of(seq: int, entry: Entry) -> Row:
         raise JournalError(
             f"an entry cannot be kept: {error}.", id="AX501", hint="Entries hold JSON data."
         ) from None
-    return new_tuple(Row, (seq, entry.kind, who, body))
+    return new_tuple(EntryRow, (seq, entry.kind, who, body))
 
 
 def _kept(data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -85,7 +85,7 @@ def _kept(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**kept, "origin": data["origin"]} if "origin" in data else kept
 
 
-def joined(row: Row, done: Entry, round: Entry) -> Row | None:
+def joined_row(row: EntryRow, done: Entry, round: Entry) -> EntryRow | None:
     """Return one row for a round and the firing before it, or None if each needs its own row.
 
     They share a row if the firing is one of this round, so that the round supersedes it, and if
@@ -124,7 +124,7 @@ def joined(row: Row, done: Entry, round: Entry) -> Row | None:
         f'"exits":{left},"returns":{back}}}'
     )
     return new_tuple(
-        Row, (row.seq + 1, "done", row.who, f'{row.body[:-1]},"{_JOINED}":{message}}}')
+        EntryRow, (row.seq + 1, "done", row.who, f'{row.body[:-1]},"{_JOINED}":{message}}}')
     )
 
 
@@ -150,13 +150,13 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other) if kind in (str, int, bool) else _encode(one) == _encode(other)
 
 
-def entries_of(row: Row, crc: int, run_id: str) -> list[tuple[int, Entry]]:
+def row_entries(row: EntryRow, crc: int, run_id: str) -> list[tuple[int, Entry]]:
     """Return the entries of a row, with their numbers.
 
     Raises: JournalError (AX511): it is not what was stored.
     """
     if row.crc != crc:
-        raise damaged(run_id, row.seq, "its checksum is wrong")
+        raise damaged_error(run_id, row.seq, "its checksum is wrong")
     frame, node, ordinal = json.loads(row.who) if row.who else ((), "", ())
     data: dict[str, Any] = json.loads(row.body)
     report = data.pop(_JOINED, None) if row.kind == "done" else None
@@ -182,7 +182,7 @@ def entries_of(row: Row, crc: int, run_id: str) -> list[tuple[int, Entry]]:
     ]
 
 
-def damaged(run_id: str, seq: int, how: str) -> JournalError:
+def damaged_error(run_id: str, seq: int, how: str) -> JournalError:
     """Return the error for an entry that differs from what was stored."""
     return JournalError(
         f'entry {seq} of the run "{run_id}" is damaged: {how}.',

@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from axil import AxilError
-from axil_journals.journal import AT_ONCE, Compactor, Entry, claimed_error, due_of_end
-from axil_journals.rows import Row, joined, row_of
+from axil_journals.journal import DUE_NOW, Compactor, Entry, claimed_error, due_of_end
+from axil_journals.rows import EntryRow, entry_row, joined_row
 
 Waiter = asyncio.Future[None]
 
@@ -48,7 +48,7 @@ class RunWriter(ABC):
         """The number of the run in the database."""
         self.epoch: int | None = None
         """Of the claim; None: nothing is claimed yet."""
-        self.rows: deque[Row] = deque()
+        self.rows: deque[EntryRow] = deque()
         """Appended, and not yet taken for a transaction."""
         self.superseded: deque[tuple[int, int]] = deque()
         """Entries to be deleted, as pairs: the entry that has to be safe before, or is committed
@@ -57,7 +57,7 @@ class RunWriter(ABC):
         self.closing = self.is_released = False
         self.ended = ""
         """The status with which the run ended; empty: it has not ended."""
-        self.due: float | None = AT_ONCE
+        self.due: float | None = DUE_NOW
         self.header: Mapping[str, Any] = {}
         self.digest = ""
         """Of the run's graph, if it is to be written."""
@@ -84,7 +84,7 @@ class RunWriter(ABC):
         if self.closing:
             raise claimed_error(self.run_id, "its writer was closed")
         both = self._joined(entry) if entry.kind == "round" else None
-        row = both or row_of(self._next, entry)
+        row = both or entry_row(self._next, entry)
         if entry.kind == "run":
             names = ("graph", "thread", "forked_from")
             self.check_names(*(str(entry.data.get(name, "")) for name in names))
@@ -101,17 +101,17 @@ class RunWriter(ABC):
         self._done = entry if entry.kind == "done" else None
         self.rows.append(row)
         # behind the row: a thread that reads this finds the row
-        self.due = due_of_end(entry.data) if entry.kind == "ended" else AT_ONCE
+        self.due = due_of_end(entry.data) if entry.kind == "ended" else DUE_NOW
         self.ended = entry.data["status"] if entry.kind == "ended" else ""
 
-    def _joined(self, round: Entry) -> Row | None:
+    def _joined(self, round: Entry) -> EntryRow | None:
         """Return one row for ``round`` and the firing that ended it, unless the row of the firing
         was taken for a transaction.
         """
         if self._done is None or not self._detail:
             return None
         try:
-            both = joined(self.rows[-1], self._done, round)
+            both = joined_row(self.rows[-1], self._done, round)
             if both is not None:
                 self.rows.pop()
         except IndexError:  # it was
@@ -138,7 +138,7 @@ class RunWriter(ABC):
         the rows.
         """
         is_closing, ended, due = self.closing, self.ended, self.due
-        rows: list[Row] = []
+        rows: list[EntryRow] = []
         # meanwhile ``append`` may take back the last one, to join it with the next
         with suppress(IndexError):
             for _ in range(len(self.rows)):
@@ -158,7 +158,7 @@ class RunPart(NamedTuple, Generic[W]):
     """
 
     run: W
-    rows: Sequence[Row]
+    rows: Sequence[EntryRow]
     is_closing: bool
     ended: str
     due: float | None

@@ -5,21 +5,22 @@ The SDK is imported when it is used.
 
 from __future__ import annotations
 
-from axil_mcp.config import MCPServer, Offer, Shelf
-from axil_mcp.context import MCPContext
-from axil_mcp.errors import CallFailed, ListingRefused, McpFault, ToolFailed, Unreachable, Unserved
-from axil_mcp.tools import MCPTools
+from axil.plugin import lazy_names
 
-__all__ = [
-    "CallFailed",
-    "ListingRefused",
-    "MCPContext",
-    "MCPServer",
-    "MCPTools",
-    "McpFault",
-    "Offer",
-    "Shelf",
-    "ToolFailed",
-    "Unreachable",
-    "Unserved",
-]
+_SUBJECTS = {
+    "Servers in workflows": {
+        "config": "MCPServer Offer Shelf",
+        "context": "MCPContext",
+        "tools": "MCPTools",
+    },
+    "Workflows as a server": {
+        "serving": "WorkflowServer",
+    },
+    "Errors": {
+        "errors": """
+            CallFailed ListingRefused McpFault ToolFailed Unreachable Unserved
+        """,
+    },
+}
+
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)

@@ -11,13 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import SecretStr
 
 from axil import ConfigError, GraphSpec, Problem, Workflow, run_sync
-from axil.plugin import (
-    add_shared_arguments,
-    decode_config,
-    granted,
-    make_component,
-    resolve_secret,
-)
+from axil.plugin import decode_config, granted, make_component, resolve_secret
+from axil_cli import add_shared_arguments
 from axil_mcp.config import MCPServer, ToolsConfig
 from axil_mcp.files import listed
 
@@ -96,7 +91,7 @@ class Mcp:
         )
         login.add_argument("file", metavar="FILE", help="a workflow file")
         for each in (serving, looking, login):
-            add_shared_arguments(each, "--set", "--allow")
+            add_shared_arguments(each, "--workflow")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Do it; 0: done."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -16,14 +15,12 @@ from typing import Any, Final
 from pydantic import SecretStr
 
 from axil import ConfigError, Problem
-from axil_mcp.connections import bounded
+from axil_cli import HOST, bounded_protocol
 from axil_mcp.serving import WorkflowServer
 
 PATH: Final = "/mcp"
 _LEAST: Final = 16
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
-_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{0,5})?")
-"""A ``Host``, whole: the SDK takes anything behind a colon for a port."""
 _SESSIONS: Final = 200
 _SPARE: Final = 20
 """Sessions that the SDK has room for beside, while some are being ended and others begin."""
@@ -162,7 +159,7 @@ class AuthMiddleware:
         if scope["type"] != "http":
             return  # nothing here speaks anything else; the server refuses the connection
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-        if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
+        if len(hosts) != 1 or not HOST.fullmatch(hosts[0]):
             await Response("Bad Request", status_code=400)(scope, receive, send)
             return
         refused = await self._from.validate_request(Request(scope))
@@ -225,7 +222,7 @@ async def serve(
             log_config=None,
             access_log=False,
             lifespan="on",
-            http=bounded(),
+            http=bounded_protocol(),
             timeout_graceful_shutdown=5,
         )
         http = uvicorn.Server(settings)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from axil.plugin import NotInstalled
+from axil.plugin import ComponentBlocked
 from axil_mcp.served import Served
 
 _WORKFLOWS: Final = "axil://workflows/"
@@ -75,7 +75,7 @@ def description_of(tool: Served) -> str:
     lines = [f"# {tool.name}", tool.description]
     for title, schema in (("Takes", tool.input_schema), ("Gives", tool.output_schema)):
         lines.append(f"## {title}\n\n```json\n{json.dumps(schema, indent=2)}\n```")
-    with suppress(NotInstalled):  # the package that draws is optional
+    with suppress(ComponentBlocked):  # a policy may leave out what draws
         lines.append(f"## Graph\n\n```mermaid\n{tool.workflow.draw('mermaid')}\n```")
     return "\n\n".join(lines) + "\n"
 

@@ -19,9 +19,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from axil import MISSING, AxilError, MemoryJournal, Question, Result, Workflow
-from axil.driver import open_questions
+from axil import MISSING, AxilError, Question, Result, Workflow
 from axil.plugin import LoopLocal
+from axil_journals import MemoryJournal, open_questions
 from axil_mcp.asking import misfit
 from axil_mcp.offering import (
     contents_of,

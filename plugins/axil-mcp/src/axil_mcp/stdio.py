@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from axil_mcp.config import MCPServer
 from axil_mcp.texts import Tail
-from axil_subprocess import KILL, Child
+from axil_process import KILL, Child
 
 _GRACE: Final = 2.0
 """Seconds for the program to end by itself when its input is closed, and again when it is asked to

@@ -1,179 +1,82 @@
-"""Interfaces of models, and of what models are given: tools, context, memories, documents, parts.
-
-The public names are listed here and nowhere else; other distributions import them from this
-package. No model's SDK is imported.
-"""
+"""Interfaces of models and of what they are given, formatters of messages, budgets and prices."""
 
 from __future__ import annotations
 
-from axil.plugin import Message as Message
-from axil_models.blocks import (
-    block_data as block_data,
-    block_identity as block_identity,
-    block_key as block_key,
-    block_of as block_of,
-    blocks_of as blocks_of,
-    fits_filters as fits_filters,
-    named_providers as named_providers,
-    provider_label as provider_label,
-    takes_context as takes_context,
-    with_provider as with_provider,
-)
-from axil_models.clients import (
-    Clients as Clients,
-)
-from axil_models.context import (
-    ContextBlock as ContextBlock,
-    ContextProvider as ContextProvider,
-    ContextQuery as ContextQuery,
-    Index as Index,
-)
-from axil_models.docstrings import (
-    docstring_of as docstring_of,
-)
-from axil_models.documents import (
-    Document as Document,
-)
-from axil_models.embedders import (
-    Embedder as Embedder,
-    vectors_of as vectors_of,
-)
-from axil_models.errors import (
-    AgentError as AgentError,
-    ContextError as ContextError,
-    ModelContract as ModelContract,
-    ModelError as ModelError,
-    PartError as PartError,
-    ToolError as ToolError,
-)
-from axil_models.formats import (
-    Formatter as Formatter,
-)
-from axil_models.functions import (
-    tool_of as tool_of,
-    tools_of as tools_of,
-    validation_text as validation_text,
-    without_titles as without_titles,
-)
-from axil_models.memories import (
-    Ask as Ask,
-    ChatMemory as ChatMemory,
-    Memory as Memory,
-    Owner as Owner,
-    SharedMemory as SharedMemory,
-    Turn as Turn,
-    TurnMemory as TurnMemory,
-    owner_metadata as owner_metadata,
-    turn_id as turn_id,
-    turn_of as turn_of,
-    turn_text as turn_text,
-)
-from axil_models.parts import (
-    LARGEST_PART_BYTES as LARGEST_PART_BYTES,
-    PART_KINDS as PART_KINDS,
-    PART_SOURCES as PART_SOURCES,
-    Part as Part,
-    PartNumbers as PartNumbers,
-    audio as audio,
-    check_modalities as check_modalities,
-    checked_part as checked_part,
-    content_text as content_text,
-    file as file,
-    image as image,
-    is_content as is_content,
-    is_part as is_part,
-    is_text_part as is_text_part,
-    part_bytes as part_bytes,
-    part_label as part_label,
-    parts_of as parts_of,
-    spread_results as spread_results,
-    text_part as text_part,
-    with_files as with_files,
-    with_labels as with_labels,
-)
-from axil_models.prices import (
-    Prices as Prices,
-)
-from axil_models.providers import (
-    ProviderSettings as ProviderSettings,
-    SingleFlight as SingleFlight,
-    component_later as component_later,
-    component_of as component_of,
-    decoded_settings as decoded_settings,
-)
-from axil_models.requests import (
-    Emit as Emit,
-    Finish as Finish,
-    Model as Model,
-    Reply as Reply,
-    Request as Request,
-    Structure as Structure,
-    ToolCall as ToolCall,
-    ToolSpec as ToolSpec,
-    Usage as Usage,
-    read_arguments as read_arguments,
-)
-from axil_models.retries import (
-    Clock as Clock,
-    Retry as Retry,
-    Showing as Showing,
-    on_clock as on_clock,
-    persevere as persevere,
-    retry_after_seconds as retry_after_seconds,
-)
-from axil_models.services import (
-    BrokenOff as BrokenOff,
-    Malformed as Malformed,
-    Modality as Modality,
-    Remote as Remote,
-    RemoteModelConfig as RemoteModelConfig,
-    Service as Service,
-    ServiceConfig as ServiceConfig,
-    Usual as Usual,
-    parameters_of_sdk as parameters_of_sdk,
-    reading_reply as reading_reply,
-    sdk_arguments as sdk_arguments,
-    service_config as service_config,
-    structure_prompt as structure_prompt,
-    unsendable as unsendable,
-    valid_text as valid_text,
-    with_instruction as with_instruction,
-)
-from axil_models.settings import (
-    checked_settings as checked_settings,
-)
-from axil_models.skills import (
-    LARGEST_SKILL_BYTES as LARGEST_SKILL_BYTES,
-    SKILL_FILE as SKILL_FILE,
-    Skill as Skill,
-)
-from axil_models.stores import (
-    Hit as Hit,
-    Row as Row,
-    Store as Store,
-    StoreLost as StoreLost,
-)
-from axil_models.threads import (
-    call_async as call_async,
-    in_thread as in_thread,
-)
-from axil_models.tokens import (
-    estimated_tokens as estimated_tokens,
-    size_in_characters as size_in_characters,
-)
-from axil_models.tools import (
-    Approval as Approval,
-    Command as Command,
-    Refused as Refused,
-    Tool as Tool,
-    Toolset as Toolset,
-    is_toolset as is_toolset,
-    result_of as result_of,
-    result_text as result_text,
-    tools_by_name as tools_by_name,
-    with_approval as with_approval,
-)
-from axil_models.values import (
-    as_text as as_text,
-    plain_data as plain_data,
-)
+from axil.plugin import lazy_names
+
+_SUBJECTS = {
+    "Budgets and prices": {
+        "budget.meter": "BudgetMeter",
+        "budget.ledger": "Budget Ledger OverBudget Reservation",
+        "budget.prices": "Estimate Estimator Price Pricing UnknownPrice",
+    },
+    "Interfaces": {
+        "blocks": """
+            block_data block_identity block_key block_of blocks_of fits_filters
+            named_providers provider_label takes_context with_provider
+        """,
+        "clients": "Clients",
+        "context": "ContextBlock ContextProvider ContextQuery Index",
+        "docstrings": "docstring_of",
+        "documents": "Document",
+        "embedders": "Embedder vectors_of",
+        "errors": """
+            AgentError ContextError ModelContract ModelError PartError ToolError
+        """,
+        "formats": "Formatter",
+        "functions": "tool_of tools_of validation_text without_titles",
+        "memories": """
+            Ask ChatMemory Memory Owner SharedMemory Turn TurnMemory
+            owner_metadata turn_id turn_of turn_text
+        """,
+        "parts": """
+            LARGEST_PART_BYTES PART_KINDS PART_SOURCES Part PartNumbers audio
+            check_modalities checked_part content_text file image is_content
+            is_part is_text_part part_bytes part_label parts_of spread_results
+            text_part with_files with_labels
+        """,
+        "prices": "Prices",
+        "providers": """
+            ProviderSettings SingleFlight component_later component_of
+            decoded_settings
+        """,
+        "requests": """
+            Usage
+            Emit Finish Model Reply Request Structure ToolCall ToolSpec
+            read_arguments
+        """,
+        "retries": "Clock Retry Showing on_clock persevere retry_after_seconds",
+        "services": """
+            BrokenOff Malformed Modality Remote RemoteModelConfig Service
+            ServiceConfig Usual parameters_of_sdk reading_reply sdk_arguments
+            service_config structure_prompt unsendable valid_text
+            with_instruction
+        """,
+        "settings": "checked_settings",
+        "skills": "LARGEST_SKILL_BYTES SKILL_FILE Skill",
+        "stores": "Hit Row Store StoreLost",
+        "threads": "call_async in_thread",
+        "tokens": "estimated_tokens size_in_characters",
+        "tools": """
+            Approval Command Refused Tool Toolset is_toolset result_of
+            result_text tools_by_name with_approval
+        """,
+        "values": "as_text plain_data",
+    },
+    "Formatters": {
+        "formatters.json": "Json LenientJson",
+        "formatters.markdown": "Markdown",
+        "formatters.paragraph": "Paragraph",
+        "formatters.tagged": "Tagged",
+        "formatters.text": "FormatError",
+        "formatters.twins": "Twins",
+    },
+}
+
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)
+
+_MOVED = {
+    "axil_models.formatters": "axil_formatters",
+    "axil_models.functions": "axil_agent.tools",
+}
+"""Moved places → their names in the digests of runs that were recorded before."""

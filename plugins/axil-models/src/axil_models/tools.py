@@ -74,7 +74,7 @@ class Approval:
 class Tool:
     """A tool: its description for the model, and its function.
 
-    >>> from axil_models.functions import tool_of
+    >>> from axil_models import tool_of
     >>> def add(a: int, b: int = 2) -> int:
     ...     '''Add numbers.'''
     ...     return a + b

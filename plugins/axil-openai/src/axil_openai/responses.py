@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from axil.plugin import Message
 from axil_models import (
     BrokenOff,
-    Message,
     Part,
     Prices,
     Reply,

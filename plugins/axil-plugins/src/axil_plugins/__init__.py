@@ -1,3 +1,3 @@
-"""Plugins as a product: what is installed, what a workflow needs, what is wrong, manifests, locks,
-and a plugin of your own.
+"""Plugins as a product: what is installed, manifests, locks, slim distributions, and plugins of
+one's own.
 """

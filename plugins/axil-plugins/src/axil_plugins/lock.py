@@ -25,7 +25,7 @@ from typing import Any, Final, cast
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from axil import AxilError, ConfigError, Problem, load
+from axil import AxilError, ConfigError, Problem
 from axil.plugin import (
     KERNEL,
     Compiler,
@@ -34,13 +34,13 @@ from axil.plugin import (
     Grants,
     Registry,
     canonical_name,
-    dependencies_of,
     format_names,
     granted,
     noting_wants,
-    python_target,
     recorded_files,
 )
+from axil_cli import add_shared_arguments
+from axil_files import dependencies_of, load, python_target
 from axil_plugins.output import as_json, put
 from axil_plugins.pylock import pylock_of
 
@@ -66,11 +66,7 @@ class Lock:
         parser.add_argument(
             "--check", action="store_true", help="write nothing; print what has changed since"
         )
-        allowing = (
-            "what the files are granted, which the lock records; mcp starts the servers whose "
-            "tools are locked; may be repeated"
-        )
-        parser.add_argument("--allow", action="append", default=[], metavar="WHAT", help=allowing)
+        add_shared_arguments(parser, "--workflow")
         parser.add_argument(
             "--pylock",
             action="store_true",
@@ -82,13 +78,13 @@ class Lock:
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Lock the files, or check their locks; 2: something has changed."""
         lines: list[dict[str, Any]] = []
-        allow = frozenset[str](options.allow)
+        reading = session.reading(options)
         for file in options.files:
             if options.check:
-                changed = drift(file, session.registry, allow=allow)
+                changed = drift(file, session.registry, **reading)
                 lines.append({"file": file, "lock": place_of(file), "changed": changed})
             else:
-                made = lock_of(file, session.registry, allow=allow)
+                made = lock_of(file, session.registry, **reading)
                 text = as_json(made) + "\n"
                 place = Path(place_of(file))
                 if options.pylock:

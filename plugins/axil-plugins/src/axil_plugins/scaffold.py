@@ -41,20 +41,20 @@ TEMPLATES: Final[Mapping[str, str]] = {
 _AGENT: Final = '"axil-agent>=0.1"'
 _MODELS: Final = '"axil-models>=0.1"'
 _REQUIRES: Final[Mapping[str, tuple[str, str]]] = {
-    "node": ('"axil>=0.1", "axil-config>=0.1", "pydantic>=2.12"', ""),
-    "model": (f'"axil>=0.1", "axil-config>=0.1", {_MODELS}, "pydantic>=2.12"', f"{_AGENT}, "),
+    "node": ('"axil>=0.1", "pydantic>=2.12"', ""),
+    "model": (f'"axil>=0.1", {_MODELS}, "pydantic>=2.12"', f"{_AGENT}, "),
     "formatter": ('"axil>=0.1"', f"{_AGENT}, "),
-    "context": (f'"axil>=0.1", "axil-config>=0.1", {_MODELS}, "pydantic>=2.12"', f"{_AGENT}, "),
+    "context": (f'"axil>=0.1", {_MODELS}, "pydantic>=2.12"', f"{_AGENT}, "),
     "tool": ('"axil>=0.1"', f"{_AGENT}, {_MODELS}, "),
     "embedder": (
-        '"axil>=0.1", "axil-config>=0.1", "pydantic>=2.12"',
-        f'{_AGENT}, "axil-retrieval>=0.1", ',
+        '"axil>=0.1", "pydantic>=2.12"',
+        f'{_AGENT}, "axil-context>=0.1", ',
     ),
-    "wrapper": ('"axil>=0.1", "axil-config>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
-    "channel": ('"axil>=0.1", "axil-config>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
-    "condition": ('"axil>=0.1", "axil-config>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
+    "wrapper": ('"axil>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
+    "channel": ('"axil>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
+    "condition": ('"axil>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
     "loader": ('"axil>=0.1", "axil-files>=0.1"', '"axil-control>=0.1", '),
-    "journal": ('"axil>=0.1", "axil-config>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
+    "journal": ('"axil>=0.1", "axil-journals>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
 }
 """Requirements of the distribution of a kind, and those of its tests; the others need the kernel,
 and for their example axil-control.

@@ -9,14 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import ConfigError, PluginError, Problem
-from axil.plugin import (
-    Dependencies,
-    Dependency,
-    Registry,
-    canonical_name,
-    dependencies_of,
-    parse_workflow,
-)
+from axil.plugin import Dependencies, Dependency, Registry, canonical_name
+from axil_files import dependencies_of, parse_workflow
 
 
 def reasons(files: Sequence[str], registry: Registry, functions: str = "") -> dict[str, Any]:

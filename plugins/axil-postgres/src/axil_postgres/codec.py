@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from axil.driver import Cipher, Entry, EntryRow, damaged_error, entry_row, row_entries
 from axil.plugin import JournalError
+from axil_journals import Cipher, Entry, EntryRow, damaged_error, entry_row, row_entries
 from axil_postgres.database import Database
 
 Stored = tuple[int, str, str, str | None, bytes | None, int]
@@ -34,8 +34,8 @@ class Codec:
                 raise JournalError(
                     "the journal is encrypted.",
                     id="AX515",
-                    hint="Install axil-encryption and set AXIL_JOURNAL_KEY or "
-                    "AXIL_JOURNAL_KEY_FILE, or give PostgresJournal the cipher.",
+                    hint="Set AXIL_JOURNAL_KEY or AXIL_JOURNAL_KEY_FILE, or give PostgresJournal "
+                    "the cipher.",
                 )
             return
         if found:

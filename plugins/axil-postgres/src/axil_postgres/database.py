@@ -24,8 +24,8 @@ from typing import Any, Final, TypeVar
 import psycopg
 from psycopg_pool import ConnectionPool
 
-from axil.driver import Bell
 from axil.plugin import JournalError
+from axil_journals import ChangeSignal
 from axil_postgres.schema import migrate
 
 T = TypeVar("T")
@@ -88,9 +88,9 @@ class Database:
         """
         self.schema, self.lease_seconds = schema, lease_seconds
         self.patience_seconds, self.retain_seconds = patience_seconds, retain_seconds
-        self.bell = Bell()
+        self.bell = ChangeSignal()
         """Rings for every change."""
-        self.work = Bell()
+        self.work = ChangeSignal()
         """Rings for what may be work for this process."""
         self.holders = 1
         """The number of processes, as of the last time that the lease was renewed."""

@@ -10,17 +10,18 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from axil.driver import (
-    AT_ONCE,
+from axil.plugin import JournalError
+from axil_journals import (
+    DUE_NOW,
     Cipher,
     Entry,
-    Letter,
+    Recording,
     RunInfo,
+    RunMail,
     RunWriter,
     claimed_error,
     entry_row,
 )
-from axil.plugin import JournalError
 from axil_postgres.codec import Codec
 from axil_postgres.database import Database
 from axil_postgres.schema import TURN
@@ -132,7 +133,7 @@ class Damage(NamedTuple):
     """The number of sound entries before it."""
 
 
-class PostgresJournal:
+class PostgresJournal(Recording):
     """Runs in a PostgreSQL database, for any number of runs, processes and machines.
 
     Making one has no effects; the server is connected to, and the tables made if need be, by the
@@ -199,12 +200,12 @@ class PostgresJournal:
     # ------------------------------------------------------------------ what a run needs
 
     def open(self, run_id: str) -> PostgresRunWriter:
-        """See ``axil.driver.Journal``. Raises: JournalError (AX511): an entry is damaged."""
+        """See ``axil_journals.Journal``. Raises: JournalError (AX511): an entry is damaged."""
         _storable(run_id)
         return PostgresRunWriter(self, run_id)
 
     def entries(self, run_id: str) -> Sequence[Entry]:
-        """See ``axil.driver.Journal``; with superseded entries, as far as they are kept."""
+        """See ``axil_journals.Journal``; with superseded entries, as far as they are kept."""
         self.writer.finish_now(run_id)
         return [entry for _, entry in self.read(run_id)]
 
@@ -217,7 +218,7 @@ class PostgresJournal:
             yield from codec.entries(run_id, row)
 
     def thread(self, name: str) -> Sequence[str]:
-        """See ``axil.driver.Journal``."""
+        """See ``axil_journals.Journal``."""
         if not name or not _is_storable(name):
             return []
         self.writer.finish_now()
@@ -230,7 +231,7 @@ class PostgresJournal:
     def runs(
         self, *, status: Collection[str] = (), after: str = "", limit: int = 0
     ) -> Sequence[RunInfo]:
-        """See ``axil.driver.SharedJournal``."""
+        """See ``axil_journals.SharedJournal``."""
         self.writer.finish_now()
         wanted, alive = set(status), {"open", "running"}
         # a running run whose process is gone is open: that is known only afterwards
@@ -250,7 +251,7 @@ class PostgresJournal:
         return found[:limit] if limit else found
 
     def forget(self, run_id: str) -> None:
-        """See ``axil.driver.Journal``."""
+        """See ``axil_journals.Journal``."""
         self.writer.finish_now()
 
         def doing(connection: Any) -> None:
@@ -328,7 +329,7 @@ class PostgresJournal:
     # ------------------------------------------------------------------ what engines need
 
     def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
-        """See ``axil.driver.SharedJournal``."""
+        """See ``axil_journals.SharedJournal``."""
         for run_id in run_ids:
             self.writer.finish_now(run_id)
         names = [run_id for run_id in run_ids if _is_storable(run_id)]
@@ -343,7 +344,7 @@ class PostgresJournal:
         without: Collection[str] = (),
         lost: bool = False,
     ) -> Sequence[str]:
-        """See ``axil.driver.SharedJournal``."""
+        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         writer.finish_now()
         given = {
@@ -374,21 +375,21 @@ class PostgresJournal:
         return list(taken)
 
     def next_due(self, now: float) -> float | None:
-        """See ``axil.driver.SharedJournal``."""
+        """See ``axil_journals.SharedJournal``."""
         self.writer.finish_now()
         sql = "select min(due) from runs where holder = 0 and due > %s"
         return self._rows(sql, now)[0][0]
 
     def release(self, run_id: str) -> None:
-        """See ``axil.driver.SharedJournal``."""
+        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         if run_id in writer.taken:
             writer.taken.pop(run_id, None)
             sql = "update runs set holder = 0 where run = %s and holder = %s"
             self._rows(sql, run_id, writer.database.holder)
 
-    def wake(self, run_id: str, due: float = AT_ONCE) -> None:
-        """See ``axil.driver.SharedJournal``."""
+    def wake(self, run_id: str, due: float = DUE_NOW) -> None:
+        """See ``axil_journals.SharedJournal``."""
         self.writer.finish_now(run_id)
         sql = (
             "update runs set due = case when holder = 0 then %s else due end where run = %s "
@@ -399,7 +400,7 @@ class PostgresJournal:
             raise _unknown(run_id)
 
     def post(self, run_id: str, entry: Entry) -> bool:
-        """See ``axil.driver.SharedJournal``."""
+        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         writer.finish_now(run_id)
         question, body, sealed = writer.codec.letter(run_id, entry)
@@ -420,16 +421,16 @@ class PostgresJournal:
             raise _unknown(run_id)
         return bool(added)
 
-    def mail(self, run_ids: Collection[str]) -> Sequence[Letter]:
-        """See ``axil.driver.SharedJournal``."""
+    def mail(self, run_ids: Collection[str]) -> Sequence[RunMail]:
+        """See ``axil_journals.SharedJournal``."""
         opened = self.writer.codec.opened
         return [
-            Letter(number, run, opened(run, kind, body, sealed))
+            RunMail(number, run, opened(run, kind, body, sealed))
             for number, run, kind, body, sealed in self._rows(_MAIL, list(run_ids))
         ]
 
     def discard(self, numbers: Collection[int]) -> None:
-        """See ``axil.driver.SharedJournal``."""
+        """See ``axil_journals.SharedJournal``."""
         given = (list(numbers),)
 
         def doing(connection: Any) -> None:
@@ -452,7 +453,7 @@ class PostgresJournal:
         self.writer.database.transact(doing)
 
     async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
-        """See ``axil.driver.SharedJournal``; the server notifies of changes."""
+        """See ``axil_journals.SharedJournal``; the server notifies of changes."""
         database = (await asyncio.to_thread(lambda: self.writer)).database
         database.listen()
         if is_work:  # negative, so that no number of one bell is one of the other
@@ -476,7 +477,7 @@ class PostgresJournal:
 
 
 class PostgresRunWriter(RunWriter):
-    """One run's part; see ``axil.driver.JournalWriter``."""
+    """One run's part; see ``axil_journals.JournalWriter``."""
 
     def __init__(self, journal: PostgresJournal, run_id: str) -> None:
         writer = journal.writer

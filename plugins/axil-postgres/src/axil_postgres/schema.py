@@ -61,7 +61,7 @@ create table sealing (id integer primary key check (id = 1), proof bytea not nul
 
 TURN: Final = "(case when due = 0 then touched else due end)"
 """The time by which due runs are taken, the earliest first: one that was submitted, answered or
-interrupted (``AT_ONCE``) has waited since it was last written.
+interrupted (``DUE_NOW``) has waited since it was last written.
 """
 _INDEXES: Final = (
     f"create index if not exists runs_by_turn on runs ({TURN}, id) "

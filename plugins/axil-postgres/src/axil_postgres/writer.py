@@ -20,13 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from axil import AxilError
-from axil.driver import (
-    GroupCommit,
-    RunPart,
-    claimed_error,
-    left_behind_error,
-    overtaken_error,
-)
+from axil_journals import GroupCommit, RunPart, claimed_error, left_behind_error, overtaken_error
 from axil_postgres.codec import Codec, Stored
 from axil_postgres.database import Database
 

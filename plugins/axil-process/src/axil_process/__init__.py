@@ -1,33 +1,43 @@
-"""Bodies in processes of their own: what keeps a core busy does not hold up the rest, and what
-crashes takes nothing with it.
-"""
+"""Other processes: programs, sandboxes for them, and bodies of nodes in processes of their own."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from axil.plugin import lazy_names
 
-if TYPE_CHECKING:
-    from axil_process.errors import BodyRaised, ProcessError, WorkerDied
-    from axil_process.executor import ProcessExecutor
-    from axil_process.wrapper import Process
-
-_FOUND_IN = {
-    "BodyRaised": "errors",
-    "Process": "wrapper",
-    "ProcessError": "errors",
-    "ProcessExecutor": "executor",
-    "WorkerDied": "errors",
+_SUBJECTS = {
+    "Executors": {
+        "config": "ProcessConfig ProcessExecutorConfig",
+        "executor": "JobExecutor ProcessExecutor",
+        "wrapper": "ProcessWrapper",
+    },
+    "Bodies as plain data": {
+        "conversation": "Conversation Link firing_of outcome_of",
+        "errors": "BodyRaised ProcessError WorkerDied",
+        "host": "BodyHost",
+        "jobs": """
+            Job decode_outcome decode_task encode_outcome encode_task job_of
+            plan_of_job
+        """,
+    },
+    "Programs": {
+        "programs.child": "Child KILL end_elsewhere",
+        "programs.output": "Output",
+        "programs.program": "Ended run_program settle",
+        "programs.sandbox": "CONTAINERS Launch Place Sandbox Wanted find_sandbox sandboxed",
+    },
+    "Sandboxes": {
+        "sandboxes.bubblewrap": "Bubblewrap",
+        "sandboxes.containers": "Docker Podman",
+        "sandboxes.executor": "SandboxExecutor SandboxWrapper",
+    },
 }
 
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)
 
-def __getattr__(name: str) -> Any:
-    """Import it when it is used: a process that runs bodies needs less than one that starts it."""
-    module = _FOUND_IN.get(name)
-    if module is None:
-        raise AttributeError(f"module 'axil_process' has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"axil_process.{module}"), name)
-
-
-__all__ = ["BodyRaised", "Process", "ProcessError", "ProcessExecutor", "WorkerDied"]
+_MOVED = {
+    "axil_process.programs": "axil_subprocess",
+    "axil_process.sandboxes": "axil_sandbox",
+    "axil_process.sandboxes.executor:SandboxWrapper": "axil_sandbox.executor:Sandbox",
+    "axil_process.wrapper:ProcessWrapper": "axil_process.wrapper:Process",
+}
+"""Moved places → their names in the digests of runs that were recorded before."""

@@ -7,7 +7,7 @@ import os
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil.plugin import reads_path, starts_program
-from axil_subprocess import CONTAINERS, Wanted
+from axil_process.programs.sandbox import CONTAINERS, Wanted
 
 
 class ProcessConfig(BaseModel):
@@ -43,8 +43,8 @@ class ProcessConfig(BaseModel):
     )
     sandbox: Wanted = Field(
         "off",
-        description="off: bodies can do what axil can; auto: in a sandbox where axil-sandbox is "
-        "installed and works; required: an error where it does not; a name: that one.",
+        description="off: bodies can do what axil can; auto: in a sandbox where one works; "
+        "required: an error where none does; a name: that one.",
         json_schema_extra=starts_program(*CONTAINERS),
     )
     reads: tuple[str, ...] = Field(
@@ -60,7 +60,7 @@ class ProcessConfig(BaseModel):
     )
 
 
-class ExecutorConfig(ProcessConfig):
+class ProcessExecutorConfig(ProcessConfig):
     """The bodies that run in processes, and the settings of those."""
 
     lanes: tuple[str, ...] = Field(

@@ -12,8 +12,9 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Final, Protocol, cast
 
 from axil import Context, Out, Question, Schema
-from axil.driver import Pause, decode_value, encode_value
+from axil.driver import Pause
 from axil.plugin import Task
+from axil_journals import decode_value, encode_value
 from axil_process.errors import ProcessError, raised
 from axil_process.jobs import Job, decode_outcome, encode_task
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from axil import Context, NodeSpec, Out, Schema
 from axil.driver import LocalExecutor, ResolvedGraph
 from axil.plugin import Body, Plan, ResolvedNode, Task, decode_config
-from axil_process.config import ExecutorConfig
+from axil_process.config import ProcessExecutorConfig
 from axil_process.jobs import Job, job_of
 from axil_process.workers import Workers
 
@@ -145,15 +145,15 @@ class ProcessExecutor(JobExecutor):
     """
 
     type: ClassVar[str] = "process"
-    Config: ClassVar[type[ExecutorConfig]] = ExecutorConfig
+    Config: ClassVar[type[ProcessExecutorConfig]] = ProcessExecutorConfig
 
     def __init__(
-        self, config: ExecutorConfig | Mapping[str, Any] | None = None, /, **settings: Any
+        self, config: ProcessExecutorConfig | Mapping[str, Any] | None = None, /, **settings: Any
     ) -> None:
         """Nothing is started before the first body. Raises: ConfigError."""
         given = (
             config
-            if isinstance(config, ExecutorConfig)
+            if isinstance(config, ProcessExecutorConfig)
             else decode_config(self.Config, {**(config or {}), **settings}, self.type)
         )
         super().__init__(self.type, state=given.state, lanes=given.lanes)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from axil import AxilError, Context, Out, Question
-from axil.driver import decode_value, encode_value
 from axil.plugin import BodyError, Effects, Plan, StepKind, Task
+from axil_journals import decode_value, encode_value
 from axil_process.errors import ProcessError
 from axil_process.jobs import decode_task, encode_outcome, plan_of_job
 

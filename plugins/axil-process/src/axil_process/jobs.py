@@ -30,12 +30,6 @@ from axil import (
     State,
     Token,
 )
-from axil.driver import (
-    decode_delta,
-    decode_value,
-    encode_delta,
-    encode_value,
-)
 from axil.plugin import (
     ENTRY,
     EXIT,
@@ -48,6 +42,7 @@ from axil.plugin import (
     kept_field,
     local_field,
 )
+from axil_journals import decode_delta, decode_value, encode_delta, encode_value
 
 Job = Mapping[str, Any]
 """JSON data; two jobs with one ``digest`` are the same body. ``fields``, if it is there: the fields
@@ -217,7 +212,7 @@ def imported(path: str) -> Any:
 
 
 def _schema(path: str) -> Schema:
-    from axil import schema_of  # axil-typed: only a typed state needs it
+    from axil import schema_of  # axil: only a typed state needs it
 
     return schema_of(imported(path))
 

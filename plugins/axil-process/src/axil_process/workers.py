@@ -25,13 +25,14 @@ from axil_process.config import ProcessConfig
 from axil_process.conversation import Conversation, firing_of, mapping, no_message, outcome_of
 from axil_process.errors import ProcessError, WorkerDied, ended
 from axil_process.jobs import Job
+from axil_process.programs.child import KILL, Child
+from axil_process.programs.sandbox import Launch, Place, sandboxed, withheld
 from axil_process.wire import LENGTH, packed
-from axil_subprocess import KILL, Child, Launch, Place, sandboxed, withheld
 
 _BOOT = Path(__file__).with_name("boot.py")
 _BASE: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}
 """Variables of the environment that a body in a sandbox sees without further settings."""
-_REPORT: Final = "axil-sandbox: stopped: "
+_REPORT: Final = "axil-process: stopped: "
 """The beginning of the line in which a sandbox says why it ended a process."""
 _PRINTED: Final = 4096
 """The number of the last bytes that are kept of the output of a process in a sandbox."""

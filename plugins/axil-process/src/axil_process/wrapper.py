@@ -12,7 +12,7 @@ from axil_process.jobs import Job, job_of
 from axil_process.workers import Workers
 
 
-class Process:
+class ProcessWrapper:
     """The wrapper ``process``: runs a node in a process, which may compute, crash or be killed
     without harm to the rest.
     """

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from axil.driver import BodyHost
+from axil_process import BodyHost
 
 
 class BodyActor:

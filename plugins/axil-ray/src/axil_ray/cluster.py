@@ -13,15 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from axil import Context, NodeSpec, Out, Problem, Schema, SpecError
-from axil.driver import (
-    Conversation,
-    Job,
-    ProcessError,
-    WorkerDied,
-    firing_of,
-    outcome_of,
-)
 from axil.plugin import LoopLocal, Task, install_advice
+from axil_process import Conversation, Job, ProcessError, WorkerDied, firing_of, outcome_of
 from axil_ray.config import RayConfig
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from axil import Context, NodeSpec, Out, Schema
-from axil.driver import Job, JobExecutor
 from axil.plugin import Task, decode_config
+from axil_process import Job, JobExecutor
 from axil_ray.cluster import Cluster
 from axil_ray.config import RayConfig
 

@@ -6,28 +6,21 @@ serves, and by nothing else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from axil.plugin import lazy_names
 
-if TYPE_CHECKING:
-    from axil_serve.access import Access, Caller
-    from axil_serve.app import app_of
-    from axil_serve.guard import Limits
-    from axil_serve.service import RunService
-
-__all__ = ["Access", "Caller", "Limits", "RunService", "app_of"]
-
-_FOUND_IN: Final = {
-    "Access": "access",
-    "Caller": "access",
-    "Limits": "guard",
-    "RunService": "service",
-    "app_of": "app",
+_SUBJECTS = {
+    "Services": {
+        "access": "Access Caller token_digest",
+        "app": "app_of",
+        "guard": "Limits",
+        "service": "RunService",
+    },
+    "Protocols": {
+        "a2a": "A2a",
+        "agui": "AgUi",
+        "chat": "ChatCompletions",
+        "responses": "Responses",
+    },
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _FOUND_IN:
-        raise AttributeError(f"module 'axil_serve' has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"axil_serve.{_FOUND_IN[name]}"), name)
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)

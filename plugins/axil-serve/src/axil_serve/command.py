@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from axil import run_sync
-from axil.plugin import add_shared_arguments, python_target
+from axil_cli import add_shared_arguments, bounded_protocol
+from axil_files import python_target
 from axil_serve.access import RIGHTS, Access, Caller, Right, new_token
-from axil_serve.connections import bounded
 from axil_serve.errors import Unserved
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ class Serve:
             help="a protocol to serve in addition to the API; the default is all that are "
             "installed; 'off' serves none",
         )
-        add_shared_arguments(parser, "--set")
         parser.add_argument(
             "--concurrency",
             type=int,
@@ -106,7 +105,7 @@ class Serve:
         parser.add_argument(
             "--requests-per-minute", type=float, default=600.0, metavar="N", help="for each token"
         )
-        add_shared_arguments(parser, "--allow")
+        add_shared_arguments(parser, "--workflow")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Serve until the process is asked to end."""
@@ -175,7 +174,7 @@ class View:
             "--edit", metavar="PATH", help="a workflow file, or a folder, that the page may edit"
         )
         _listening(parser, 0)
-        add_shared_arguments(parser, "--allow")
+        add_shared_arguments(parser, "--workflow")
 
     def run(self, options: argparse.Namespace, session: Any) -> int:
         """Serve until the process is asked to end."""
@@ -186,7 +185,7 @@ class View:
         try:
             service = _viewing(journal, session, frozenset[str](options.allow), options.files)
             hosts = [*options.allow_host, *_names(options.host)]
-            editor = _editor(options, session, {"allow": frozenset[str](options.allow)})
+            editor = _editor(options, session, session.reading(options))
             app = app_of(service, access, hosts=hosts, origins=options.allow_origin, editor=editor)
             _serve(app, options, lambda url: _tell(session, url, token, options.run))
         finally:
@@ -295,7 +294,7 @@ def _editor(options: argparse.Namespace, session: Any, reading: Mapping[str, Any
         return found, session.origin(path, found, reading)
 
     def check(path: str, *, texts: dict[str, str]) -> Any:
-        from axil.driver import check_workflow
+        from axil_journals import check_workflow
 
         return check_workflow(
             lambda: session.workflow(path, texts=texts, **reading), session.registry
@@ -351,7 +350,7 @@ def _serve(app: Any, options: argparse.Namespace, listening: Callable[[str], Non
             log_config=None,
             access_log=False,
             lifespan="on",
-            http=bounded(),
+            http=bounded_protocol(),
             server_header=False,
             timeout_graceful_shutdown=2,
         )

@@ -10,7 +10,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Final, cast
 
 from axil import ComponentRef, NodeSpec, Question
-from axil.driver import (
+from axil.plugin import FromEnvironment, JournalError, Plan, PlanNode, thaw
+from axil_journals import (
     Entry,
     PlanScope,
     RunInfo,
@@ -21,7 +22,6 @@ from axil.driver import (
     steps,
     walk_plan,
 )
-from axil.plugin import FromEnvironment, JournalError, Plan, PlanNode, thaw
 
 _DEEPEST: Final = 60
 

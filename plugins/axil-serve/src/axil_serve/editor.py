@@ -22,7 +22,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from axil import AxilError, Problem, Workflow
-from axil.plugin import Registry, workflow_schema
+from axil.plugin import Registry
+from axil_files import workflow_schema
 from axil_serve.app import body_of, caller_of, text_in
 from axil_serve.data import plain
 from axil_serve.edits import drawing, edited, why_fixed

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, cast
 
 from axil import hookimpl
-from axil.driver import Entry, JournalWriter, SharedJournal
+from axil_journals import Entry, JournalWriter, Recording, SharedJournal
 from axil_serve.data import plain
 
 MOST: Final = 10_000
@@ -160,7 +160,7 @@ class Feed:
         self._tell(run_id, "skipped", activation, what=kind)
 
 
-class HeardJournal:
+class HeardJournal(Recording):
     """A journal that says what is appended to it; all else is that of another one."""
 
     blocking: ClassVar[bool]

@@ -7,20 +7,18 @@ hold nothing of any run.
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from axil_cli import HOST
 from axil_serve.access import Access
 
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
-_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{0,5})?")
-"""A ``Host``, whole: what stands behind a colon is a port, and nothing else."""
 _MOST_CLIENTS: Final = 10_000
 CONTENT_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -91,7 +89,7 @@ class Guard:
             return
         send = _with_headers(send)
         host, origin = _header(scope, b"host"), _header(scope, b"origin")
-        if not _HOST.fullmatch(host):
+        if not HOST.fullmatch(host):
             await _refuse(
                 send, 400, "AX963", "the request has no host, several, or none that is one."
             )

@@ -22,7 +22,8 @@ from functools import partial
 from typing import Any, BinaryIO, Final, ParamSpec, TypeVar, cast
 
 from axil import MISSING, AxilError, Workflow
-from axil.driver import (
+from axil.plugin import JournalError, did_you_mean, hook_manager, thaw
+from axil_journals import (
     Edit,
     Entry,
     LocalEngine,
@@ -34,7 +35,6 @@ from axil.driver import (
     snapshot,
     with_recorded_end,
 )
-from axil.plugin import JournalError, did_you_mean, hook_manager, thaw
 from axil_serve.access import Caller
 from axil_serve.data import (
     entry_key,
@@ -422,7 +422,7 @@ class RunService:
 
         Args:
             at: the id of the step; empty: all of it, or with another input nothing of it.
-            input, state, output, is_routed: see ``axil.driver.Edit``.
+            input, state, output, is_routed: see ``axil_journals.Edit``.
         """
         self._check_doing(caller, "run")
         info = self._seen(caller, run_id, "run")

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
-from axil.driver import (
+from axil.plugin import JournalError
+from axil_journals import (
     Cipher,
     Entry,
     EntryRow as Row,
     damaged_error as damaged,
     entry_row as row_of,
 )
-from axil.plugin import JournalError
 from axil_sqlite.files import Files
 from axil_sqlite.parts import LONG, Part, cut, get, put
 from axil_sqlite.store import Store, unusable
@@ -54,8 +54,8 @@ class Codec:
                 raise JournalError(
                     f"the journal in {store.folder} is encrypted.",
                     id="AX515",
-                    hint="Install axil-encryption and set AXIL_JOURNAL_KEY or "
-                    "AXIL_JOURNAL_KEY_FILE, or give SqliteJournal the cipher.",
+                    hint="Set AXIL_JOURNAL_KEY or AXIL_JOURNAL_KEY_FILE, or give SqliteJournal "
+                    "the cipher.",
                 )
             return
         if found is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from axil.driver import damaged_error as damaged
+from axil_journals import damaged_error as damaged
 
 
 class Files:

@@ -19,18 +19,19 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil.driver import (
-    AT_ONCE,
+from axil.plugin import JournalError
+from axil_journals import (
+    DUE_NOW,
     Cipher,
     Entry,
-    Letter,
+    Recording,
     RunInfo,
+    RunMail,
     RunWriter,
     claimed_error,
     entry_row as row_of,
     row_entries as entries_of,
 )
-from axil.plugin import JournalError
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
 from axil_sqlite.store import LONGEST_PAUSE, Store, Sync
@@ -88,7 +89,7 @@ class Damage(NamedTuple):
     """The number of sound entries before it."""
 
 
-class SqliteJournal:
+class SqliteJournal(Recording):
     """Runs in one SQLite database, for any number of runs, threads and processes on one machine.
 
     Making one has no effects; the database is opened, and made if need be, by the first use.
@@ -139,11 +140,11 @@ class SqliteJournal:
     # ------------------------------------------------------------------ what a run needs
 
     def open(self, run_id: str) -> SqliteRunWriter:
-        """See ``axil.driver.Journal``. Raises: JournalError (AX511): an entry is damaged."""
+        """See ``axil_journals.Journal``. Raises: JournalError (AX511): an entry is damaged."""
         return SqliteRunWriter(self, run_id)
 
     def entries(self, run_id: str) -> Sequence[Entry]:
-        """See ``axil.driver.Journal``; with superseded entries, as far as they are kept."""
+        """See ``axil_journals.Journal``; with superseded entries, as far as they are kept."""
         self.writer.finish_now(run_id)
         return [entry for _, entry in self.numbered(run_id)]
 
@@ -195,7 +196,7 @@ class SqliteJournal:
             return reader.execute(sql, values).fetchall()
 
     def thread(self, name: str) -> Sequence[str]:
-        """See ``axil.driver.Journal``."""
+        """See ``axil_journals.Journal``."""
         return (
             [
                 run
@@ -210,7 +211,7 @@ class SqliteJournal:
     def runs(
         self, *, status: Collection[str] = (), after: str = "", limit: int = 0
     ) -> Sequence[RunInfo]:
-        """See ``axil.driver.SharedJournal``."""
+        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         writer.finish_now()
         # whether one that was at work is so still is found out below
@@ -227,7 +228,7 @@ class SqliteJournal:
             return list(islice(fitting, limit or None))
 
     def forget(self, run_id: str) -> None:
-        """See ``axil.driver.Journal``."""
+        """See ``axil_journals.Journal``."""
         _storable(run_id)
         writer = self.writer
         writer.finish_now()
@@ -245,7 +246,7 @@ class SqliteJournal:
     # ------------------------------------------------------------------ what engines need
 
     def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
-        """See ``axil.driver.SharedJournal``."""
+        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         for run_id in run_ids:
             writer.finish_now(run_id)
@@ -262,7 +263,7 @@ class SqliteJournal:
         without: Collection[str] = (),
         lost: bool = False,
     ) -> Sequence[str]:
-        """See ``axil.driver.SharedJournal``; a run of an unknown digest fits every engine."""
+        """See ``axil_journals.SharedJournal``; a run of an unknown digest fits every engine."""
         writer = self.writer
         writer.finish_now()
         left_out = frozenset(without)
@@ -305,12 +306,12 @@ class SqliteJournal:
         return taken
 
     def next_due(self, now: float) -> float | None:
-        """See ``axil.driver.SharedJournal``."""
+        """See ``axil_journals.SharedJournal``."""
         self.writer.finish_now()
         return self.query("select min(due) from runs where due > ?", now)[0][0]
 
     def release(self, run_id: str) -> None:
-        """See ``axil.driver.SharedJournal``."""
+        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         with writer.lock:
             if run_id in writer.taken:
@@ -320,14 +321,14 @@ class SqliteJournal:
                     connection.execute(sql, (LOST if is_lost else "", run_id, writer.owner))
                 writer.taken.pop(run_id, None)
 
-    def wake(self, run_id: str, due: float = AT_ONCE) -> None:
-        """See ``axil.driver.SharedJournal``."""
+    def wake(self, run_id: str, due: float = DUE_NOW) -> None:
+        """See ``axil_journals.SharedJournal``."""
         with self._changing(run_id) as (connection, id, is_held):
             if not is_held:
                 connection.execute("update runs set due = ? where id = ?", (due, id))
 
     def post(self, run_id: str, entry: Entry) -> bool:
-        """See ``axil.driver.SharedJournal``."""
+        """See ``axil_journals.SharedJournal``."""
         question, body = self.writer.codec.letter(run_id, entry)
         with self._changing(run_id) as (connection, id, is_held):
             added = connection.execute(
@@ -351,26 +352,26 @@ class SqliteJournal:
                 raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
             yield connection, found[0], writer.is_held(found[1], found[2], run_id)
 
-    def mail(self, run_ids: Collection[str]) -> Sequence[Letter]:
-        """See ``axil.driver.SharedJournal``."""
+    def mail(self, run_ids: Collection[str]) -> Sequence[RunMail]:
+        """See ``axil_journals.SharedJournal``."""
         sql = (
             "select mail.id, runs.run, kind, body from mail join runs on runs.id = mail.run "
             "where not read and runs.run in (select value from json_each(?)) order by mail.id"
         )
         return [
-            Letter(number, run, self.writer.codec.entry(run, kind, body))
+            RunMail(number, run, self.writer.codec.entry(run, kind, body))
             for number, run, kind, body in self.query(sql, json.dumps(list(run_ids)))
         ]
 
     def discard(self, numbers: Collection[int]) -> None:
-        """See ``axil.driver.SharedJournal``."""
+        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         with writer.lock, writer.store.writing() as connection:
             sql = "update mail set read = 1 where id in (select value from json_each(?))"
             connection.execute(sql, (json.dumps(list(numbers)),))
 
     async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
-        """See ``axil.driver.SharedJournal``: the database says whether anything was written."""
+        """See ``axil_journals.SharedJournal``: the database says whether anything was written."""
         ends = time.monotonic() + seconds
         while True:
             await asyncio.sleep(min(POLL_SECONDS, max(0.0, ends - time.monotonic())))
@@ -492,7 +493,7 @@ class SqliteJournal:
 
 
 class SqliteRunWriter(RunWriter):
-    """One run's part; see ``axil.driver.JournalWriter``."""
+    """One run's part; see ``axil_journals.JournalWriter``."""
 
     def __init__(self, journal: SqliteJournal, run_id: str) -> None:
         journal.writer.finish_now(run_id)  # what an earlier writer of this process has to write

@@ -24,14 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from axil import AxilError
-from axil.driver import (
-    GroupCommit,
-    RunPart,
-    claimed_error,
-    left_behind_error,
-    overtaken_error,
-)
 from axil.plugin import JournalError
+from axil_journals import GroupCommit, RunPart, claimed_error, left_behind_error, overtaken_error
 from axil_sqlite.codec import Codec
 from axil_sqlite.store import Store, Sync
 

@@ -14,8 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from axil import Loop, RootGraph
-from axil.driver import fork
+from axil import RootGraph
+from axil_control import Loop
+from axil_journals import fork
 from axil_sqlite import SqliteJournal
 from axil_sqlite.store import VERSION
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from axil import ComponentRef, Graph, NodeSpec, SpecError
-from axil.plugin import CompileOptions, LoadOptions, Place, format_names, inline_spec
+from axil.plugin import CompileOptions, Place, format_names
 from axil_agent import Agent
+from axil_files import LoadOptions, inline_spec
 from axil_teams.errors import TeamError
 from axil_teams.handoff import Handoff
 

@@ -4,9 +4,9 @@ Theory of operation
 -------------------
 The journal has the runs, with all their values; ``LocalEngine`` without room stores, answers and
 cancels them there, and waits for their results. For each run Temporal has one ``Coordinator``,
-which is named after the run. It has an activity executed, ``go_on`` of the run, on a task queue
-that only workers with this version of its graph listen to; then it waits for the time at which the
-run is due, or for a signal.
+which is named after the run. It has an activity executed, ``resume_run`` of the run, on a task
+queue that only workers with this version of its graph listen to; then it waits for the time at
+which the run is due, or for a signal.
 
 Whether a run is executed is decided by the journal: it refuses a second holder, and says when a run
 is due. So a signal or an activity too many does no harm, and one that is missing is made up for: a
@@ -46,21 +46,21 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from axil import AxilError, Result, Workflow
-from axil.driver import (
+from axil.driver import RunInput
+from axil.plugin import EngineError, JournalError
+from axil_journals import (
     Engine,
     Entry,
     LocalEngine,
     ReplayIndex,
     RunInfo,
-    RunInput,
     RunStatus,
     SharedJournal,
     decode_value,
     fork,
-    go_on,
     lasting_executor,
+    resume_run,
 )
-from axil.plugin import EngineError, JournalError
 from axil_temporal.coordinator import (
     BEGIN,
     CANCEL,
@@ -162,7 +162,7 @@ class TemporalEngine:
         thread: str = "",
         origin: Mapping[str, Any] | None = None,
     ) -> str:
-        """Store a new run and return its id; see ``axil.driver.Engine``."""
+        """Store a new run and return its id; see ``axil_journals.Engine``."""
         given: dict[str, Any] = {"run_id": run_id, "thread": thread, "origin": origin}
         run_id = await self._runs.start(workflow, input, attributes, **given)
         if self.max_loaded:
@@ -320,7 +320,7 @@ class TemporalEngine:
         origin: Mapping[str, Any] | None,
     ) -> None:
         """Keep the input of a schedule, as a run that is paused and asks nothing."""
-        from axil import MemoryJournal
+        from axil_journals import MemoryJournal
 
         draft = LocalEngine(MemoryJournal(), loaded=0)
         async with draft:
@@ -483,7 +483,7 @@ class TemporalEngine:
         if info.due is None or info.due > time.time():
             return [info.status, info.due]
         more: dict[str, Any] = {"max_recoveries": None} if is_asked else {}
-        stand = await go_on(
+        stand = await resume_run(
             self.journal,
             workflow,
             run_id,

@@ -18,8 +18,9 @@ from typing import Any, Literal, cast
 
 import pytest
 
-from axil import MISSING, ConfigError, Problem, Result, Workflow, load, run_sync
+from axil import MISSING, ConfigError, Problem, Result, Workflow, run_sync
 from axil.plugin import default_registry
+from axil_files import load
 from axil_testing.recorder import Recorder
 
 Mode = Literal["none", "once", "all"]

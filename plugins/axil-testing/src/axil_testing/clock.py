@@ -19,7 +19,7 @@ class VirtualClock:
     "Nothing else can run" means that the event loop has nothing ready. So it is for runs without
     threads: while a body blocks in a thread the loop is idle, and time would jump past it. Mark
     such bodies ``inline=True``, or give them the real clock. A journal in a database commits in a
-    thread, too: where the order of sleepers matters, record in an ``axil.MemoryJournal``.
+    thread, too: where the order of sleepers matters, record in an ``axil_journals.MemoryJournal``.
 
     Sleepers wake one at a time, by deadline, then in the order in which they went to sleep: what
     each of them starts is done before the next one wakes. One clock may serve several runs on one

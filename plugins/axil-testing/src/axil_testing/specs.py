@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from axil import ComponentRef, EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, Out, Workflow
-from axil.driver import Entry
+from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec, Out, Workflow
 from axil.plugin import CompileOptions, Registry, Task
+from axil_journals import Entry, MemoryJournal, Recording
 
 
 @dataclass
@@ -128,7 +128,7 @@ def never(payload: Any) -> bool:
     return False
 
 
-class Tape:
+class Tape(Recording):
     """A journal of one run, and its writer, that keeps every entry in order."""
 
     def __init__(self, entries: Sequence[Entry] = ()) -> None:

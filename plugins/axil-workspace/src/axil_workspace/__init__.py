@@ -4,7 +4,26 @@ agents to work in it.
 
 from __future__ import annotations
 
-from axil_workspace.entries import Entry
-from axil_workspace.workspace import Limits, Workspace
+from axil.plugin import lazy_names
 
-__all__ = ["Entry", "Limits", "Workspace"]
+_SUBJECTS = {
+    "Workspaces": {
+        "entries": "Entry",
+        "workspace": "Limits Workspace",
+    },
+    "Tools": {
+        "code": "Code",
+        "files": "Files",
+    },
+    "Programs": {
+        "process": "Bounds run_bounded",
+    },
+    "Errors": {
+        "errors": """
+            AddressRefused FetchFault FileFault LimitExceeded NotAllowed NothingThere PathRefused
+            ProgramFault TextFault WorkspaceError
+        """,
+    },
+}
+
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)

@@ -17,9 +17,9 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import Field
 
 from axil.plugin import starts_program
-from axil_subprocess import CONTAINERS, Wanted
+from axil_process import CONTAINERS, Wanted
 from axil_workspace.errors import NotAllowed, ProgramFault
-from axil_workspace.process import Bounds, Ended, run
+from axil_workspace.process import Bounds, Ended, run_bounded
 from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
 from axil_workspace.workspace import Workspace
 
@@ -97,7 +97,7 @@ class Programs(Tools):
         permitted(ctx, word, "run programs")
         if not ctx.allows("program"):
             command = self._exactly(command)
-        return await run(
+        return await run_bounded(
             command,
             Workspace.of(ctx).root,
             bounds,
@@ -138,8 +138,8 @@ class Code(Programs):
         )
         sandbox: Wanted = Field(
             default="auto",
-            description="auto: in a sandbox where axil-sandbox is installed and works; required: "
-            "an error where it does not; off: none.",
+            description="auto: in a sandbox where one works; required: an error where none does; "
+            "off: none.",
             json_schema_extra=starts_program(*CONTAINERS),
         )
 

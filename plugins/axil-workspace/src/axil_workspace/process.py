@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from axil_subprocess import (
+from axil_process import (
     KILL,
     Child,
     Launch,
@@ -52,7 +52,7 @@ _GRACE: Final = 5.0
 _MARGIN: Final = 30.0
 _LOOSE: Final = 2
 """The delay of a sandbox's own limits after ours, which give the reason: seconds, and a factor."""
-_REPORT: Final = "axil-sandbox: stopped: "
+_REPORT: Final = "axil-process: stopped: "
 """The beginning of the line in which a sandbox says why it ended a program."""
 _LAUNCHER: Final = str(Path(__file__).with_name("launcher.py"))
 
@@ -119,7 +119,7 @@ def environment(
     }
 
 
-async def run(
+async def run_bounded(
     command: Sequence[str],
     folder: Path,
     bounds: Bounds,

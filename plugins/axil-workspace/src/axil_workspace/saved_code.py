@@ -27,10 +27,10 @@ from axil.plugin import (
     starts_program,
     text_of,
 )
-from axil_subprocess import CONTAINERS, Wanted
+from axil_process import CONTAINERS, Wanted
 from axil_workspace.code import permitted
 from axil_workspace.errors import WorkspaceError
-from axil_workspace.process import Bounds, run
+from axil_workspace.process import Bounds, run_bounded
 from axil_workspace.workspace import Workspace
 
 _FILE: Final = re.compile(
@@ -66,8 +66,8 @@ class SaveAndRun:
         )
         sandbox: Wanted = Field(
             default="auto",
-            description="auto: in a sandbox where axil-sandbox is installed and works; required: "
-            "an error where it does not; off: none.",
+            description="auto: in a sandbox where one works; required: an error where none does; "
+            "off: none.",
             json_schema_extra=starts_program(*CONTAINERS),
         )
 
@@ -130,7 +130,7 @@ class _Running:
             return f"Error: {error}"
         bounds = replace(Bounds(), timeout_seconds=self._config.timeout_seconds)
         command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START]
-        ended = await run(command, place.root, bounds, sandbox=self._config.sandbox)
+        ended = await run_bounded(command, place.root, bounds, sandbox=self._config.sandbox)
         if ended.exit_code == 0 or not ended.stderr.strip():
             return "\n\n".join(part for part in (ended.stdout.strip(), _FINE) if part)
         return ended.stderr.replace(f"{place.root}/", "")

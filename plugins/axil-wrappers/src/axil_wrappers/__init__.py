@@ -1,34 +1,32 @@
-"""Wrappers: what stands around a node's body and sees to it that it is done again, in time, once,
-cheaply, or otherwise.
-"""
+"""Wrappers of a node's body: retries, limits of time, caches, fallbacks, budgets, guards."""
 
 from __future__ import annotations
 
-from axil_wrappers.budget import Budget
-from axil_wrappers.cache import Cache
-from axil_wrappers.errors import LimiterConflict, TimeoutReached, WrapperError
-from axil_wrappers.fallback import Fallback
-from axil_wrappers.fields import Collect, Write
-from axil_wrappers.inside import Around, Settings, Wrapper
-from axil_wrappers.limit import Limit
-from axil_wrappers.models import FallbackModel
-from axil_wrappers.retry import Retry
-from axil_wrappers.timeout import Timeout
+from axil.plugin import lazy_names
 
-__all__ = [
-    "Around",
-    "Budget",
-    "Cache",
-    "Collect",
-    "Fallback",
-    "FallbackModel",
-    "Limit",
-    "LimiterConflict",
-    "Retry",
-    "Settings",
-    "Timeout",
-    "TimeoutReached",
-    "Wrapper",
-    "WrapperError",
-    "Write",
-]
+_SUBJECTS = {
+    "Wrappers": {
+        "budget": "Budget",
+        "cache": "Cache",
+        "errors": "LimiterConflict TimeoutReached WrapperError",
+        "fallback": "Fallback",
+        "fields": "Collect Write",
+        "inside": "Around Settings Wrapper",
+        "limit": "Limit",
+        "models": "FallbackModel",
+        "retry": "Retry",
+        "timeout": "Timeout",
+    },
+    "Guards": {
+        "guards.errors": "GuardTripped",
+        "guards.finding": "Finding Guard Span",
+        "guards.wrapper": "Guarded",
+    },
+}
+
+__getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)
+
+_MOVED = {
+    "axil_wrappers.guards": "axil_guards",
+}
+"""Moved places → their names in the digests of runs that were recorded before."""

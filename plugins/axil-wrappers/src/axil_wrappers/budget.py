@@ -9,7 +9,8 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from axil import Context, Out, Problem, SpecError
-from axil.plugin import Body, Budget as Bound, Ledger, NodeInfo, OverBudget, Pricing, Task
+from axil.plugin import Body, NodeInfo, Task
+from axil_models import Budget as Bound, Ledger, OverBudget, Pricing
 from axil_wrappers.failures import chain
 from axil_wrappers.inside import Around, Settings, Wrapper
 
@@ -86,9 +87,9 @@ class _Bounded(Around):
         ledger: Any = ctx.ledger
         if not isinstance(ledger, Ledger):
             message = (
-                "the wrapper budget needs the meter of axil-budget, but the run has another meter."
+                "the wrapper budget needs the meter of axil-models, but the run has another meter."
             )
-            hint = "Remove the option meter, or remove the wrapper."
+            hint = "Use the meter of axil-models, or remove the wrapper."
             raise SpecError(Problem("AX128", f'node "{ctx.activation.path}"', message, hint))
         account = ledger.open(ctx.activation.path, self._bound)
         (await ctx.reserve()).release()  # nothing begins where more than all is used

@@ -27,7 +27,6 @@ from weakref import WeakKeyDictionary
 from pydantic import Field
 
 from axil import AxilError, Context, EdgeSpec, GraphSpec, NodeSpec, Out, Problem, SpecError
-from axil.driver import decode_delta, decode_value, encode_delta, encode_value
 from axil.plugin import (
     ENTRY,
     EXIT,
@@ -43,6 +42,7 @@ from axil.plugin import (
     local_field,
     writes_path,
 )
+from axil_journals import decode_delta, decode_value, encode_delta, encode_value
 from axil_wrappers.inside import Around, Settings, Wrapper
 from axil_wrappers.store import FolderStore, MemoryStore, Store
 

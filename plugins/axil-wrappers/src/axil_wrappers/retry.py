@@ -17,7 +17,8 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from axil import ComponentRef, Context, Out
-from axil.plugin import Body, NodeInfo, OverBudget, Task, Uncertain
+from axil.plugin import Body, NodeInfo, Task, Uncertain
+from axil_models import OverBudget
 from axil_wrappers.failures import Failures, chain, describe_failure, retry_after_of
 from axil_wrappers.inside import Around, Wrapper
 

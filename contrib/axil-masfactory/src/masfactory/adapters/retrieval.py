@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from axil_agent import ContextBlock, ContextQuery
-from axil_retrieval import KeywordRetriever
+from axil_context import KeywordRetriever
 from masfactory.adapters.context.provider import ContextProvider, limited
 from masfactory.adapters.vectors import Embedding, nearness
 
@@ -17,7 +17,7 @@ class Retrieval(ContextProvider):
 
 
 class SimpleKeywordRetriever(Retrieval):
-    """Documents found by their words: ``axil_retrieval.KeywordRetriever``."""
+    """Documents found by their words: ``axil_context.KeywordRetriever``."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class VectorRetriever(Retrieval):
 class FileSystemRetriever(VectorRetriever):
     """The files of a folder, found as by ``VectorRetriever``; they are read when it is made.
 
-    ``cache_path`` is not written: ``axil_retrieval.VectorRetriever`` keeps vectors in a file.
+    ``cache_path`` is not written: ``axil_context.VectorRetriever`` keeps vectors in a file.
     """
 
     def __init__(

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import axil
 import axil_agent
+import axil_files
 from masfactory.adapters.model.base import reply_of
 from masfactory.compatibility.errors import CompatibilityImportError
 from masfactory.compatibility.options import ChatDevCompileOptions
@@ -37,7 +38,7 @@ class ChatDevRootGraph:
             stands_in = self.options.use_stub_llm or self.options.model_factory is not None
             usual = {"API_KEY": "-", "BASE_URL": "http://localhost/v1"} if stands_in else {}
             reported = usual | {name: value for name, value in given.items() if value}
-            self._made = axil.load(self.path, vars=reported)
+            self._made = axil_files.load(self.path, vars=reported)
         return self._made
 
     def build(self) -> None:

@@ -11,9 +11,16 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
-from axil_control import Factory, NodeTemplate as AxilTemplate, Shared, TemplateTarget
-from axil_control.errors import ControlError
-from axil_control.templates import Strength, copied, scoped
+from axil_control import (
+    ControlError,
+    Factory,
+    NodeTemplate as AxilTemplate,
+    Shared,
+    Strength,
+    TemplateTarget,
+    copied,
+    scoped,
+)
 from masfactory.utils.path_filter import match_path_filter, parse_path_filter
 from masfactory.utils.selector import SelectionTarget, Selector, build_selector
 

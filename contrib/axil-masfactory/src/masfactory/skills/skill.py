@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from axil import AxilError
-from axil_memory import Skills
+from axil_context import Skills
 
 _PLACE = re.compile(r"\{([^\W\d]\w*|\d+)\}")
 
@@ -74,7 +74,7 @@ class SkillSet:
 
 
 def load_skill(skill_dir: str | Path) -> Skill:
-    """Read the skill in a folder, as ``axil_memory.Skills`` does.
+    """Read the skill in a folder, as ``axil_context.Skills`` does.
 
     Raises: SkillNotFoundError: there is none; SkillParseError: it cannot be read.
     """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import axil
-from axil_retrieval import LexicalEmbedder
+from axil_context import LexicalEmbedder
 from masfactory.errors import Unsupported
 from masfactory.utils.apart import apart
 
@@ -31,7 +31,7 @@ class BaseEmbedder:
 
 
 class SimpleEmbedder(BaseEmbedder):
-    """Words and parts of words: ``axil_retrieval.LexicalEmbedder``; the same in every process."""
+    """Words and parts of words: ``axil_context.LexicalEmbedder``; the same in every process."""
 
     def __init__(self, vocab_size: int = 10000) -> None:
         self._core = LexicalEmbedder(dimensions=min(max(vocab_size, 16), 65536))
@@ -104,13 +104,13 @@ class _Absent(BaseEmbedder):
 class TfidfEmbedder(_Absent):
     """Vectors of words; raises ``Unsupported``."""
 
-    instead = "Use SimpleEmbedder, or axil_retrieval.KeywordRetriever, which ranks by words."
+    instead = "Use SimpleEmbedder, or axil_context.KeywordRetriever, which ranks by words."
 
 
 class BagOfWordsEmbedder(_Absent):
     """Vectors of words; raises ``Unsupported``."""
 
-    instead = "Use SimpleEmbedder, or axil_retrieval.KeywordRetriever, which ranks by words."
+    instead = "Use SimpleEmbedder, or axil_context.KeywordRetriever, which ranks by words."
 
 
 class SentenceTransformerEmbedder(_Absent):

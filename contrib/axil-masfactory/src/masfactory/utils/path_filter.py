@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from axil.plugin import match_path
+from axil_files import match_path
 from masfactory.utils.naming import is_valid_name
 
 __all__ = ["PathFilter", "match_path_filter", "parse_path_filter"]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import json
 import logging
 import os
@@ -37,7 +38,18 @@ _TEXT: Final = "canary-77b1-outside"
 _DEEPEST: Final = 5
 _SECONDS: Final = 5.0
 _NOT_MADE_OF_SETTINGS: Final = frozenset(
-    {"reducers", "loaders", "commands", "options", "hooks", "dialects", "shorthands", "executors"}
+    {
+        "reducers",
+        "loaders",
+        "commands",
+        "options",
+        "hooks",
+        "dialects",
+        "shorthands",
+        "executors",
+        "pictures",
+        "meters",
+    }
 )
 _STARTS: Final = frozenset(
     {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"}
@@ -292,6 +304,7 @@ def _prepared(folder: Path) -> Guard:
     os.environ["PATH"] = f"{root / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     tempfile.tempdir = str(root / "tmp")
     sys.path.append(str(root / "modules"))
+    importlib.util.find_spec(_NAME)  # lists the folder now: the guard refuses it later
     os.chdir(root / "elsewhere")
     logging.disable()
     guard = Guard(root)

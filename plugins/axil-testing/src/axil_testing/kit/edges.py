@@ -138,7 +138,7 @@ class ProcessorKit(EdgeKit):
 
     def test_what_it_gives_can_be_journaled(self) -> None:
         """Plain data, and none that is shared with what it was given."""
-        from axil.driver import decode_value, encode_value
+        from axil_journals import decode_value, encode_value
 
         component = self.make()
         for payload in self.given():

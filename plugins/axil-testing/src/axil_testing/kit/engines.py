@@ -25,7 +25,7 @@ from axil_testing.kit.base import Kit, require
 from axil_testing.kit.hostile import shown
 
 if TYPE_CHECKING:
-    from axil.driver import Engine  # axil-engine has it
+    from axil_journals import Engine
 
 T = TypeVar("T")
 

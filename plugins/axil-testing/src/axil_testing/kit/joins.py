@@ -6,8 +6,9 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from axil import EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, Out, Result, Workflow
+from axil import EdgeSpec, GraphSpec, NodeSpec, Out, Result, Workflow
 from axil.plugin import thaw
+from axil_journals import MemoryJournal
 from axil_testing.kit.base import Kit, require
 from axil_testing.kit.hostile import shown
 from axil_testing.kit.nodes import MovingClock, Tape, left_behind

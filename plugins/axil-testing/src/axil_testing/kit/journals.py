@@ -10,9 +10,9 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from axil import Context, CycleLimit, EdgeSpec, GraphSpec, MemoryJournal, NodeSpec, Result, Workflow
-from axil.driver import Entry, decode_value, encode_value
+from axil import Context, CycleLimit, EdgeSpec, GraphSpec, NodeSpec, Result, Workflow
 from axil.plugin import JournalError, thaw
+from axil_journals import Entry, MemoryJournal, decode_value, encode_value
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.hostile import JSON, TEXTS, shown
 from axil_testing.kit.nodes import MovingClock, Tape
@@ -27,7 +27,7 @@ class JournalKit(Kit):
     durable: ClassVar[bool] = False
     """Claim: what it holds outlives it; ``reopen`` is given."""
     shared: ClassVar[bool] = False
-    """Claim: it is an ``axil.driver.SharedJournal``, the queue of engines."""
+    """Claim: it is an ``axil_journals.SharedJournal``, the queue of engines."""
 
     def reopen(self, journal: Any) -> Any:
         """Return another journal on the same store. Raises: NotImplementedError."""

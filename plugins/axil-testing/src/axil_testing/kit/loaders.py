@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from axil import SpecError
-from axil.plugin import Document, check_document, with_article
+from axil.plugin import with_article
+from axil_files import Document, check_document
 from axil_testing.kit.base import Kit, claimed, require
 from axil_testing.kit.hostile import TEXTS, is_clumsy, shown
 from axil_testing.kit.watch import watched
@@ -37,7 +38,7 @@ _ODD: Final[Sequence[str]] = (
 
 
 class LoaderKit(Kit):
-    """The laws of every loader: ``loader(text, name)`` gives an ``axil.plugin.Document``."""
+    """The laws of every loader: ``loader(text, name)`` gives an ``axil_files.Document``."""
 
     kind = "loaders"
     text: ClassVar[str] = ""

@@ -17,7 +17,6 @@ from axil import (
     CycleLimit,
     EdgeSpec,
     GraphSpec,
-    MemoryJournal,
     NodeFailed,
     NodeSpec,
     Result,
@@ -25,8 +24,8 @@ from axil import (
     Workflow,
     hookimpl,
 )
-from axil.driver import Entry
 from axil.plugin import CompileOptions, hook_manager, make_component, thaw
+from axil_journals import Entry, MemoryJournal, Recording
 from axil_testing.kit.base import CANARY, Kit, require, secrets_of
 from axil_testing.kit.hostile import FIELDS, TEXTS, is_clumsy, shown
 from axil_testing.kit.watch import Watch, watched
@@ -80,7 +79,7 @@ class Silence:
         await asyncio.Event().wait()
 
 
-class Tape:
+class Tape(Recording):
     """A journal that also keeps what others drop: each prefix of it is what a run that broke off
     there had left.
     """

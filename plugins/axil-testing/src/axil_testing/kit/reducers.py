@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
 from axil import MISSING, AxilError, Reducer
-from axil.driver import decode_value, encode_value
 from axil.plugin import Log, as_reducer, thaw
+from axil_journals import decode_value, encode_value
 from axil_testing.kit.base import Kit, require
 from axil_testing.kit.hostile import is_clumsy, shown
 from axil_testing.kit.watch import watched

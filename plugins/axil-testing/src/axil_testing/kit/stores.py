@@ -288,8 +288,8 @@ class StoreKit(Kit):
 
     @claimed("persists")
     def test_a_retriever_finds_in_it_what_it_was_given(self) -> None:
-        """Made again, the documents are there, unchanged. Needs axil-retrieval."""
-        retrieval: Any = pytest.importorskip("axil_retrieval", reason="axil-retrieval is missing")
+        """Made again, the documents are there, unchanged. Needs axil-context."""
+        retrieval: Any = pytest.importorskip("axil_context", reason="axil-context is missing")
         documents = [
             {"text": f"Sheet {n} is about {topic}.", "uri": f"{n}", "metadata": {"tags": [topic]}}
             for n, topic in enumerate(("ferns", "mosses", "lichens"))

@@ -64,7 +64,7 @@ print(json.dumps(list(sys.modules)))
 """
 _NAME: Final = r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?"
 _NAMES: Final[Mapping[str, str]] = {"options": r"[a-z]+\.[a-z][a-z0-9-]*"}
-_USED_AS_THEY_ARE: Final = frozenset({"reducers", "loaders", "commands", "options"})
+_USED_AS_THEY_ARE: Final = frozenset({"reducers", "loaders", "commands", "options", "pictures"})
 
 
 def kit_of(kind: str) -> type[Kit]:
@@ -151,7 +151,7 @@ class DistributionKit(Kit):
         """Without one it can be neither shown nor tested."""
         without: list[str] = []
         for each in self.components():
-            if each.kind in (*_USED_AS_THEY_ARE, "hooks", "executors"):
+            if each.kind in (*_USED_AS_THEY_ARE, "hooks", "executors", "meters"):
                 continue
             if not examples_of(
                 self.registry.resolve(each.kind, f"{each.distribution}/{each.name}")

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from axil_testing.stub.act import Act, Call
 from axil_testing.stub.caching import Front, PromptCache, front, shared_front
+from axil_testing.stub.dialects import DIALECTS
 from axil_testing.stub.server import Address, Asked, Stub
 
 __all__ = [
+    "DIALECTS",
     "Act",
     "Address",
     "Asked",

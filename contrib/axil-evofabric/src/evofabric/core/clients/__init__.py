@@ -11,8 +11,8 @@ from evofabric.core.clients.openai import OpenAIChatClient
 
 __all__ = ["ChatClientBase", "OpenAIChatClient"]
 
-_VECTORS = "Vectors are made by axil_openai.OpenAIEmbedder or axil_retrieval.LexicalEmbedder."
-_RANKS = "Hits of several retrievers are joined by axil_retrieval.HybridRetriever."
+_VECTORS = "Vectors are made by axil_openai.OpenAIEmbedder or axil_context.LexicalEmbedder."
+_RANKS = "Hits of several retrievers are joined by axil_context.HybridRetriever."
 __getattr__: Callable[[str], Any] = missing(
     __name__,
     {

@@ -47,7 +47,7 @@ __getattr__: Callable[[str], Any] = missing(
     __name__,
     {
         "StateCkpt": _STATE,
-        "GraphEngineDebugger": "Run with a journal, and inspect the run with axil-inspection.",
+        "GraphEngineDebugger": "Run with a journal, and inspect the run with axil-journals.",
         "RunTimeTask": _STATE,
         "TreeNode": _STATE,
         "RuntimeTaskTree": _STATE,

@@ -115,7 +115,7 @@ class GraphBuilder:
         if GraphMode(graph_mode) is GraphMode.DEBUG:
             raise Unsupported(
                 "GraphBuilder.build(graph_mode='debug'): axil has no such mode. Run with a "
-                "journal, and inspect the run with axil-inspection."
+                "journal, and inspect the run with axil-journals."
             )
         starts = [edge[1] for edge in self._edges if edge[0] == "start"]
         if not self._entry and not starts:
@@ -217,7 +217,7 @@ class GraphEngine:
         """Raise ``Unsupported``."""
         raise Unsupported(
             "GraphEngine.draw_graph: axil draws workflows by `axil graph`, and in Python by what "
-            "axil-inspection has."
+            "axil-journals has."
         )
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, create_model
 
 import axil
 from axil import MISSING
-from axil_typed import APPEND_MESSAGES
+from axil.plugin import APPEND_MESSAGES
 
 _BUILT_IN = ("overwrite", "append_messages")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from evofabric.absent import missing
 
-_INSTEAD = "Memories of axil's agents are in axil-memory and axil-retrieval."
+_INSTEAD = "Memories of axil's agents are in axil-context."
 __getattr__: Callable[[str], Any] = missing(
     __name__,
     {

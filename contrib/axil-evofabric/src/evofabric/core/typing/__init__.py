@@ -187,7 +187,7 @@ __getattr__: Callable[[str], Any] = missing(
         "MCPConfig": _MCP,
         "CodeExecDockerConfig": "See axil's how-to on running code safely.",
         "ToolControlPattern": "Give each agent the tools that it may call.",
-        "DBItem": "Documents with vectors are in axil-retrieval and axil-chroma.",
-        "SearchResult": "Documents with vectors are in axil-retrieval and axil-chroma.",
+        "DBItem": "Documents with vectors are in axil-context and axil-chroma.",
+        "SearchResult": "Documents with vectors are in axil-context and axil-chroma.",
     },
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from evofabric.absent import missing
 
-_INSTEAD = "Documents with vectors are in axil-retrieval and axil-chroma."
+_INSTEAD = "Documents with vectors are in axil-context and axil-chroma."
 __getattr__: Callable[[str], Any] = missing(
     __name__,
     {

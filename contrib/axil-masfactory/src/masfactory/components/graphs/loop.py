@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-import axil
+import axil_control
 from masfactory.components.graphs.base_graph import BaseGraph
 from masfactory.core.edge import Edge
 from masfactory.core.node import Keys, count_of
@@ -78,7 +78,7 @@ class Loop(BaseGraph):
 
     def component(self) -> Any:
         stop = self.terminate_condition_function
-        return axil.Loop(
+        return axil_control.Loop(
             "",
             self.max_iterations,
             terminate_condition_function=None if stop is None else _by_position(stop, self.name),

@@ -1,10 +1,10 @@
-"""``JsonMessageFormatter``: ``axil_formatters.Json``."""
+"""``JsonMessageFormatter``: ``axil_models.Json``."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-import axil_formatters
+import axil_models
 from masfactory.core.message.base import Mapped
 
 _INTRODUCER = (
@@ -21,7 +21,7 @@ _INTRODUCER = (
 class JsonMessageFormatter(Mapped):
     """JSON."""
 
-    core: ClassVar = axil_formatters.Json
+    core: ClassVar = axil_models.Json
 
     @property
     def agent_introducer(self) -> str:
@@ -31,7 +31,7 @@ class JsonMessageFormatter(Mapped):
 class LenientJsonMessageFormatter(Mapped):
     """JSON, found in whatever is around it."""
 
-    core: ClassVar = axil_formatters.LenientJson
+    core: ClassVar = axil_models.LenientJson
 
     @property
     def agent_introducer(self) -> str:

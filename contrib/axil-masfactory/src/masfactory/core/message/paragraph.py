@@ -1,14 +1,14 @@
-"""``ParagraphMessageFormatter``: ``axil_formatters.Paragraph``."""
+"""``ParagraphMessageFormatter``: ``axil_models.Paragraph``."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-import axil_formatters
+import axil_models
 from masfactory.core.message.base import Mapped
 
 
 class ParagraphMessageFormatter(Mapped):
     """A line with the name of a field, and its value below it."""
 
-    core: ClassVar = axil_formatters.Paragraph
+    core: ClassVar = axil_models.Paragraph

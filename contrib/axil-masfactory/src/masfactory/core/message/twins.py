@@ -1,14 +1,14 @@
-"""``TwinsFieldTextFormatter``: ``axil_formatters.Twins``."""
+"""``TwinsFieldTextFormatter``: ``axil_models.Twins``."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-import axil_formatters
+import axil_models
 from masfactory.core.message.base import Mapped
 
 
 class TwinsFieldTextFormatter(Mapped):
     """The whole text as the value of each field."""
 
-    core: ClassVar = axil_formatters.Twins
+    core: ClassVar = axil_models.Twins

@@ -1,0 +1,3 @@
+"""The needs of workflows: components, their distributions, and the versions to which a run is
+pinned.
+"""

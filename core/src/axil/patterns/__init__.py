@@ -1,0 +1,1 @@
+"""Regular expressions and JSON Schemas within bounds of size and time."""

@@ -1,0 +1,326 @@
+"""Grants: what a workflow file may do beyond working on its input.
+
+A file is data. What it names (paths, environment variables, hosts, programs, import paths) is
+confined to what its user has granted. What Python code names has the leave of that code.
+
+A specification that was read from a file carries its grants (``GraphSpec.extras["grants"]``). The
+compiler puts them in force while it makes the file's components (``granted``); what is made then
+asks for them (``current_grants``). Where none are in force nothing is refused. Settings are checked
+where they are decoded (``decode_config``): fields say what they are by ``reads_path``,
+``writes_path``, ``sends_to``, ``starts_program`` and the type ``Secret``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+import os
+import re
+from collections.abc import Generator, Iterable
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from axil.errors import ConfigError, Problem, did_you_mean, one_line
+from axil.settings.excerpts import format_value
+from axil.settings.wants import Gathering, Want, gathering, is_granted, note_want, noted
+
+if TYPE_CHECKING:
+    from axil.spec.graph import Place
+
+Act = Literal["read", "write"]
+
+WORDS: Final = ("code", "env", "import", "mcp", "network", "program", "read", "write")
+"""The words that grant a whole kind of action."""
+_NAMED: Final = {
+    "env": "NAME",
+    "import": "MODULE",
+    "mcp": "PROGRAM",
+    "net": "HOST",
+    "program": "NAME",
+    "read": "PATH",
+    "write": "PATH",
+}
+"""The texts behind the colons of narrower words."""
+_NARROW: Final = tuple(_NAMED)
+OWN_FOLDER: Final = ".axil"
+"""The folder beside a workflow file that the file may write to."""
+_AXILS: Final = frozenset({".gitignore", "attachments.json", "lock", "values"})
+"""The entries of a folder ``.axil``, beside the database of runs, that are axil's own."""
+_RUNS: Final = "runs.db"
+"""The database of runs, wherever it lies; what SQLite puts beside it begins so, too."""
+_REFUSED: Final = os.path.join(OWN_FOLDER, "not-granted")
+"""Stands for a path that is refused, where the refusal comes later (``noting_wants``)."""
+_HOST: Final = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*")
+_DOES: Final = {
+    "code": "run code",
+    "env": "read variables of the environment",
+    "import": "import {}",
+    "mcp": "start the MCP server {}",
+    "net": "use the network: {}",
+    "network": "use the network",
+    "program": "start the program {}",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grants:
+    """The actions that a workflow file may take.
+
+    >>> given = Grants(words=frozenset({"env:API_KEY", "network"}))
+    >>> given.allows("env:API_KEY"), given.allows("env:HOME"), given.allows("net:example.org")
+    (True, False, True)
+    """
+
+    words: frozenset[str] = frozenset()
+    """``code``, ``network`` …, or narrower: ``env:API_KEY``, ``read:PATH`` with a whole path."""
+    folder: str = ""
+    """The workflow's own folder, where relative paths begin; empty: the working folder."""
+
+    @staticmethod
+    def of(given: Iterable[str], folder: str = "") -> Grants:
+        """Return the grants that a user wrote; paths begin in the working folder.
+
+        Raises: ConfigError (AX136): a word is unknown, or these are no words.
+        """
+        if isinstance(given, (str, bytes)) or not isinstance(cast("Any", given), Iterable):
+            message = f"expected words, found {format_value(given)}."
+            shown = given if isinstance(given, str) and given in WORDS else "code"
+            raise ConfigError(Problem("AX136", "allow", message, f'Write allow={{"{shown}"}}.'))
+        return Grants(words=frozenset(_word(each) for each in given), folder=folder)
+
+    def at(self, folder: str) -> Grants:
+        """Return the same grants for a file in another folder."""
+        return replace(self, folder=folder)
+
+    def allows(self, what: str, /) -> bool:
+        """Return whether a word is granted, itself or by a wider one. For paths see ``path``."""
+        return is_granted(self.words, what)
+
+    def path(self, given: str, act: Act, where: str = "") -> str:
+        """Return the real path of what a file names, without links.
+
+        A file reads below its own folder and writes below ``.axil`` in it; elsewhere it needs a
+        grant. What axil keeps for itself (``is_axils``) no grant opens. Raises: ConfigError
+        (AX137): it is elsewhere, or axil's.
+        """
+        if "\0" in given:
+            message = "a path contains the character NUL, which is not allowed."
+            raise ConfigError(Problem("AX137", where, message, "Correct the path."))
+        root = os.path.realpath(self.folder or ".")
+        try:
+            real = os.path.realpath(os.path.join(root, given))
+            real.encode("utf-8")
+        except (OSError, ValueError) as error:
+            message = f"the path {given!r} cannot be resolved: {error}."
+            raise ConfigError(Problem("AX137", where, message, "Correct the path.")) from error
+        if is_axils(real):
+            message = f"the workflow file tries to {act} {one_line(given)}, which is axil's own."
+            raise ConfigError(Problem("AX137", where, message, "Name another file."))
+        own = root if act == "read" else os.path.join(root, OWN_FOLDER)
+        word = f"{act}:{one_line(real)}"
+        if _is_below(real, own):
+            note_want(Want(word=word, where=where, status="own"))
+            return real
+        prefix = f"{act}:"
+        granted = (each[len(prefix) :] for each in self.words if each.startswith(prefix))
+        if act in self.words or any(_is_below(real, each) for each in granted):
+            note_want(Want(word=word, where=where))
+            return real
+        place = "its folder" if act == "read" else f"the folder {OWN_FOLDER} beside it"
+        message = (
+            f"the workflow file tries to {act} {one_line(given)}, which is outside of {place}."
+        )
+        hint = f"Allow it if you trust the workflow: --allow {word}"
+        problem = Problem("AX137", where, message, hint)
+        if note_want(Want(word=word, where=where, status="missing", problem=problem)):
+            return os.path.join(root, _REFUSED)
+        raise ConfigError(problem)
+
+    def need(self, what: str, reason: str = "", where: str = "", *, later: bool = False) -> bool:
+        """Return whether a word is granted; refuse it where it is not.
+
+        Args:
+            reason: what the file would do, as a sentence.
+            later: the refusal may come later, from those who note wants (``noting_wants``).
+        Raises: ConfigError (AX138): it is not granted.
+        """
+        wanted = self.wanted(what, reason, where)
+        is_noted = note_want(wanted)
+        if wanted.problem is not None and not (later and is_noted):
+            raise ConfigError(wanted.problem)
+        return wanted.problem is None
+
+    def wanted(
+        self, what: str, reason: str = "", where: str = "", *, is_late: bool = False
+    ) -> Want:
+        """Return what a file wants, with the refusal where it is not granted."""
+        if self.allows(what):
+            return Want(word=what, where=where, is_late=is_late)
+        hint = f"Allow it if you trust the workflow: --allow {one_line(what)}"
+        problem = Problem(
+            "AX138", where, reason or f"the workflow file tries to {_doing(what)}.", hint
+        )
+        return Want(word=what, where=where, status="missing", problem=problem, is_late=is_late)
+
+    def note(self, word: str, where: str, problem: Problem | None) -> None:
+        """Note what a file names and the compiler decides about; ``problem``: it is missing."""
+        status = "granted" if problem is None else "missing"
+        note_want(Want(word=word, where=where, status=status, problem=problem))
+
+    def gathering(self) -> AbstractContextManager[Gathering]:
+        """Gather what files want while the plan of this one is made."""
+        return gathering()
+
+    def note_later(self, made: object, where: str | Place = "") -> None:
+        """Note what a component asks its run for later: its attribute ``wants``."""
+        if noted() is None:
+            return
+        words: Any = getattr(made, "wants", ())
+        for word in cast("Iterable[Any]", words) if isinstance(words, (tuple, list)) else ():
+            note_want(self.wanted(str(word), where=str(where), is_late=True))
+
+
+def reads_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Say of a field of a ``Config`` that it names files or folders that are read: for
+    ``Field(json_schema_extra=reads_path())``. ``more``: what else is said of it.
+    """
+    return {**(more or {}), "x-axil-path": "read"}
+
+
+def writes_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Say of a field of a ``Config`` that it names files or folders that are written; see
+    ``reads_path``.
+    """
+    return {**(more or {}), "x-axil-path": "write"}
+
+
+def sends_to(more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Say of a field of a ``Config`` that it is the URL, or the host, of a server that a file may
+    choose without leave; see ``reads_path``.
+    """
+    return {**(more or {}), "x-axil-host": True}
+
+
+def starts_program(*names: str, more: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Say of a field of a ``Config`` that a value which is one of ``names`` starts the program of
+    that name: a file needs ``program:NAME``; see ``reads_path``.
+
+    >>> starts_program("docker")
+    {'x-axil-program': ['docker']}
+    """
+    return {**(more or {}), "x-axil-program": [*names]}
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL, or of ``HOST`` and ``HOST:PORT``, in lower case; empty: it has
+    none.
+    """
+    from urllib.parse import urlsplit
+
+    try:
+        return (urlsplit(url if "//" in url else f"//{url}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def is_axils(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is one of the files that axil keeps for itself: recorded runs, their
+    locks, lists of attachments.
+
+    >>> is_axils("/flows/.axil/runs.db-wal"), is_axils("/flows/.axil/notes.jsonl")
+    (True, False)
+    """
+    parts = os.path.realpath(path).casefold().split(os.sep)  # some systems ignore case
+    after = (name for folder, name in itertools.pairwise(parts) if folder == OWN_FOLDER)
+    return any(name in _AXILS for name in after) or any(
+        name == _RUNS or name.startswith(f"{_RUNS}-") for name in parts
+    )
+
+
+def _doing(what: str) -> str:
+    kind, _, name = what.partition(":")
+    return _DOES.get(kind, f"{kind} {{}}").format(one_line(name) or "of any kind")
+
+
+def _is_below(path: str, root: str) -> bool:
+    try:
+        return os.path.commonpath([path, root]) == root
+    except ValueError:  # on another drive
+        return False
+
+
+def _host(given: str) -> str:
+    """Return a host as it is granted; empty: it is not a host."""
+    bare = given.lower().rstrip(".")
+    plain = bare.removeprefix("[").removesuffix("]")
+    try:
+        return str(
+            ipaddress.ip_network(plain, strict=False)
+            if "/" in plain
+            else ipaddress.ip_address(plain)
+        )
+    except ValueError:
+        return bare if _HOST.fullmatch(bare) else ""
+
+
+def _word(given: str) -> str:
+    if not isinstance(cast("Any", given), str):
+        message = f"expected a word, found {format_value(given)}."
+        raise ConfigError(Problem("AX136", "allow", message, 'Write allow={"code"}.'))
+    kind, _, name = given.partition(":")
+    if not name and given in WORDS:
+        return given
+    if not name and kind in _NARROW:
+        whole = "network" if kind == "net" else kind
+        message = f'"{one_line(given)}" names no {_NAMED[kind]}.'
+        hint = f"Write {kind}:{_NAMED[kind]}, or {whole} for all."
+        raise ConfigError(Problem("AX136", "allow", message, hint))
+    if kind not in _NARROW:
+        narrow = ", ".join(f"{each}:{named}" for each, named in _NAMED.items())
+        words = f"Available: {', '.join(WORDS)}, and {narrow}."
+        hint = did_you_mean(kind, {*WORDS, *_NARROW}) or words
+        raise ConfigError(
+            Problem("AX136", "allow", f'"{one_line(given)}" is not a permission.', hint)
+        )
+    if kind in ("read", "write"):
+        return f"{kind}:{os.path.realpath(os.path.expanduser(name))}"
+    if kind == "net":
+        if not (host := _host(name)):
+            message = f"{one_line(name)!r} is not a host."
+            hint = "Write net:HOST, or net:*.HOST for its subdomains, without scheme and port."
+            raise ConfigError(Problem("AX136", "allow", message, hint))
+        return f"net:{host}"
+    return given
+
+
+# ------------------------------------------------------------------------------------ in force
+
+_in_force: ContextVar[Grants | None] = ContextVar("axil.grants", default=None)
+"""The grants of the file whose components are being made or run. A specification that was read from
+a file carries them (``GraphSpec.extras["grants"]``); the compiler puts them in force.
+"""
+
+
+def current_grants() -> Grants | None:
+    """Return the grants of the file whose components are being made or run; None: Python code's,
+    which is not confined.
+    """
+    return _in_force.get()
+
+
+@contextmanager
+def granted(grants: Grants | None) -> Generator[None]:
+    """Put grants in force."""
+    token = _in_force.set(grants)
+    try:
+        yield
+    finally:
+        _in_force.reset(token)
+
+
+def note_own(word: str, where: str = "") -> None:
+    """Note what a file does without leave, such as sending to a host of its choice."""
+    if current_grants() is not None:
+        note_want(Want(word=word, where=where, status="own"))

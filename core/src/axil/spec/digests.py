@@ -1,0 +1,117 @@
+"""Digests of graphs: a stable hash of everything that a file could say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, cast
+
+from axil.errors import Problem, SpecError
+from axil.spec.graph import SURROUNDINGS, FromEnvironment, GraphSpec, Place
+
+
+def digest_of(spec: GraphSpec) -> str:
+    """See ``GraphSpec.digest``.
+
+    Graphs inside it count by their own digests, innermost first; depth costs no recursion.
+    """
+    order: list[tuple[GraphSpec, int]] = []
+    stack = [(spec, 0)]
+    while stack:
+        outer, body = stack.pop()
+        order.append((outer, body))
+        stack.extend(
+            (node.body.to_spec(), id(node.body))
+            for node in outer.nodes
+            if hasattr(node.body, "to_spec")
+        )
+
+    digest, inner = "", dict[int, str]()
+    for outer, body in reversed(order):
+        own = replace(
+            outer, extras={k: v for k, v in outer.extras.items() if k not in SURROUNDINGS}
+        )
+        text = json.dumps(_plain(own, 0, inner), sort_keys=True, separators=(",", ":"))
+        digest = inner[body] = hashlib.sha256(text.encode()).hexdigest()
+    return digest
+
+
+_MOVED = {
+    "axil.compiler.formatted": "axil.builder.graph",
+    "axil.compiler.nodes": "axil.nodes",
+    "axil.kernel.state": "axil.fields",
+    "axil.settings.secrets": "axil.registry.config",
+    "axil.typed.checks": "axil.typed",
+    "axil.typed.reducers": "axil.reducers",
+    "axil.typed.schema": "axil.schema",
+    "axil.typed.views": "axil.contract.views",
+}
+"""Module or package of axil that has moved → its name in digests of runs that were recorded before;
+``module:Class`` for a class that is called otherwise. Another package may have such a table, too.
+"""
+_TOO_DEEP = 200
+_SAID: Mapping[str, Mapping[str, Any]] = {
+    "GraphSpec": {"flow": "carried"},
+    "Limits": {
+        "estimate": {"characters_per_token": 4.0, "output_tokens": 1000},
+    },
+}
+"""Default values of fields that specs had when runs were first recorded, for digests: those runs
+can still be resumed.
+"""
+_UNCOUNTED = ("place", "made", "migrations")
+"""Fields that are no part of a graph's content: places in files, objects made of it, migrations."""
+
+
+def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
+    if depth > _TOO_DEEP:
+        raise SpecError(
+            Problem(
+                "AX110", "", f"nested deeper than {_TOO_DEEP} levels.", "Flatten the configuration."
+            )
+        )
+    if isinstance(value, FromEnvironment):
+        return value.template
+    if id(value) in inner:
+        return inner[id(value)]
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    if isinstance(value, Place):
+        return None
+    if is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in fields(value) if f.name not in _UNCOUNTED]
+        plain: dict[str, Any] = {
+            name: _plain(getattr(value, name), depth + 1, inner) for name in names
+        }
+        if plain.get("state_version") == 1:
+            del plain["state_version"]  # as if it had not been set
+        for name, stated in _SAID.get(type(value).__name__, {}).items():
+            plain[name] = stated if plain.get(name) is None else plain[name]
+        return plain
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[Any, Any]", value).items()
+        items = [[str(k), _plain(v, depth + 1, inner)] for k, v in pairs]
+        return sorted(items, key=lambda item: item[0])
+    if isinstance(value, (list, tuple)):
+        return [_plain(v, depth + 1, inner) for v in cast("Sequence[Any]", value)]
+    kind: Any = value if isinstance(value, type) or callable(value) else type(value)
+    module: str = getattr(kind, "__module__", "") or ""
+    return _recorded_name(module, getattr(kind, "__qualname__", type(kind).__qualname__))
+
+
+def _recorded_name(module: str, qualname: str) -> str:
+    """Return ``module:qualname`` as it was when runs were first recorded."""
+    top = module.partition(".")[0]
+    moved = _MOVED if top == "axil" else getattr(sys.modules.get(top), "_MOVED", {})
+    if (whole := f"{module}:{qualname}") in moved:
+        return moved[whole]
+    package, inside = module, ""
+    while package:
+        if package in moved:
+            return f"{moved[package]}{inside}:{qualname}"
+        package, dot, last = package.rpartition(".")
+        inside = f"{dot}{last}{inside}"
+    return whole

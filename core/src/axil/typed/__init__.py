@@ -1,0 +1,1 @@
+"""Typed state: schemas from models, what their fields accept, and how fields take writes."""

@@ -1,0 +1,261 @@
+"""Views of states as instances of pydantic models: what a typed body is given.
+
+A mapping would not do: a body that declares ``state: Model`` reads attributes, calls the model's
+methods and asks ``isinstance``. A whole instance for each firing would copy every field, and would
+not tell what the body wrote from what it was given.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import FunctionType, MappingProxyType
+from typing import Any, SupportsIndex, cast
+
+from axil.contract.views import InstanceView, read_only
+from axil.errors import did_you_mean
+from axil.kernel.state import State
+from axil.kernel.values import MISSING, Log, isolate
+
+
+def _names(state: State) -> Iterator[str]:
+    return (name for name in state if not name.startswith("@"))
+
+
+def _absent(state: State, name: str) -> str:
+    if name in state.schema.fields:
+        return f'"{name}" of {state.schema.name} was never written and has no default.'
+    hint = did_you_mean(name, _names(state))
+    return f'{state.schema.name} has no "{name}".' + (f" {hint}" if hint else "")
+
+
+# all other __pydantic_…__ are the class's
+_NONE: Mapping[str, Any] = MappingProxyType({})
+_CLASS_SIDE = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+_NOT_FORWARDED = frozenset(
+    {
+        "__init__",
+        "__new__",
+        "__init_subclass__",
+        "__class_getitem__",
+        "__del__",
+        "__getattr__",
+        "__getattribute__",
+    }
+)
+
+
+class ModelView(InstanceView):
+    """A state as an instance of its pydantic model, for ``isinstance`` too.
+
+    Fields are isolated when first read. Anything else (methods, properties, ``model_dump``) makes a
+    real instance with ``model_construct`` once, in O(fields), and asks that; from then on it holds
+    the values, and lists are lists. Its ``model_fields_set`` holds what was assigned here, so
+    ``state.model_copy(update=…)`` writes its update and no more. What a body assigns is part of its
+    result, validated when it is committed; what it deletes fails it.
+    """
+
+    # a field may have any name but these
+    __slots__ = (
+        "_axil_deleted",
+        "_axil_kept",
+        "_axil_model",
+        "_axil_state",
+        "_axil_whole",
+        "_axil_written",
+    )
+
+    _axil_deleted: set[str]
+    _axil_kept: dict[str, Any]
+    _axil_model: Any
+    _axil_state: State
+    _axil_whole: Any
+    _axil_written: set[str] | None
+    """The names that were assigned; None: it takes nothing."""
+
+    def __init__(self, state: State, model: Any) -> None:
+        put = object.__setattr__
+        put(self, "_axil_state", state)
+        put(self, "_axil_model", model)
+        put(self, "_axil_kept", {})  # read or assigned; MISSING: deleted
+        put(self, "_axil_written", set())
+        put(self, "_axil_deleted", set())
+        put(self, "_axil_whole", None)
+
+    @property
+    # what makes isinstance(view, Model) true
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self._axil_model
+
+    def __axil_instance__(self) -> Any:
+        return _whole(self)
+
+    def __axil_read_only__(self) -> None:
+        object.__setattr__(self, "_axil_written", None)
+
+    def __axil_writes__(self) -> Mapping[str, Any]:
+        if not (self._axil_written or self._axil_deleted):
+            return _NONE
+        names = [*(self._axil_written or ()), *self._axil_deleted]
+        return {name: self._axil_kept.get(name, MISSING) for name in names}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_axil_"):
+            # not made by __init__: without this line we would ask ourselves for ever
+            raise AttributeError(name)
+        model, kept = self._axil_model, self._axil_kept
+        if _is_field(self, name):
+            value = (
+                kept[name]
+                if name in kept
+                else MISSING
+                if self._axil_whole is not None
+                else self._axil_state.get(name, MISSING)
+            )
+            if value is MISSING:
+                raise AttributeError(_absent(self._axil_state, name), name=name, obj=self)
+            if name not in kept:
+                value = kept[name] = isolate(value)
+            return value
+        if name.startswith("__pydantic_") and name not in _CLASS_SIDE:
+            return getattr(model, name)
+        return getattr(_whole(self), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not _is_field(self, name):
+            setattr(_whole(self), name, value)
+        elif self._axil_model.model_config.get("frozen"):
+            raise AttributeError(f"{self._axil_model.__name__} is frozen.", name=name, obj=self)
+        else:
+            if self._axil_written is None:
+                raise read_only(name)
+            self._axil_kept[name] = value
+            self._axil_written.add(name)
+            self._axil_deleted.discard(name)
+
+    def __delattr__(self, name: str) -> None:
+        if not _is_field(self, name):
+            delattr(_whole(self), name)
+        else:
+            getattr(self, name)
+            if self._axil_written is None:
+                raise read_only(name)
+            self._axil_written.discard(name)
+            self._axil_deleted.add(name)
+            if self._axil_whole is None:
+                self._axil_kept[name] = MISSING
+            else:
+                del self._axil_kept[name]
+
+    def __dir__(self) -> Iterable[str]:
+        return {*dir(self._axil_model), *self._axil_state.schema.fields}
+
+    def __repr__(self) -> str:
+        return repr(_whole(self))
+
+    def __str__(self) -> str:
+        return str(_whole(self))
+
+    def __eq__(self, other: object) -> bool:
+        return bool(_whole(self) == (_whole(other) if _is_model_view(other) else other))
+
+    def __hash__(self) -> int:
+        return hash(_whole(self))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(_whole(self))
+
+    def __copy__(self) -> Any:
+        return copy.copy(_whole(self))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return copy.deepcopy(_whole(self), memo)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return _whole(self).__reduce_ex__(protocol)
+
+
+def _is_field(view: ModelView, name: str) -> bool:
+    state: State = view._axil_state  # pyright: ignore[reportPrivateUsage]  # this module's own
+    if name in state.schema.fields:
+        return True
+    whole = view._axil_whole  # pyright: ignore[reportPrivateUsage]
+    return whole is None and not state.schema.closed and name in state
+
+
+def _whole(view: Any) -> Any:
+    """Return the model instance behind a ``ModelView``, made on first use; view and instance share
+    their values from then on.
+    """
+    made = view._axil_whole
+    if made is None:
+        kept: dict[str, Any] = view._axil_kept
+        state: State = view._axil_state
+        for name in _names(state):
+            if name not in kept:
+                kept[name] = isolate(state[name])
+        values = {
+            name: list(value) if type(value) is Log else value
+            for name, value in kept.items()
+            if value is not MISSING
+        }
+        made = view._axil_model.model_construct(
+            _fields_set=set[str]() if view._axil_written is None else view._axil_written, **values
+        )
+        for name in [
+            name for name in made.__dict__ if name not in values and name in state.schema.fields
+        ]:
+            del made.__dict__[name]  # a default of the model for what is not there
+        kept.clear()
+        put = object.__setattr__
+        put(view, "_axil_kept", made.__dict__)
+        put(view, "_axil_whole", made)
+    return made
+
+
+def model_view(model: Any) -> Callable[[State], Any]:
+    """Return what makes views of states as instances of ``model``.
+
+    Special methods of the model's own (``__len__``) work on them, too.
+    """
+    own: dict[str, Any] = {"__slots__": (), "__doc__": ModelView.__doc__}
+    for kind in reversed(model.__mro__):
+        if kind.__module__.partition(".")[0] in ("builtins", "typing", "pydantic"):
+            continue
+        for name, method in kind.__dict__.items():
+            special = (
+                name.startswith("__") and name.endswith("__") and not name.startswith("__pydantic_")
+            )
+            if (
+                special
+                and isinstance(method, FunctionType)
+                and name not in _NOT_FORWARDED
+                and name not in vars(ModelView)
+            ):
+                own[name] = _forwarded(name)
+    made: Any = type("ModelView", (ModelView,), own)
+    return lambda state: made(state, model)
+
+
+def _forwarded(name: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(_whole(self), name)(*args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+def _is_model_view(value: Any) -> bool:
+    return issubclass(type(value), ModelView)
+
+
+def safe_get_attr(data: Any, name: str, default: Any = MISSING) -> Any:
+    """Return the key ``name`` of a mapping or the attribute ``name`` of an object; ``default`` if
+    there is none, or no object.
+    """
+    if data is None:
+        return default
+    if isinstance(data, Mapping):
+        fields = cast("Mapping[str, Any]", data)
+        return fields.get(name, default)
+    return getattr(data, name, default)

@@ -1,0 +1,94 @@
+"""A stage for agents outside a graph: nothing recorded, chunks to a listener, usage counted."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from axil import Activation, RunPaused
+from axil.plugin import RunUsage
+from axil_models import Estimate, Ledger, Reservation
+
+_ALONE = Activation((), "agent")
+
+
+class StandaloneContext:
+    """The context of an agent that is called outside a run."""
+
+    workspace: Path | None = None
+
+    def __init__(
+        self,
+        local: dict[str, Any] | None = None,
+        emit: Callable[[Any], None] | None = None,
+        state: dict[str, Any] | None = None,
+    ):
+        self.local: dict[str, Any] = {} if local is None else local
+        self.state: dict[str, Any] = {} if state is None else state
+        self.thread = ""
+        self._ledger = Ledger(RunUsage())
+        self._emit = emit
+        self._began = time.monotonic()
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """The conversation that a thread continues."""
+        return cast("dict[str, Any]", self.local.setdefault("@kept", {}))
+
+    def emit(self, chunk: Any, /) -> None:
+        """Show ``chunk``."""
+        if self._emit is not None:
+            self._emit(chunk)
+
+    async def step(
+        self,
+        name: str,
+        call: Callable[[], Awaitable[Any]],
+        /,
+        *,
+        request: Any = None,
+        effects: str = "idempotent",
+        kind: str = "",
+    ) -> Any:
+        """``await call()``."""
+        return await call()
+
+    def allows(self, what: str, /) -> bool:
+        """Return False: outside a run nothing was allowed."""
+        return False
+
+    def now(self) -> float:
+        """Return seconds since this began."""
+        return time.monotonic() - self._began
+
+    async def sleep(self, seconds: float, /) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+    async def reserve(
+        self,
+        *,
+        model: Sequence[str],
+        characters: int | Callable[[], int],
+        output_tokens: int | None,
+    ) -> Reservation:
+        """Return a reservation that counts usage; outside a run nothing is limited."""
+        return await self._ledger.reserve(
+            _ALONE,
+            Estimate(models=tuple(model), characters=characters, output_tokens=output_tokens),
+        )
+
+    @property
+    def usage(self) -> RunUsage:
+        """The usage so far."""
+        return self._ledger.usage
+
+    async def ask(self, question: Any, /, *, name: str = "") -> Any:
+        """Raise RunPaused: outside a run there is no channel for questions."""
+        raise RunPaused(
+            "a question was asked outside a run, where there is no channel to answer it.",
+            hint="Put the agent into a graph.",
+        )

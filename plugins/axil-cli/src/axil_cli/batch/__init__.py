@@ -1,0 +1,1 @@
+"""One workflow, run once for each row of a table."""

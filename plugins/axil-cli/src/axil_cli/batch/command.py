@@ -1,0 +1,195 @@
+"""``axil batch``: a workflow, run once for each row of a table."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from axil import run_sync
+from axil_cli.arguments import add_shared_arguments
+from axil_cli.batch.errors import BatchError
+from axil_cli.batch.tables import read_table, write_table
+
+if TYPE_CHECKING:
+    from axil_cli.batch.batch import Batch
+
+DONE, FAILED, INTERRUPTED = 0, 1, 130
+
+
+class RunBatch:
+    """Run a workflow once for each row of a table (CSV, TSV, JSON Lines or XLSX).
+
+    The columns are the workflow's input; results go to a table, statistics to standard output.
+    Every run is kept in the journal. The same command again takes what is done from there, and goes
+    on with the rest. The exit code: 0 all rows are done, 1 some are not, 2 the table or an option
+    cannot be used, 130 interrupted.
+    """
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments."""
+        parser.add_argument("workflow", metavar="WORKFLOW", help="a file, or module:graph")
+        parser.add_argument("table", metavar="ROWS", help="a .csv, .tsv, .jsonl or .xlsx file")
+        parser.add_argument(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="the table of results; the default is ROWS.results.csv, or what ROWS ends with",
+        )
+        parser.add_argument(
+            "--name",
+            default="",
+            metavar="NAME",
+            help="the name of the batch, with which the ids of its runs begin; the default is "
+            "made of the names of both files",
+        )
+        parser.add_argument(
+            "--parallel", type=int, default=4, metavar="N", help="runs at the same time (4)"
+        )
+        parser.add_argument(
+            "--budget",
+            type=float,
+            default=None,
+            metavar="AMOUNT",
+            help="money for all runs together; when it is used up, nothing more begins",
+        )
+        parser.add_argument(
+            "--column",
+            default="",
+            metavar="NAME",
+            help="the column that a workflow of messages is given, where there are several",
+        )
+        parser.add_argument(
+            "--json",
+            action="append",
+            default=[],
+            metavar="COLUMN",
+            help="read the texts of this column as JSON; may be repeated",
+        )
+        add_shared_arguments(parser, "--workflow", "--journal")
+        parser.add_argument(
+            "--format", choices=("text", "json"), default="text", help="of the statistics"
+        )
+
+    def run(self, options: argparse.Namespace, session: Any) -> int:
+        """Run the batch, write its results and say how it went."""
+        from axil_cli.batch.batch import Batch
+        from axil_cli.batch.statistics import Statistics
+
+        reading = session.reading(options)
+        rows = read_table(options.table, json_columns=options.json)
+        output = _output(options)
+        workflow = session.workflow(options.workflow, **reading)
+        journal = session.journal(options, "axil batch")
+        progress = _Progress(session)
+        try:
+            batch = Batch(
+                workflow=workflow,
+                rows=rows,
+                name=options.name or _name(options.workflow, options.table),
+                journal=journal,
+                parallel=options.parallel,
+                budget=options.budget,
+                column=options.column,
+                options={
+                    "allow": reading["allow"],
+                    "origin": session.origin(options.workflow, workflow, reading),
+                },
+                changed=progress.show,
+            )
+            is_whole = run_sync(_whole(batch, session))
+        finally:
+            journal.close()
+            progress.end()
+        results = batch.all_results()
+        write_table(output, [result.as_fields() for result in results])
+        found = Statistics.of(results, batch.seconds)
+        if options.format == "json":
+            session.say(json.dumps({**found.as_data(), "batch": batch.name, "output": str(output)}))
+        else:
+            session.say("\n".join([*found.lines(), f"results  {output}"]))
+        if batch.is_unpriced:
+            session.tell(
+                f"warning: --budget limited nothing: models used {found.tokens} tokens, and "
+                "neither they nor the workflow's limits.pricing say what these cost."
+            )
+        is_done = all(result.status == "done" for result in results)
+        if not is_done:
+            _advise(batch, session)
+        return INTERRUPTED if not is_whole else DONE if is_done else FAILED
+
+
+async def _whole(batch: Batch, session: Any) -> bool:
+    """Run a batch; return False where it was interrupted."""
+    loop, job = asyncio.get_running_loop(), asyncio.ensure_future(batch.run())
+    try:
+        with session.interruptible(lambda: loop.call_soon_threadsafe(job.cancel)):
+            await job
+    except asyncio.CancelledError:
+        return False
+    return True
+
+
+def _output(options: argparse.Namespace) -> Path:
+    """Return the file of the results. Raises: BatchError (AX991): it is the table of rows."""
+    table = Path(options.table)
+    output = Path(options.output or f"{table.stem}.results{table.suffix}")
+    if output.resolve() == table.resolve():
+        message = f"{output} is the table of rows, which would be overwritten."
+        raise BatchError("AX991", message, "Name another file with --output.")
+    return output
+
+
+def _name(workflow: str, table: str) -> str:
+    """Return the usual name of a batch.
+
+    >>> _name("flows/letter.yaml", "people 2.csv"), _name("app.py:graph", "rows.jsonl")
+    ('letter-people-2', 'app-graph-rows')
+    """
+    file, _, graph = workflow.partition(":")
+    parts = [Path(file).stem, graph, Path(table).stem]
+    return re.sub(r"[^A-Za-z0-9_]+", "-", "-".join(filter(None, parts))).strip("-") or "batch"
+
+
+def _advise(batch: Batch, session: Any) -> None:
+    results = batch.all_results()
+    first = next((result for result in results if result.error), None)
+    if first is not None:
+        session.tell(f"{first.run_id}: {first.error}")
+    if asked := [result for result in results if result.status == "paused"]:
+        session.tell(f"Answer with {session.program} runs answer {asked[0].run_id} ANSWER")
+    if batch.is_over_budget:
+        session.tell(f"The budget of {batch.budget:g} is used up: {batch.cost:.4f} was spent.")
+    session.tell("The same command again continues with the rows that are not done.")
+
+
+class _Progress:
+    """One line on a terminal that says how far a batch is."""
+
+    def __init__(self, session: Any) -> None:
+        self._stream = session.stderr if session.stderr.isatty() else None
+        self._width = 0
+
+    def show(self, batch: Batch) -> None:
+        """Write the line anew."""
+        if self._stream is None:
+            return
+        ended = [result.status for result in batch.results.values() if result.status != "open"]
+        failed = sum(status != "done" for status in ended)
+        line = f"{len(ended)} of {len(batch.rows)} rows, {batch.at_work} at work"
+        line += f", {failed} not done" if failed else ""
+        line += f", cost {batch.cost:.4f}" if batch.cost else ""
+        self._stream.write("\r" + line.ljust(self._width))
+        self._stream.flush()
+        self._width = len(line)
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._stream is not None and self._width:
+            self._stream.write("\n")
+
+
+__all__ = ["RunBatch"]

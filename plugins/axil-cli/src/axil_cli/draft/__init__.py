@@ -1,0 +1,1 @@
+"""Drafts of workflow files: from a sentence, or from a text."""

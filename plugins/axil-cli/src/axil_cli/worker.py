@@ -1,0 +1,220 @@
+"""``axil worker`` and ``axil submit``: runs of a journal, executed by many processes."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+
+from axil import Workflow, run_sync
+from axil_cli.arguments import add_shared_arguments
+from axil_journals import Engine, TriggeredRuns, TriggerSettings, read_triggers
+
+_GRACE_SECONDS: Final = 10.0
+
+
+class Worker:
+    """Execute the runs of a journal that are due, until the process is asked to end.
+
+    Any number of workers may share a journal: each run is executed by one of them at a time, and
+    one that is lost is taken over by another.
+    """
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments."""
+        parser.add_argument(
+            "targets",
+            nargs="*",
+            metavar="WORKFLOW",
+            help="a workflow file, or a graph in Python, as module:graph; runs of other "
+            "workflows are executed from the file texts that are kept with them",
+        )
+        parser.add_argument(
+            "--engine", default="local", metavar="NAME", help="the engine; the default is local"
+        )
+        parser.add_argument(
+            "--concurrency",
+            type=int,
+            default=100,
+            metavar="N",
+            help="the largest number of runs at the same time",
+        )
+        parser.add_argument(
+            "--triggers",
+            type=Path,
+            metavar="FILE",
+            help="a TOML file of times and folders that start runs; give it to every worker: "
+            "each occurrence starts one run",
+        )
+        parser.add_argument(
+            "--drain", action="store_true", help="end when no run is due, instead of waiting"
+        )
+        add_shared_arguments(parser, "--workflow", "--journal")
+
+    def run(self, options: argparse.Namespace, session: Any) -> int:
+        """Execute runs until the process is asked to end."""
+        workflows = [workflow for workflow, _ in _workflows(options.targets, options, session)]
+        triggers = _triggers(options, session)
+        workflows += [workflow for _, _, workflow, _ in triggers]
+        allow = frozenset[str](options.allow)
+
+        def find(header: Mapping[str, Any]) -> Workflow:
+            return session.reopened(header.get("origin", {}), allow)
+
+        make = session.registry.resolve("engines", options.engine, "--engine")
+        journal = session.journal(options, "axil worker")
+        try:
+            engine = make(journal, workflows, find=find, loaded=options.concurrency, allow=allow)
+            watching = [
+                TriggeredRuns(
+                    trigger=settings.trigger(name, options.triggers.parent),
+                    engine=engine,
+                    journal=journal,
+                    workflow=workflow,
+                    input=settings.input,
+                    origin=origin,
+                )
+                for name, settings, workflow, origin in triggers
+            ]
+            gc.collect()
+            gc.freeze()  # what is loaded stays: a full collection would stop the loop to look at it
+            asyncio.run(_serve(engine, session, watching, is_draining=options.drain))
+        finally:
+            gc.unfreeze()
+            journal.close()
+        return 0
+
+
+class Submit:
+    """Store a run of a workflow in a journal, for workers to execute, and print its id."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments."""
+        parser.add_argument(
+            "target", metavar="WORKFLOW", help="a workflow file, or a graph in Python"
+        )
+        parser.add_argument(
+            "--input", default=None, metavar="TEXT", help="the input: JSON fields, or a text"
+        )
+        parser.add_argument(
+            "--run-id",
+            default="",
+            metavar="ID",
+            help="the run's id; the same id and the same input are the same run, begun once",
+        )
+        parser.add_argument("--thread", default="", metavar="NAME", help="the conversation")
+        add_shared_arguments(parser, "--workflow", "--journal")
+
+    def run(self, options: argparse.Namespace, session: Any) -> int:
+        """Store the run."""
+        ((workflow, origin),) = _workflows([options.target], options, session)
+        make = session.registry.resolve("engines", "local", "--engine")
+        journal = session.journal(options, "axil submit")
+        given = _input(options.input, workflow.plan.graph.spec.payload)
+        origin = _here(origin)
+
+        async def store() -> str:
+            async with make(journal, [workflow], loaded=0) as engine:
+                return await engine.start(
+                    workflow, given, run_id=options.run_id, thread=options.thread, origin=origin
+                )
+
+        try:
+            session.say(run_sync(store()))
+        finally:
+            journal.close()
+        return 0
+
+
+async def _serve(
+    engine: Engine, session: Any, triggered: Sequence[TriggeredRuns], *, is_draining: bool
+) -> None:
+    """Run an engine until a signal, or until no run is due; triggers start others meanwhile."""
+    ending, loop = asyncio.Event(), asyncio.get_running_loop()
+    given: Any = engine
+    with session.interruptible(lambda: loop.call_soon_threadsafe(ending.set)):
+        async with given:
+            session.tell("The worker is ready; Ctrl+C ends it, and its runs stay in the journal.")
+            waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(ending.wait())]
+            for runs in triggered:  # before it may end because nothing is due
+                await runs.look()
+            watching = [asyncio.ensure_future(runs.watch()) for runs in triggered]
+            waits += watching  # none of them ends but by an error
+            if is_draining:
+                waits.append(asyncio.ensure_future(given.idle()))
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for waiting in waits:
+                waiting.cancel()
+            for ended in await asyncio.gather(*watching, return_exceptions=True):
+                if isinstance(ended, Exception):
+                    raise ended
+            if ending.is_set():
+                session.tell("The worker ends: runs at work have a few seconds.")
+                await given.close(grace_seconds=_GRACE_SECONDS)
+
+
+def _workflows(
+    targets: list[str], options: argparse.Namespace, session: Any
+) -> list[tuple[Workflow, dict[str, Any]]]:
+    """Return the workflows of targets, each with what is kept with its runs."""
+    reading = session.reading(options)
+    found: list[tuple[Workflow, dict[str, Any]]] = []
+    for target in targets:
+        workflow = session.workflow(target, **reading)
+        found.append((workflow, session.origin(target, workflow, reading)))
+    return found
+
+
+def _triggers(
+    options: argparse.Namespace, session: Any
+) -> list[tuple[str, TriggerSettings, Workflow, dict[str, Any]]]:
+    """Return the triggers, each with its workflow and what is kept with the workflow's runs."""
+    if options.triggers is None:
+        return []
+    settings = read_triggers(options.triggers)
+    folder: Path = options.triggers.parent
+    targets = [_placed(each.workflow, folder) for each in settings.values()]
+    read = _workflows(targets, options, session)
+    return [
+        (name, each, workflow, _here(origin))
+        for (name, each), (workflow, origin) in zip(settings.items(), read, strict=True)
+    ]
+
+
+def _placed(target: str, folder: Path) -> str:
+    """Return a target as it is found from here; ``folder`` is where a file of it is looked for."""
+    place, colon, graph = target.partition(":")
+    return f"{folder / place}{colon}{graph}" if (folder / place).is_file() else target
+
+
+def _here(origin: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is kept with a run that a worker executes where it can read and write files as
+    here.
+    """
+    return {**origin, "workspace": os.getcwd()}
+
+
+def _input(text: str | None, payload: str) -> Any:
+    """Return the input as a graph takes it: a text for messages, fields for the others; for typed
+    state its fields, or the text of a conversation.
+
+    >>> _input('{"n": 1}', "fields"), _input("hello", "fields"), _input("hello", "messages")
+    ({'n': 1}, {'message': 'hello'}, 'hello')
+    """
+    if payload == "messages" or text is None:
+        return text or ("" if payload == "messages" else {})
+    try:
+        data: Any = json.loads(text)
+    except ValueError:
+        data = text
+    if isinstance(data, dict):
+        return cast("dict[str, Any]", data)
+    return text if payload == "state" else {"message": text}
+
+
+__all__ = ["Submit", "Worker"]

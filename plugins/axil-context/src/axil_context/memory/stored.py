@@ -1,0 +1,155 @@
+"""``context:store_memory``: what was said, found by vectors that a store keeps; for all runs, or
+each run, agent or user apart.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import Field
+
+from axil_context.retrieval.indexed import BlockIndex, Entry, IndexSettings, StoreSettings
+from axil_models import (
+    ContextBlock,
+    ContextQuery,
+    Owner,
+    Turn,
+    decoded_settings,
+    owner_metadata,
+    turn_id,
+    turn_of,
+    turn_text,
+    with_provider,
+)
+
+_MEMORY: Final = "axil:memory"
+"""The tag of rows that are memories."""
+
+
+class MemorySettings(IndexSettings):
+    """The owner of a memory, and its size."""
+
+    namespace: list[Owner] = Field(
+        default_factory=list[Owner], description="Kept apart for each: run, session, agent, user."
+    )
+    user_field: str = Field(
+        "user", description="The attribute or input that holds the user's name."
+    )
+    remember: Literal["turn", "reply"] = Field(
+        "turn", description="The reply, or the task and the reply."
+    )
+    max_items: int = Field(
+        1000, ge=1, description="The newest items of each namespace that are kept."
+    )
+
+
+class StoreMemoryConfig(MemorySettings, StoreSettings):
+    """The store of a memory, its owner, and its size."""
+
+
+class StoreMemory:
+    """Turns in a store: looked for before each step, written after it. An index, too."""
+
+    examples: ClassVar[Sequence[Mapping[str, Any]]] = ({"store": "memory", "embedder": "lexical"},)
+
+    Config: ClassVar[type[MemorySettings]] = StoreMemoryConfig
+    label: ClassVar[str] = "store_memory"
+    """The label of its blocks where the settings have none."""
+    owns_store: ClassVar[bool] = False
+    """True if ``store_of`` makes a store of its own, which is closed with it."""
+
+    def __init__(self, config: Any = None, **settings: Any) -> None:
+        """``settings``: those of ``Config``; nothing is opened before it is used.
+
+        Raises: ConfigError.
+        """
+        self.config: MemorySettings = decoded_settings(self.Config, config, settings)
+        self.context_label = self.config.context_label or self.label
+        self.passive, self.active = self.config.passive, self.config.active
+        self.index = BlockIndex(
+            self.config,
+            self.store_of(self.config),
+            "memories",
+            self.context_label,
+            owns=self.owns_store,
+        )
+
+    def store_of(self, config: Any) -> Any:
+        """Return the store that the settings name: an object, or the use of a component."""
+        return config.store
+
+    async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
+        """Return the nearest blocks; for an empty query, the newest.
+
+        Raises: ContextError (AX893, AX894, AX910, AX911).
+        """
+        config = self.config
+        wanted = {**query.filters, **owner_metadata(config.namespace, query, config.user_field)}
+        if query.query_text.strip() or top_k < 1:
+            found = await self.index.search(query.query_text, top_k, wanted)
+        else:
+            found = await self.index.newest(top_k, wanted, [_MEMORY])
+        return with_provider(found, self.context_label)
+
+    async def learn(self, turn: Turn, /) -> None:
+        """Remember a turn, once if it comes again. Raises: as ``get_blocks``."""
+        own = owner_metadata(self.config.namespace, turn.query, self.config.user_field)
+        text = turn_text(turn, self.config.remember)
+        if text.strip():
+            about = {
+                "by": turn.role_name,
+                "node": turn.query.node_name,
+                "turn": turn.number,
+                "at": time.time(),
+            }
+            uri = f"memory:{self.context_label}"
+            await self.put([ContextBlock(text, uri, turn_id(turn), metadata={**about, **own})])
+
+    async def insert(self, key: str, value: str) -> None:
+        """Remember a reply; ``key`` is the JSON of ``Turn.key``. Raises: as ``get_blocks``."""
+        await self.learn(turn_of(key, value))
+
+    async def put(self, blocks: Sequence[ContextBlock], /) -> None:
+        """Add or replace blocks; of each namespace the oldest go where there are too many.
+
+        Raises: ContextError (AX892 and as above).
+        """
+        now = time.time()
+        await self.index.put(
+            [
+                Entry(
+                    block=block,
+                    tags=(_MEMORY,),
+                    mark=f"{now + number * 1e-6:020.6f}",
+                    is_listed=True,
+                )
+                for number, block in enumerate(blocks)
+            ]
+        )
+        names = [f"owner_{name}" for name in self.config.namespace]
+        owned = [
+            block.metadata for block in blocks if all(name in block.metadata for name in names)
+        ]
+        # blocks without an owner push out blocks without an owner
+        owners = {tuple((name, metadata[name]) for name in names) for metadata in owned}
+        for owner in sorted(owners, key=repr):
+            await self._evict(dict(owner))
+
+    async def _evict(self, owner: Mapping[str, Any]) -> None:
+        marks = await self.index.marks([_MEMORY], owner)
+        if len(marks) > self.config.max_items:
+            newest = sorted(marks, key=lambda id: (marks[id], id), reverse=True)
+            await self.index.delete(newest[self.config.max_items :])
+
+    async def delete(self, blocks: Sequence[ContextBlock], /) -> None:
+        """Forget blocks."""
+        await self.index.forget(blocks)
+
+    async def close(self) -> None:
+        """Close the store; it is opened again when it is used."""
+        await self.index.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.context_label!r})"

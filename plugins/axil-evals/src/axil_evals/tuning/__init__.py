@@ -1,0 +1,1 @@
+"""Tuning of workflow files by evaluations. See ``tune``."""

@@ -1,0 +1,1 @@
+"""A run engine: starts, unloads, resumes and recovers many runs; see ``LocalEngine``."""

@@ -1,0 +1,465 @@
+"""Loading a run from a shared journal: its record, its mail, and its execution until it waits.
+
+Whatever waits for the journal is called off the event loop (``off_loop``), so that a database that
+is slow or far away holds up no other run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+
+from axil import Context, Result, Workflow
+from axil.driver import Clock, Executor, LocalExecutor, RealClock
+from axil.plugin import Body, EngineError, JournalError, Plan, Task
+from axil_journals.deadlines import accept_answers
+from axil_journals.engine.clock import SuspendingClock
+from axil_journals.engine.managed import ManagedRun
+from axil_journals.engine.status import NO_PROGRESS, PARKED, recoveries_without_progress
+from axil_journals.journal import (
+    Entry,
+    JournalWriter,
+    RunMail,
+    SharedJournal,
+    question_due,
+)
+from axil_journals.recorder import Recording
+from axil_journals.replay import ReplayIndex
+
+P = ParamSpec("P")
+T = TypeVar("T")
+OfRun = TypeVar("OfRun", bound="_OfRun")
+
+PATIENCE_SECONDS = 5.0
+"""The seconds that all bodies of a run have to sleep before the run is unloaded."""
+RECHECK_SECONDS = 5.0
+"""Seconds between two looks at a journal that reports no change."""
+MAX_RECOVERIES = 5
+"""Recoveries without progress before a run is left for a person to resume."""
+_THREADS = 8
+_SETTLED = 8  # callers that are resumed in one turn of the loop
+
+
+async def off_loop(
+    journal: SharedJournal, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Call a method of a journal: in a thread, if the journal waits for a disk or a network."""
+    if not journal.blocking:
+        return call(*args, **kwargs)
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_threads(), partial(call, *args, **kwargs))
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Return threads of their own: those of bodies may all be busy."""
+    return ThreadPoolExecutor(_THREADS, "axil-journal")
+
+
+class _OfRun(Protocol):
+    @property
+    def run_id(self) -> str: ...
+
+
+class Gathered(Generic[OfRun]):
+    """A method of a journal that reads for many runs at once, called for one run at a time.
+
+    While a call is under way, callers gather; the next call reads for all of them.
+    """
+
+    def __init__(
+        self, journal: SharedJournal, read: Callable[[Collection[str]], Iterable[OfRun]]
+    ) -> None:
+        self._journal, self._read = journal, read
+        self._asked: list[tuple[str, asyncio.Future[list[OfRun]]]] = []
+        self._reading: asyncio.Task[None] | None = None
+
+    async def of(self, run_id: str) -> Sequence[OfRun]:
+        """Return what the journal has for a run, read after this call began."""
+        if not self._journal.blocking:
+            return list(self._read([run_id]))
+        waiter: asyncio.Future[list[OfRun]] = asyncio.get_running_loop().create_future()
+        self._asked.append((run_id, waiter))
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._work())
+        return await waiter
+
+    async def settle(self) -> None:
+        """Wait until no call is under way: one goes on when its callers are cancelled."""
+        if self._reading is not None:
+            await asyncio.wait({self._reading})
+
+    async def _work(self) -> None:
+        while self._asked:
+            asked, self._asked = self._asked, []
+            found: dict[str, list[OfRun]] = {run_id: [] for run_id, _ in asked}
+            fault: Exception | None = None
+            try:
+                for each in await off_loop(self._journal, self._read, list(found)):
+                    found[each.run_id].append(each)
+            except Exception as error:  # noqa: BLE001  # the callers get it
+                fault = error
+            for number, (run_id, waiter) in enumerate(asked, 1):
+                if waiter.done():  # its caller was cancelled
+                    continue
+                if fault is None:
+                    waiter.set_result(found[run_id])
+                else:
+                    waiter.set_exception(fault)
+                if number % _SETTLED == 0:  # other work of the loop has its turn, too
+                    await asyncio.sleep(0)
+
+
+Mail = Gathered[RunMail]
+
+
+class LastingExecutor:
+    """An executor of many runs: a run that ends does not close it, its engine does."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def check(self, plan: Plan) -> None:
+        """See ``Executor``."""
+        given: Any = self._executor
+        if hasattr(given, "check"):
+            given.check(plan)
+
+    async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
+        """See ``Executor``."""
+        return await self._executor.execute(body, task, ctx)
+
+    async def close(self) -> None:
+        """Keep what was acquired: the next run uses it."""
+
+    async def end(self) -> None:
+        """Release what was acquired."""
+        await self._executor.close()
+
+
+def lasting_executor(options: dict[str, Any]) -> LastingExecutor | None:
+    """Replace the executor in the options of all runs by one that lasts, and return it.
+
+    That of the event loop is left as it is: it has nothing to keep.
+    """
+    given = options.get("executor")
+    if given is None or type(given) is LocalExecutor:
+        return None
+    options["executor"] = lasting = LastingExecutor(given)
+    return lasting
+
+
+class OpenedJournal(Recording):
+    """A journal as one run needs it: with what the run reads when it is made, read before."""
+
+    def __init__(self, journal: SharedJournal, run_id: str, thread: str = "") -> None:
+        """Read the record of a run, and of the runs before it in its thread."""
+        self._journal, self._run_id = journal, run_id
+        self.writer: JournalWriter = journal.open(run_id)
+        self._thread, self._runs = thread, tuple(journal.thread(thread)) if thread else ()
+        self._records: dict[str, Sequence[Entry]] = {}
+        for each in reversed(self._runs):
+            self._records[each] = entries = list(journal.entries(each))
+            ended = ReplayIndex(entries).ended
+            if ended is not None and ended.data["status"] == "done":
+                break  # the state with which the next run of the thread begins
+
+    def open(self, run_id: str) -> JournalWriter:
+        """See ``Journal``."""
+        return self.writer if run_id == self._run_id else self._journal.open(run_id)
+
+    def entries(self, run_id: str) -> Sequence[Entry]:
+        """See ``Journal``."""
+        found = self._records.get(run_id)
+        return list(self._journal.entries(run_id)) if found is None else found
+
+    def thread(self, name: str) -> Sequence[str]:
+        """See ``Journal``."""
+        return self._runs if name == self._thread else self._journal.thread(name)
+
+    def runs(self) -> Sequence[Any]:
+        """See ``Journal``."""
+        return self._journal.runs()
+
+    def forget(self, run_id: str) -> None:
+        """See ``Journal``."""
+        self._journal.forget(run_id)
+
+
+class BusyError(Exception):
+    """A lost run has to be the only one that its engine executes, and it is not."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """The execution of a lost run, from its resumption to the first progress that is stored.
+
+    A run that was lost, and had made progress since it was last resumed, may be executed beside
+    others. One that had not is executed with no other run in the engine, and this is recorded: if
+    the process dies again, it was this run. After ``MAX_RECOVERIES`` of these it is parked.
+    """
+
+    run_id: str
+    is_idle: bool
+    """True: the engine executes no other run."""
+    on_progress: Callable[[], None]
+    has_progressed: bool = False
+    parked: str = ""
+    """The reason why it was parked; empty: it was not."""
+    _writer: JournalWriter | None = None
+    _reporting: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    def parked_entry(self, entries: Sequence[Entry]) -> Entry | None:
+        """Return the entry that parks the run; None: it is tried. Raises: BusyError."""
+        times = recoveries_without_progress(entries, alone=True)
+        if times >= MAX_RECOVERIES:
+            self.parked = (
+                f"AX543 the process died {times} times while it executed this run alone, "
+                "without progress."
+            )
+            return Entry("ended", data={"status": PARKED, "error": self.parked})
+        if not self.is_idle and recoveries_without_progress(entries):
+            raise BusyError
+        return None
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """See ``JournalWriter``."""
+        return self._given.entries
+
+    def kept(self) -> Awaitable[None] | None:
+        """See ``JournalWriter``."""
+        return self._given.kept()
+
+    def close(self) -> None:
+        """See ``JournalWriter``."""
+        self._given.close()
+
+    @property
+    def _given(self) -> JournalWriter:
+        assert self._writer is not None
+        return self._writer
+
+    async def begin(self, writer: JournalWriter) -> None:
+        """Record that the run is resumed, and wait until it is stored: its bodies follow."""
+        self._writer = writer
+        try:
+            writer.append(Entry("resumed", data={"alone": True} if self.is_idle else {}))
+            if (stored := writer.kept()) is not None:
+                await stored
+        except BaseException:
+            writer.close()
+            raise
+
+    def append(self, entry: Entry) -> None:
+        """See ``JournalWriter``; the resumption has been recorded, unless it has data."""
+        if entry.kind == "resumed" and "now" not in entry.data:
+            return
+        self._given.append(entry)
+        if entry.kind not in NO_PROGRESS and self._reporting is None:
+            self._reporting = asyncio.ensure_future(self._report())
+
+    async def _report(self) -> None:
+        with suppress(JournalError):
+            if (stored := self._given.kept()) is not None:
+                await stored
+            self.has_progressed = True
+            self.on_progress()
+
+
+async def load(
+    journal: SharedJournal,
+    run_id: str,
+    workflow_of: Callable[[ReplayIndex, Sequence[Entry]], Workflow],
+    options: Mapping[str, Any],
+    mail: Mail,
+    patience_seconds: float = PATIENCE_SECONDS,
+    trial: Trial | None = None,
+) -> tuple[Workflow, ManagedRun] | None:
+    """Return a run that was taken, ready to be awaited, with the answers in its mail.
+
+    Args:
+        workflow_of: returns the workflow for a record; it may raise.
+        options: as of ``axil.Options``.
+        trial: of a run that was lost.
+    Returns: None: its mail cancels it, and it is cancelled; or it is parked.
+    Raises: JournalError; BusyError; what ``workflow_of`` raises. The run is not released then.
+    """
+    opened = await off_loop(journal, OpenedJournal, journal, run_id)
+    entries = opened.writer.entries
+    replay = ReplayIndex(entries)
+    workflow = workflow_of(replay, entries)
+    letters = await mail.of(run_id)
+    for letter in letters:
+        if letter.entry.kind == "ended":
+            if replay.ended is None or replay.ended.data["status"] == "paused":
+                await append(opened.writer, [letter.entry])
+            await off_loop(journal, journal.discard, [each.number for each in letters])
+            await off_loop(journal, journal.release, run_id)
+            return None
+    if trial is not None:
+        if (parked := trial.parked_entry(entries)) is not None:
+            await append(opened.writer, [parked])
+            await off_loop(journal, journal.release, run_id)
+            return None
+        await trial.begin(opened.writer)
+        opened.writer = trial
+    clock: Clock = options.get("clock") or RealClock()
+    suspending = SuspendingClock(clock, patience_seconds)
+    given = {**options, "journal": opened, "run_id": run_id, "resuming": True, "clock": suspending}
+    try:
+        run = suspending.run = workflow.begun(ManagedRun, None, None, given)
+    except BaseException:
+        opened.writer.close()  # a run on trial is held by it
+        raise
+    if letters:
+        answers = [letter.entry for letter in letters if _is_new(letter.entry, replay, clock)]
+        if answers and not await run.take(answers):
+            raise JournalError(f'the run "{run_id}" takes no answers.', id="AX506")
+        await off_loop(journal, journal.discard, [letter.number for letter in letters])
+    return workflow, run
+
+
+async def append(writer: JournalWriter, entries: Sequence[Entry]) -> None:
+    """Append to the record of a run that is not loaded, let go, and wait until it is stored."""
+    try:
+        for entry in entries:
+            writer.append(entry)
+        stored = writer.kept()
+    finally:
+        writer.close()  # before it is stored, so that one transaction stores and releases it
+    if stored is not None:
+        await stored
+
+
+async def deliver(journal: SharedJournal, run: ManagedRun, letters: Sequence[RunMail]) -> None:
+    """Give mail to a loaded run, and discard it when it is stored in the record of the run.
+
+    A letter that cancels the run stays until the run has ended: ``finish`` discards it.
+    """
+    answers = [letter for letter in letters if letter.entry.kind == "answer"]
+    if answers:
+        known = run.services.answers
+        fresh = [each.entry for each in answers if each.entry.data["id"] not in known]
+        if await run.take(fresh):
+            await off_loop(journal, journal.discard, [letter.number for letter in answers])
+    for letter in letters:
+        if letter.entry.kind == "ended":
+            run.cancel(str(letter.entry.data.get("error", "cancelled")))
+
+
+async def discard_all(journal: SharedJournal, run_id: str, mail: Mail) -> None:
+    """Discard the mail of a run that has ended."""
+    if left := await mail.of(run_id):
+        await off_loop(journal, journal.discard, [letter.number for letter in left])
+
+
+async def finish(
+    journal: SharedJournal, run: ManagedRun, result: Result, mail: Mail
+) -> float | None:
+    """Settle a loaded run that has ended or paused, and return when it is due by itself."""
+    if result.status != "paused":
+        await discard_all(journal, run.id, mail)
+        return None
+    if run.is_answered(result.questions):
+        await off_loop(journal, journal.wake, run.id)
+    dues = [
+        question_due({"data": each.data}) if each.due is None else each.due
+        for each in result.questions
+    ]
+    return min((due for due in dues if due is not None), default=None)
+
+
+def _is_new(answer: Entry, replay: ReplayIndex, clock: Clock) -> bool:
+    """Return whether an answer counts: it is the first one, and in time."""
+    question = answer.data["id"]
+    if question in replay.answers:
+        return False
+    with suppress(JournalError):
+        return bool(accept_answers(replay, {question: answer.data["value"]}, clock))
+    return False
+
+
+def check_recoveries(run_id: str, entries: Sequence[Entry], most: int = MAX_RECOVERIES) -> None:
+    """Refuse a run that is interrupted again and again. Raises: EngineError (AX543)."""
+    times = recoveries_without_progress(entries)
+    if times >= most:
+        message = f'the run "{run_id}" was recovered {times} times without progress.'
+        hint = "Find out what interrupts it; then resume or cancel it."
+        raise EngineError(message, id="AX543", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class ResumedStatus:
+    """The status of a run after ``resume_run``."""
+
+    status: str
+    due: float | None = None
+    """The time at which it continues by itself, in seconds since 1970; None: after an answer, or
+    never.
+    """
+
+
+async def resume_run(
+    journal: SharedJournal,
+    workflow: Workflow,
+    run_id: str,
+    *,
+    recheck_seconds: float = RECHECK_SECONDS,
+    patience_seconds: float = PATIENCE_SECONDS,
+    max_recoveries: int | None = MAX_RECOVERIES,
+    **options: Any,
+) -> ResumedStatus:
+    """Execute a run until it ends or waits: what an engine does with a run that is due.
+
+    Another engine decides when; the journal decides whether: a run that another process holds is
+    refused (AX506). Mail is read when the run is loaded and whenever the journal reports a change.
+    ``workflow`` has to be entered (``async with workflow``).
+
+    Args:
+        recheck_seconds: between two looks for mail, where the journal reports no change.
+        patience_seconds: how long all bodies have to sleep before the run is put away.
+        max_recoveries: how often it may be recovered without progress; None: without limit, since
+            somebody asked for it.
+        options: as of ``axil.Options``.
+    Raises: JournalError: AX506: another process holds the run; AX503, AX504 and others.
+        EngineError (AX543): it was recovered too often.
+    """
+
+    def found(replay: ReplayIndex, entries: Sequence[Entry]) -> Workflow:
+        if replay.header is None:
+            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+        if max_recoveries is not None:
+            check_recoveries(run_id, entries, max_recoveries)
+        return workflow
+
+    mail = Gathered(journal, journal.mail)
+    loaded = await load(journal, run_id, found, options, mail, patience_seconds)
+    if loaded is None:
+        return ResumedStatus("cancelled")
+    _, run = loaded
+    reading = asyncio.create_task(_read_mail(journal, run, recheck_seconds, mail))
+    try:
+        result = await run.result()
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+    return ResumedStatus(result.status, await finish(journal, run, result, mail))
+
+
+async def _read_mail(
+    journal: SharedJournal, run: ManagedRun, recheck_seconds: float, mail: Mail
+) -> None:
+    since = 0
+    while True:
+        since = await journal.changed(since, recheck_seconds, is_work=True)
+        if letters := await mail.of(run.id):
+            await deliver(journal, run, letters)
+
+
+__all__ = ["LastingExecutor", "ResumedStatus", "lasting_executor", "resume_run"]

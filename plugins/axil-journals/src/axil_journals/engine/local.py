@@ -1,0 +1,733 @@
+"""Run engine: starts queued runs, unloads waiting ones, reloads them on an answer or timer,
+recovers them after a crash.
+
+Theory of operation
+-------------------
+The journal holds the runs and is their queue; a ``ManagedRun`` only executes one. An engine accepts
+a run by storing its header. From then on the run is in one of three states:
+
+* *due*: an engine may load it: it was submitted, answered or interrupted, or its time has come;
+* *loaded*: a ``ManagedRun`` executes it in a task of its own, and the journal knows who holds it;
+* *waiting*: for a person or a time. No engine keeps anything of it.
+
+One task (``_pull``) takes due runs from the journal, as many as there is room for, and loads them;
+then it waits until there may be more: a run was unloaded, the journal reports a change, or the next
+time in the journal has come. Another task (``_watch``) waits for changes by other processes: due
+runs and mail for loaded runs. A third one (``_watch_ends``), started by the first call of
+``result`` that has to wait, looks for runs that have ended in other processes.
+
+A run that asks a person ends as paused and is unloaded. A run all of whose bodies sleep is paused
+at these sleeps (``SuspendingClock``) and is unloaded, too: the journal has the ends of the sleeps
+by the wall clock, and the first of them is when the run is due. An answer is an entry in the
+record; it makes the run due. Where another process holds the run, an answer or a cancellation is
+posted to it.
+
+What the engine says it did (started, answered, cancelled) was stored before it said so. So after a
+crash nothing has to be repeated by hand: runs without a living holder are due.
+
+A run may be what ends the process. So runs whose process died (*lost*) are tried one at a time
+(``Trial``): until such a run has made progress, the engine begins nothing else. One that ends the
+process again and again, with no other run in it, is parked: that is an end in its record.
+
+What must stay true:
+
+* A run that is changed while it is not loaded is changed under its lock, and a locked run is not
+  loaded.
+* What was taken from the journal is loaded or released, also when the engine is closed.
+* ``list`` and ``get`` read the journal: of a run that is not loaded, nothing else is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections import deque
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+from axil import Result, Workflow
+from axil.driver import Clock, RealClock, RunInput, wall_time
+from axil.plugin import EngineError, JournalError, RunError
+from axil_journals.deadlines import accept_answers
+from axil_journals.engine.loading import (
+    PATIENCE_SECONDS,
+    RECHECK_SECONDS,
+    BusyError,
+    Gathered,
+    OpenedJournal,
+    Trial,
+    append,
+    deliver,
+    discard_all,
+    finish,
+    lasting_executor,
+    load,
+    off_loop,
+)
+from axil_journals.engine.managed import ManagedRun
+from axil_journals.engine.protocol import RunStatus
+from axil_journals.engine.status import OVER, PARKED, status_of
+from axil_journals.inspection.snapshots import snapshot
+from axil_journals.journal import Entry, RunInfo, RunMail, SharedJournal
+from axil_journals.memory import MemoryJournal
+from axil_journals.recorder import answer_entry
+from axil_journals.replay import ReplayIndex
+from axil_journals.values import decode_value
+
+log = logging.getLogger("axil_journals")
+
+_READ_AT_ONCE = 16  # records
+_GATHER_SECONDS = 0.02  # changes that follow each other so closely are looked at together
+_SHARE = 10.0  # of the time between two looks, a look takes no more than one part in so many
+_LONGEST_GATHER_SECONDS = 0.5
+_LONGEST_SECONDS = 3600.0  # the wall clock may be set: it is read again after so long
+_PASSING = ("AX506", "AX510", "AX512")  # errors of a journal after which a run is tried again
+
+Waiters = deque[asyncio.Future[Result]]
+Find = Callable[[Mapping[str, Any]], Workflow]
+"""From the header of a run (``graph``, ``digest``, ``origin``) to its workflow."""
+
+
+class LocalEngine:
+    """An engine in this process, on one event loop, for the runs of one journal.
+
+        async with LocalEngine(SqliteJournal(".axil"), [letters]) as engine:
+            run_id = await engine.start(letters, {"to": "Ada"})
+            result = await engine.result(run_id)
+
+    Entering it resumes the runs that an earlier process left open. Several engines, in as many
+    processes, may share the runs of one journal.
+    """
+
+    def __init__(
+        self,
+        journal: SharedJournal | None = None,
+        workflows: Iterable[Workflow] = (),
+        *,
+        find: Find | None = None,
+        loaded: int = 100,
+        patience_seconds: float = PATIENCE_SECONDS,
+        recheck_seconds: float = RECHECK_SECONDS,
+        folder_of: Callable[[str], Path | None] | None = None,
+        **options: Any,
+    ) -> None:
+        """Store the settings; nothing is read or started before ``async with``.
+
+        Args:
+            journal: None: one in memory.
+            workflows: those whose runs it loads; the engine also knows those of ``start``.
+            find: returns the workflow of a run where it is none of these. If it raises, the run
+                is left to other engines.
+            loaded: how many runs may be loaded at the same time; 0: it only submits.
+            patience_seconds: how long all bodies of a run have to sleep before it is unloaded.
+            recheck_seconds: real time between two looks at a journal that reports no change.
+            folder_of: returns the workspace of a run by its id; None: as of the options.
+            options: for all runs, as of ``axil.Options``: ``deps``, ``channel``, ``clock``,
+                ``observers``, ``limits``, ``executor`` (it is closed with the engine) …
+        """
+        self.journal: SharedJournal = MemoryJournal() if journal is None else journal
+        self.max_loaded, self.patience_seconds = loaded, patience_seconds
+        self.recheck_seconds = recheck_seconds
+        self._options, self._find, self._folder_of = options, find, folder_of
+        self._executor = lasting_executor(options)
+        self._clock: Clock = options.pop("clock", None) or RealClock()
+        self._workflows = {workflow.plan.graph.digest: workflow for workflow in workflows}
+        self._entered = AsyncExitStack()  # workflows whose components are provisioned
+        self._provisioned: set[str] = set()  # their digests
+        self._loaded: dict[str, _Loaded] = {}
+        self._refused: dict[str, Exception] = {}  # runs that this engine cannot load
+        self._looks = 0  # how often mail was looked for
+        self._mail = Gathered(self.journal, self.journal.mail)
+        self._infos = Gathered(self.journal, self.journal.infos)
+        self._waiters: dict[str, Waiters] = {}
+        self._cancelled: set[str] = set()  # since the last look for due runs began
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._wanted = asyncio.Event()  # there may be due runs, and room for them
+        self._is_pulling = self._is_emptying = False
+        self._trial: Trial | None = None  # while it goes on, nothing else begins
+        self._changed, self._closing = asyncio.Event(), asyncio.Lock()
+        self._pulling: asyncio.Task[None] | None = None
+        self._background: list[asyncio.Task[Any]] = []
+        self._is_watching_ends = False
+        self._is_closed = True
+
+    async def __aenter__(self) -> LocalEngine:
+        self._is_closed = False
+        self._wanted.set()
+        self._pulling = asyncio.create_task(self._pull())
+        self._background = [asyncio.create_task(self._watch())]
+        self._is_watching_ends = False
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # -------------------------------------------------------------------------- the protocol
+
+    async def start(
+        self,
+        workflow: Workflow,
+        input: RunInput = None,
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        run_id: str = "",
+        thread: str = "",
+        origin: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Store a new run and return its id; see ``Engine``.
+
+        Raises: EngineError (AX540); JournalError: AX504, AX505, AX508, AX509; StateError.
+        """
+        self._check_open()
+        self._workflows.setdefault(workflow.plan.graph.digest, workflow)
+        run_id = run_id or secrets.token_hex(8)
+        async with self._locked(run_id):  # two callers may start it at once
+            opened = await off_loop(self.journal, OpenedJournal, self.journal, run_id, thread)
+            own = {"clock": self._clock, "journal": opened, "run_id": run_id}
+            own |= {"thread": thread, "origin": origin or {}}
+            run = workflow.begun(ManagedRun, input, attributes, {**self._options, **own})
+            if run_id not in self._loaded and await run.submit():
+                self._refused.pop(run_id, None)
+        return run_id
+
+    def list(self) -> Sequence[RunInfo]:
+        """Return the runs of the journal; see ``Engine``."""
+        return self._with_live_status(self.journal.runs())
+
+    def get(self, run_id: str) -> RunStatus:
+        """Return the status of a run; see ``Engine``. Raises: JournalError (AX503)."""
+        found = self._with_live_status(self.journal.infos([run_id]))
+        if not found:
+            raise _unknown_run(run_id)
+        return status_of(found[0], ReplayIndex(self.journal.entries(run_id)))
+
+    async def answer(self, run_id: str, answers: Mapping[str, Any]) -> None:
+        """Store answers and resume the run; see ``Engine``.
+
+        Raises: EngineError: AX540, AX541; JournalError: AX503; AX522: the deadline has passed.
+        """
+        self._check_open()
+        async with self._locked(run_id):
+            replay = await self._recorded(run_id)
+            for id in answers:
+                _check_answerable(run_id, id, replay)
+            accept_answers(replay, answers, self._clock)
+            entries = [answer_entry(id, answer) for id, answer in answers.items()]
+            loaded = self._loaded.get(run_id)
+            if loaded is not None and await loaded.run.take(entries):
+                return
+            if loaded is not None:  # it has ended, and is about to be unloaded
+                await asyncio.wait({loaded.task})
+            if not await self._append(run_id, entries):  # another process holds it
+                for entry in entries:
+                    if not await off_loop(self.journal, self.journal.post, run_id, entry):
+                        raise _answered_before(run_id, entry.data["id"])
+            self._refused.pop(run_id, None)
+
+    async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
+        """End a run, whatever its status; see ``Engine``. Raises: JournalError (AX503)."""
+        since, is_posted = 0, False
+        while not await self._is_cancelled(run_id, reason):
+            entry = Entry("ended", data={"status": "cancelled", "error": reason})
+            if not is_posted:  # another process holds it, and reads its mail
+                await off_loop(self.journal, self.journal.post, run_id, entry)
+                is_posted = True
+            since = await self.journal.changed(since, 1.0)
+        if is_posted:  # else it would be cancelled again when it is resumed
+            await discard_all(self.journal, run_id, self._mail)
+        await self._resolve_ended(run_id)
+
+    async def _is_cancelled(self, run_id: str, reason: str) -> bool:
+        """Cancel a run, unless it has ended. Return False: another process holds it."""
+        async with self._locked(run_id):
+            if (loaded := self._loaded.get(run_id)) is not None:
+                loaded.run.cancel(reason)
+                if not loaded.run.has_begun:  # its components may never be provisioned
+                    loaded.abort()
+                await asyncio.wait({loaded.task})  # it may have paused meanwhile
+            ended = (await self._recorded(run_id)).ended
+            if ended is not None and ended.data["status"] not in ("paused", PARKED):
+                return True
+            data = {"status": "cancelled", "error": reason}
+            is_stored = await self._append(run_id, [Entry("ended", data=data)])
+            if is_stored:
+                self._cancelled.add(run_id)  # it may have been taken before, and wait for its lock
+            return is_stored
+
+    async def resume(self, run_id: str) -> None:
+        """Make a run due that is not done and that no process holds; see ``Engine``.
+
+        Raises: JournalError (AX503); EngineError: AX540, AX542.
+        """
+        self._check_open()
+        replay = await self._recorded(run_id)
+        self._workflow_of(replay)
+        if replay.ended is None or replay.ended.data["status"] != "done":
+            self._refused.pop(run_id, None)
+            await off_loop(self.journal, self.journal.wake, run_id)
+            self._look()
+
+    async def result(self, run_id: str) -> Result:
+        """Wait until a run has ended, and return its result; see ``Engine``.
+
+        Raises: JournalError: AX503, and what the journal refused meanwhile; EngineError (AX540):
+            the engine was closed meanwhile.
+        """
+        if run_id not in self._loaded and (result := await self._ended_result(run_id)) is not None:
+            return result
+        self._check_open()
+        if (error := self._refused.get(run_id)) is not None:
+            raise error
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(run_id, deque()).append(waiter)
+        if not self._is_watching_ends:
+            self._is_watching_ends = True
+            self._background.append(asyncio.create_task(self._watch_ends()))
+        await self._resolve_ended(run_id)  # it may have ended while its record was read
+        return await waiter
+
+    async def close(self, *, grace_seconds: float = 0.0) -> None:
+        """Stop all runs; see ``Engine``.
+
+        Args:
+            grace_seconds: how long loaded runs may take to end before they are interrupted.
+        """
+        self._is_closed = True
+        async with self._closing:  # a second call waits, and finishes what a cancelled one left
+            self._wanted.set()
+            if self._pulling is not None:
+                await asyncio.wait({self._pulling})  # what it takes now, it releases
+            tasks = {loaded.task for loaded in self._loaded.values()}
+            if tasks and grace_seconds:
+                await self._wait_for(tasks, grace_seconds)
+            for task in (*tasks, *self._background):
+                task.cancel()
+            await asyncio.gather(*tasks, *self._background, return_exceptions=True)
+            await asyncio.gather(self._mail.settle(), self._infos.settle())
+            for waiters in self._waiters.values():
+                _resolve(waiters, _closed())
+            self._waiters.clear()
+            await self._entered.aclose()
+            if self._executor is not None:
+                await self._executor.end()
+            self._provisioned, self._refused = set(), {}
+
+    async def _wait_for(self, tasks: Iterable[asyncio.Task[None]], seconds: float) -> None:
+        grace = asyncio.ensure_future(self._clock.sleep(seconds))
+        self._background.append(grace)
+        while not grace.done() and (left := {task for task in tasks if not task.done()}):
+            await asyncio.wait({grace, *left}, return_when=asyncio.FIRST_COMPLETED)
+
+    async def idle(self) -> None:
+        """Wait until no run is loaded or due: each has ended, or waits for an answer or time."""
+        while self._loaded or self._wanted.is_set() or self._is_pulling:
+            self._changed.clear()
+            await self._changed.wait()
+
+    @property
+    def loaded(self) -> int:
+        """The number of loaded runs."""
+        return len(self._loaded)
+
+    # ------------------------------------------------------------------ loading and unloading
+
+    def _look(self) -> None:
+        """Look for due runs soon."""
+        self._wanted.set()
+        self._changed.set()
+
+    async def _pull(self) -> None:
+        """Load due runs whenever there may be some, until the engine is closed."""
+        while not self._is_closed:
+            self._is_pulling, due = True, None
+            self._wanted.clear()
+            try:
+                due = await self._load_due()
+            except Exception:  # a journal that fails now may work the next time
+                log.exception("looking for runs that are due failed")
+            self._is_pulling = False
+            self._changed.set()
+            await self._until(due)
+
+    async def _load_due(self) -> float | None:
+        """Load the runs that are due, as many as there is room for.
+
+        Returns: when the next one is due; None: not known, or not before something happens.
+        """
+        self._cancelled.clear()
+        room, journal = self.max_loaded - len(self._loaded), self.journal
+        self._is_emptying = self._is_emptying and bool(self._loaded)
+        if room <= 0 or self._trial is not None or self._is_emptying:
+            return None
+        now, digests = wall_time(self._clock), None if self._find else list(self._workflows)
+        take = partial(journal.take, digests=digests, without=list(self._refused))
+        if lost := await off_loop(journal, take, 1, now, lost=True):
+            await self._try(lost[0])
+            return None
+        taken = await off_loop(journal, take, room, now)
+        await asyncio.gather(*map(self._load, taken))
+        return await off_loop(journal, journal.next_due, now) if len(taken) < room else None
+
+    async def _until(self, due: float | None) -> None:
+        """Wait until there may be due runs: something happened, or the time has come."""
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._wanted.wait())]
+        if due is not None:
+            left = min(due - wall_time(self._clock), _LONGEST_SECONDS)
+            waits.append(asyncio.ensure_future(self._clock.sleep(left)))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for waiting in waits:
+                waiting.cancel()
+
+    async def _try(self, run_id: str) -> None:
+        """Load a lost run: nothing else begins until it has made progress, or is unloaded."""
+
+        def end() -> None:
+            if self._trial is trial:
+                self._trial = None
+                self._look()
+
+        self._trial = trial = Trial(run_id, not self._loaded, end)
+        is_settled = await self._load(run_id, trial)
+        if run_id not in self._loaded:
+            self._trial = None
+            if is_settled:  # else it is tried again when something has changed
+                self._look()
+        elif trial.has_progressed:
+            end()
+
+    async def _load(self, run_id: str, trial: Trial | None = None) -> bool:
+        """Load a run that was taken, or release it.
+
+        Returns: False: it was released, and may be loaded later.
+        """
+        looks = self._looks
+        try:
+            async with self._lock(run_id):
+                # one that is loaded is about to be unloaded, and is taken again then
+                if self._is_closed or run_id in self._cancelled or run_id in self._loaded:
+                    await off_loop(self.journal, self.journal.release, run_id)
+                    return False
+                options = {**self._options, "clock": self._clock}
+                if self._folder_of is not None:
+                    options["workspace"] = self._folder_of(run_id)
+                found = await load(
+                    self.journal,
+                    run_id,
+                    lambda replay, _: self._workflow_of(replay),
+                    options,
+                    self._mail,
+                    self.patience_seconds,
+                    trial,
+                )
+                if found is not None:
+                    workflow, run = found
+                    self._loaded[run_id] = _Loaded(
+                        run, asyncio.create_task(self._work(workflow, run))
+                    )
+            if found is None and trial is not None and trial.parked:
+                log.error("run %s is parked: %s", run_id, trial.parked)
+                await self._tell_hooks(run_id)
+                await self._resolve_ended(run_id)
+        except BusyError:
+            self._is_emptying = True  # nothing begins until this engine is idle
+            await off_loop(self.journal, self.journal.release, run_id)
+            return False
+        # A workflow that is not found, or does not compile, concerns the runs of it alone.
+        except Exception as error:  # noqa: BLE001  # ``find`` may raise anything
+            await self._interrupted(run_id, error)
+            await off_loop(self.journal, self.journal.release, run_id)
+            return run_id in self._refused
+        if self._looks != looks:  # mail may have come after it was read, and before it was loaded
+            with suppress(JournalError):  # else it is found by the next look
+                await self._deliver_to(run_id, await self._mail.of(run_id))
+        return True
+
+    async def _tell_hooks(self, run_id: str) -> None:
+        """Tell the hooks of its workflow of a run that was parked: it began, and ended so."""
+        try:
+            replay = await self._recorded(run_id)
+            workflow, result = self._workflow_of(replay), await self._recorded_result(run_id)
+            if (hooks := workflow.setting.hooks) is not None:
+                hooks.hook.run_started(run_id=run_id, plan=workflow.plan, inputs=None)
+                hooks.hook.run_finished(run_id=run_id, result=result)
+        except Exception:  # whatever a plugin raises: the run is parked
+            log.exception("hooks were not told that run %s is parked", run_id)
+
+    async def _work(self, workflow: Workflow, run: ManagedRun) -> None:
+        """Execute a loaded run, and unload it."""
+        result: Result | None = None
+        try:
+            result = await self._execute(workflow, run)
+            await finish(self.journal, run, result, self._mail)
+        except Exception as error:  # noqa: BLE001  # of a component, or of the journal
+            await self._interrupted(run.id, error)
+        finally:
+            try:
+                if not run.has_begun:
+                    assert run.recorder is not None
+                    run.recorder.close()  # what was appended before it began holds it
+                    await off_loop(self.journal, self.journal.release, run.id)
+            finally:
+                del self._loaded[run.id]
+                if self._trial is not None and self._trial.run_id == run.id:
+                    self._trial = None
+                if result is not None and result.status != "paused":
+                    _resolve(self._waiters.pop(run.id, ()), result)
+                self._look()
+
+    async def _execute(self, workflow: Workflow, run: ManagedRun) -> Result:
+        digest = workflow.plan.graph.digest
+        if digest not in self._provisioned:
+            async with workflow:  # runs that are loaded while it provisions wait here, too
+                if digest not in self._provisioned:
+                    self._provisioned.add(digest)
+                    await self._entered.enter_async_context(workflow)  # until the engine closes
+        return await run.result()
+
+    async def _interrupted(self, run_id: str, error: Exception) -> None:
+        """Report that a run broke off, or was not loaded; callers of ``result`` get the error.
+
+        If another process went on with it (AX506), they get its result, when there is one.
+        """
+        is_elsewhere = isinstance(error, JournalError) and error.id == "AX506"
+        if not (isinstance(error, JournalError) and error.id in _PASSING):
+            self._refused[run_id] = error
+        if is_elsewhere:
+            log.info("run %s is left to another process: %s", run_id, error)
+            with suppress(Exception):  # what waits is resolved when it has ended
+                await self._resolve_ended(run_id)
+            return
+        log.error("run %s was interrupted: %s", run_id, error)
+        _resolve(self._waiters.pop(run_id, ()), error)
+
+    # ------------------------------------------------------------------ other processes
+
+    async def _watch(self) -> None:
+        """Look for due runs and for mail, which other processes may have left."""
+        await self._look_repeatedly(self._deliver, is_work=True)
+
+    async def _watch_ends(self) -> None:
+        """Look for ends that are waited for, of runs in other processes."""
+        await self._look_repeatedly(self._resolve_all, is_work=False)
+
+    async def _look_repeatedly(
+        self, look: Callable[[], Awaitable[float]], *, is_work: bool
+    ) -> None:
+        """Look whenever something may have changed; ``look`` returns how long the journal took."""
+        since, took = 0, 0.0
+        while True:
+            try:
+                since = await self.journal.changed(since, self.recheck_seconds, is_work=is_work)
+                took = await look()
+            except Exception:  # a journal that fails now may work the next time
+                log.exception("looking at what other processes did failed")
+                await asyncio.sleep(min(self.recheck_seconds, 1.0))
+            # real time: others do not know the clock
+            await asyncio.sleep(min(max(_GATHER_SECONDS, _SHARE * took), _LONGEST_GATHER_SECONDS))
+
+    async def _deliver(self) -> float:
+        """Look for due runs soon, and give their mail to the loaded runs."""
+        began = time.monotonic()
+        self._looks += 1
+        self._look()
+        if not self._loaded:
+            return 0.0
+        letters = await off_loop(self.journal, self.journal.mail, list(self._loaded))
+        took = time.monotonic() - began
+        for run_id in dict.fromkeys(letter.run_id for letter in letters):
+            await self._deliver_to(run_id, [each for each in letters if each.run_id == run_id])
+        return took
+
+    async def _deliver_to(self, run_id: str, letters: Sequence[RunMail]) -> None:
+        """Give its mail to a run, if it is loaded."""
+        if (loaded := self._loaded.get(run_id)) is not None:
+            await deliver(self.journal, loaded.run, letters)
+            is_cancelled = any(letter.entry.kind == "ended" for letter in letters)
+            if is_cancelled and not loaded.run.has_begun:  # it may never be provisioned
+                loaded.abort()
+
+    async def _resolve_all(self) -> float:
+        """Resolve pending ``result`` calls of runs that have ended in other processes."""
+        began = time.monotonic()
+        waiting = self._waiters.keys() - self._loaded.keys()
+        if not waiting:
+            return 0.0
+        infos = await off_loop(self.journal, self.journal.infos, waiting)
+        took = time.monotonic() - began
+        ended = [info.run_id for info in infos if self._has_ended(info)]
+        for at in range(0, len(ended), _READ_AT_ONCE):
+            some = ended[at : at + _READ_AT_ONCE]
+            await asyncio.gather(*map(self._resolve_recorded, some))
+        return took
+
+    def _has_ended(self, info: RunInfo) -> bool:
+        """Return whether a run has ended, and is not to be resumed."""
+        is_resumed = info.due is not None and info.run_id not in self._refused
+        return info.status not in ("open", "running", "paused") and not is_resumed
+
+    # ------------------------------------------------------------------ reading and writing
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise _closed()
+
+    def _lock(self, run_id: str) -> asyncio.Lock:
+        return self._locks.setdefault(run_id, asyncio.Lock())
+
+    @asynccontextmanager
+    async def _locked(self, run_id: str) -> AsyncGenerator[None]:
+        """Hold the lock of a run, so that it is not loaded meanwhile; then load what is due."""
+        try:
+            async with self._lock(run_id):
+                yield
+        finally:
+            self._look()
+
+    async def _recorded(self, run_id: str) -> ReplayIndex:
+        replay = ReplayIndex(await off_loop(self.journal, self.journal.entries, run_id))
+        if replay.header is None:
+            raise _unknown_run(run_id)
+        return replay
+
+    def _workflow_of(self, replay: ReplayIndex) -> Workflow:
+        if replay.header is None:
+            raise JournalError("the record of the run has no beginning.", id="AX503")
+        header = replay.header.data
+        found = self._workflows.get(header["digest"])
+        if found is None and self._find is not None:
+            found = self._find({**header, "origin": decode_value(header.get("origin", {}))})
+            self._workflows[header["digest"]] = found
+        if found is None:
+            name = header.get("graph", "")
+            message = f'the engine has no workflow "{name}" in the version that the run began with.'
+            hint = "Pass this workflow to the engine, or a function `find` that returns it."
+            raise EngineError(message, id="AX542", hint=hint)
+        return found
+
+    def _with_live_status(self, infos: Iterable[RunInfo]) -> list[RunInfo]:
+        now = wall_time(self._clock)
+        return [self.live(info, now) for info in infos]
+
+    def live(self, info: RunInfo, now: float | None = None) -> RunInfo:
+        """Return what a journal says of a run with the status that the run has in this engine."""
+        now = wall_time(self._clock) if now is None else now
+        if info.run_id in self._loaded and info.status not in OVER:  # else it is being unloaded
+            return replace(info, status="running")
+        is_due = info.status in ("open", "paused") and info.due is not None and info.due <= now
+        return (
+            replace(info, status="queued") if is_due and info.run_id not in self._refused else info
+        )
+
+    async def _append(self, run_id: str, entries: Collection[Entry]) -> bool:
+        """Append to the record of a run that is not loaded here, and wait until it is stored.
+
+        Returns: False: another process holds the run.
+        """
+        try:
+            writer = await off_loop(self.journal, self.journal.open, run_id)
+            await append(writer, list(entries))
+        except JournalError as error:
+            if error.id != "AX506":
+                raise
+            return False
+        return True
+
+    async def _resolve_ended(self, run_id: str) -> None:
+        """Resolve pending ``result`` calls of a run that ended elsewhere, or was cancelled."""
+        if run_id in self._waiters and (result := await self._ended_result(run_id)) is not None:
+            _resolve(self._waiters.pop(run_id, ()), result)
+
+    async def _resolve_recorded(self, run_id: str) -> None:
+        """Resolve pending ``result`` calls of a run that the journal says has ended."""
+        try:
+            outcome = await self._recorded_result(run_id)
+        except EngineError as error:  # it has no workflow here: that concerns its callers alone
+            outcome = error
+        if outcome is not None:
+            _resolve(self._waiters.pop(run_id, ()), outcome)
+
+    async def _ended_result(self, run_id: str) -> Result | None:
+        """Return the result of a run from its journal; None: it has not ended."""
+        found = await self._infos.of(run_id)
+        if not found:
+            raise _unknown_run(run_id)
+        return await self._recorded_result(run_id) if self._has_ended(found[0]) else None
+
+    async def _recorded_result(self, run_id: str) -> Result | None:
+        """Return the result of a run from its record; None: it has none."""
+        entries = list(await off_loop(self.journal, self.journal.entries, run_id))
+        replay = ReplayIndex(entries)
+        if replay.ended is None or replay.ended.data["status"] == "paused":
+            return None
+        recorded = replay.ended.data
+        stood = await snapshot(self._workflow_of(replay), entries)
+        result = replace(stood.result, run_id=run_id)
+        if recorded["status"] == "done":
+            return result
+        error = RunError(str(recorded.get("error") or recorded["status"]), id="AX400")
+        return replace(result, status=recorded["status"], questions=(), error=error, output=None)
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """A loaded run and the task that executes it."""
+
+    run: ManagedRun
+    task: asyncio.Task[None]
+
+    def abort(self) -> None:
+        """Cancel the task when it has begun: else it would not unload the run."""
+        self.task.get_loop().call_soon(self.task.cancel)  # its first step comes before
+
+
+def _resolve(waiters: Iterable[asyncio.Future[Result]], outcome: Result | BaseException) -> None:
+    for waiter in waiters:
+        if waiter.done():
+            continue
+        if isinstance(outcome, Result):
+            waiter.set_result(outcome)
+        else:
+            waiter.set_exception(outcome)
+
+
+def _check_answerable(run_id: str, question: str, replay: ReplayIndex) -> None:
+    if question not in replay.asked:
+        message = f'the run "{run_id}" does not ask "{question}".'
+        raise EngineError(message, id="AX541", hint="See its open questions with `get`.")
+    if question in replay.answers:
+        raise _answered_before(run_id, question)
+
+
+def _answered_before(run_id: str, question: str) -> EngineError:
+    message = f'the question "{question}" of the run "{run_id}" was answered before.'
+    return EngineError(message, id="AX541", hint="The first answer counts.")
+
+
+def _unknown_run(run_id: str) -> JournalError:
+    message = f'the journal knows no run "{run_id}".'
+    return JournalError(message, id="AX503", hint="See the runs that it knows with `list`.")
+
+
+def _closed() -> EngineError:
+    hint = "Enter it with `async with`; its runs are in the journal."
+    return EngineError("the engine is closed.", id="AX540", hint=hint)
+
+
+__all__ = ["LocalEngine"]

@@ -1,0 +1,91 @@
+"""The protocol of engines, which start and recover runs of workflows, and the status of a run.
+
+``axil.driver`` has both. An engine needs of axil what its journal needs, and ``ManagedRun``;
+``LocalEngine`` is one, for one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from axil import Question, Result, Workflow
+from axil.driver import RunInput
+from axil_journals.journal import RunInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStatus:
+    """The status of a run, as its journal and its engine know it."""
+
+    info: RunInfo
+    """``info.status`` is ``queued`` while the run waits for the engine to load it."""
+    questions: tuple[Question, ...] = ()
+    """The questions that people have to answer."""
+    due: float | None = None
+    """The time at which the run continues by itself, in seconds since 1970; None: only after an
+    answer, or it does not wait.
+    """
+    error: str = ""
+    output: Any = None
+    """The output of a run that is done, as far as the journal keeps it."""
+
+
+class Engine(Protocol):
+    """An engine: it starts, resumes and recovers runs.
+
+    When one of its methods returns, what it did is stored: a run that was started, answered or
+    cancelled stays so after a crash. ``axil_testing.kit.EngineKit`` tests an implementation.
+    """
+
+    async def start(
+        self,
+        workflow: Workflow,
+        input: RunInput = None,
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        run_id: str = "",
+        thread: str = "",
+        origin: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Store a new run, which begins when there is room for it, and return its id.
+
+        The same id with the same input is the same run, begun once. Raises: JournalError (AX505):
+        the id belongs to a run with another input.
+        """
+        ...
+
+    def list(self) -> Sequence[RunInfo]:
+        """Return the runs of the journal, the last one that changed first."""
+        ...
+
+    def get(self, run_id: str) -> RunStatus:
+        """Return the status of a run. Raises: JournalError (AX503): there is no such run."""
+        ...
+
+    async def answer(self, run_id: str, answers: Mapping[str, Any]) -> None:
+        """Store answers, by question id, and resume the run.
+
+        Raises: EngineError (AX541): the run does not ask that, or it was answered before.
+        """
+        ...
+
+    async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
+        """End a run, whatever its status; a run that has ended is not changed."""
+        ...
+
+    async def resume(self, run_id: str) -> None:
+        """Resume a run that was interrupted, failed, reached a limit or was cancelled."""
+        ...
+
+    async def result(self, run_id: str) -> Result:
+        """Wait until a run has ended, through all its pauses, and return its result."""
+        ...
+
+    async def close(self) -> None:
+        """Stop all runs; another engine can resume them. May be called again."""
+        ...
+
+
+__all__ = ["Engine", "RunStatus"]

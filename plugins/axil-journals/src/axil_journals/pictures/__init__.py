@@ -1,0 +1,1 @@
+"""Pictures of graphs: as text, mermaid and SVG, and live in a notebook."""

@@ -1,0 +1,144 @@
+"""``paragraph``: each field as a paragraph under its name.
+
+    plan:
+    first this, then that
+    score:
+    3
+
+A name stands alone on its line, with a colon. So ``see http://x`` or ``def f():`` in a value is a
+value. A line of a value that could be taken for a name is written with one more blank before it,
+and read with one less. Models like to answer ``score: 3`` on one line: that is understood for
+fields that were asked for, and where no name stands alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from axil_models.formatters.text import FormatError, excerpt, spoken, text_of
+
+_ALONE = re.compile(r"([^\W\d][\w -]*):[ \t]*\r?")
+_BESIDE = re.compile(r"([^\W\d][\w -]*):[ \t]+(\S.*)")
+_COULD_BE_A_NAME = re.compile(r" *[^\W\d][\w -]*:[ \t]*\r?")
+_INDENTED_NAME = re.compile(r" +[^\W\d][\w -]*:[ \t]*\r?")
+_DECORATED = re.compile(r"^(?:[#>*-]+[ \t]+)?\**([^\W\d][\w -]*?)\**:\**(?=\s|$)")
+
+
+class Paragraph:
+    """``paragraph``: a name on a line of its own, its value below. All values are read as text."""
+
+    introduction = (
+        "Answer with one paragraph for each field: the field's name and a colon alone on a line, "
+        "the value on the lines below it. "
+        "Write nothing before the first name."
+    )
+
+    def dump(self, fields: Any) -> str:
+        """Return the fields as paragraphs, in the order given; the field named ``""`` has no
+        title.
+        """
+        parts: list[str] = []
+        for name, value in fields.items():
+            text = text_of(value)
+            if name == "":
+                parts.append(text)
+                continue
+            lines = [
+                f" {line}" if _COULD_BE_A_NAME.fullmatch(line) else line
+                for line in text.split("\n")
+            ]
+            parts.append(f"{name}:\n" + "\n".join(lines))
+        return "\n".join(parts)
+
+    def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the fields in ``text``; those named in ``fields`` are found in any case.
+
+        Blank lines around a value are not part of it; a name that comes again adds to its value.
+        Raises: FormatError (AX692): no name was found, and not just one field was asked for.
+        """
+        text = spoken(text)
+        lines = text.split("\n")
+        wanted = {_bare(name): name for name in fields}
+        starts = _starts(lines, wanted)
+        if not starts:
+            if len(fields) == 1 and text:
+                return {fields[0]: text}
+            raise FormatError(
+                "AX692",
+                "expected paragraphs with a name and a colon on a line of its own, "
+                f'found "{excerpt(text)}".',
+                f"Begin with {fields[0]}: on a line of its own." if fields else "",
+            )
+        found: dict[str, Any] = {}
+        for (at, name, beside), end in zip(
+            starts, [*(start[0] for start in starts[1:]), len(lines)], strict=True
+        ):
+            body = [
+                line[1:] if _INDENTED_NAME.fullmatch(line) else line for line in lines[at + 1 : end]
+            ]
+            value = "\n".join(_trimmed([beside, *body] if beside else body))
+            found[name] = f"{found[name]}\n{value}" if found.get(name) else value
+        return found
+
+
+def _bare(name: str) -> str:
+    return " ".join(name.replace("_", " ").split()).casefold()
+
+
+def _trimmed(lines: list[str]) -> list[str]:
+    first, last = 0, len(lines)
+    while first < last and not lines[first].strip():
+        first += 1
+    while last > first and not lines[last - 1].strip():
+        last -= 1
+    return lines[first:last]
+
+
+def _outside_code(lines: Sequence[str]) -> Iterable[tuple[int, str]]:
+    """Return lines that are not in a code fence; a fence that is never closed is none."""
+    fences = [at for at, line in enumerate(lines) if line.lstrip().startswith("```")]
+    inside = {
+        at
+        for first, last in zip(fences[::2], fences[1::2], strict=False)
+        for at in range(first, last + 1)
+    }
+    return ((at, line) for at, line in enumerate(lines) if at not in inside)
+
+
+def _starts(lines: Sequence[str], wanted: dict[str, str]) -> list[tuple[int, str, str]]:
+    """Return where a field begins: the line, the field's name, and the text beside the name."""
+    alone: list[tuple[int, str, str]] = []
+    for at, line in enumerate(lines):
+        if match := _ALONE.fullmatch(line):
+            alone.append((at, match[1], ""))
+    if wanted:
+        return _asked_for(lines, wanted)
+    if alone:
+        return alone
+    return [
+        (at, match[1], match[2])
+        for at, line in _outside_code(lines)
+        if (match := _BESIDE.fullmatch(line))
+    ]
+
+
+def _asked_for(lines: Sequence[str], wanted: dict[str, str]) -> list[tuple[int, str, str]]:
+    """Return the same where the names are known: alone on their lines, or else beside their values,
+    or decorated as Markdown.
+    """
+    starts = [
+        (at, wanted[_bare(m[1])], "")
+        for at, line in enumerate(lines)
+        if (m := _ALONE.fullmatch(line)) and _bare(m[1]) in wanted
+    ]
+    missing = {
+        bare: name for bare, name in wanted.items() if name not in {start[1] for start in starts}
+    }
+    if missing:
+        for at, line in _outside_code(lines):
+            match = _DECORATED.match(line)
+            if match and _bare(match[1]) in missing:
+                starts.append((at, missing[_bare(match[1])], line[match.end() :].strip()))
+    return sorted(starts)

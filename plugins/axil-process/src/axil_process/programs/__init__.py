@@ -1,0 +1,3 @@
+"""Programs in process groups of their own: ``Child`` for a conversation, ``run_program`` for one
+result.
+"""

@@ -1,0 +1,107 @@
+"""Commands that open workflows: each opens them in the same way, with the same options."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+AXIL = Path(sys.executable).with_name("axil")
+OPENING = (
+    ["run"],
+    ["check"],
+    ["show"],
+    ["batch"],
+    ["eval", "run"],
+    ["tune"],
+    ["serve"],
+    ["worker"],
+    ["submit"],
+    ["lock"],
+    ["mcp", "serve"],
+    ["runs", "resume"],
+    ["runs", "answer"],
+    ["runs", "fork"],
+    ["runs", "show"],
+)
+OPTIONS = ("--set", "--allow", "--allow-code", "--functions", "--model-script")
+FLOW = """
+graph:
+  id: loud
+  nodes:
+    - {id: say, type: passthrough}
+    - {id: end, type: passthrough}
+  edges:
+    - {from: say, to: end, process: {type: shout}}
+  start: [say]
+  end: [end]
+"""
+SHOUT = '''
+def shout(text: str) -> str:
+    """Return the text in capitals."""
+    return text.upper()
+'''
+
+
+def axil(folder: Path, *words: str, code: int = 0) -> str:
+    done = subprocess.run(
+        [AXIL, *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/processors.py").write_text(SHOUT, "utf-8")
+    (tmp_path / "flow.yaml").write_text(FLOW, "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", OPENING, ids=" ".join)
+def test_a_command_that_opens_workflows_has_the_options_that_all_have(words, tmp_path):
+    text = axil(tmp_path, *words, "--help")
+    assert [option for option in OPTIONS if f"{option} " not in text] == []
+
+
+def test_functions_of_ones_own_are_known_to_every_command(folder):
+    own = ("--functions", "own", "--allow", "code")
+    assert axil(folder, "run", "flow.yaml", "--input", "hello", *own).strip() == "HELLO"
+    assert "AX301" in axil(folder, "check", "flow.yaml", code=2)
+    axil(folder, "check", "flow.yaml", *own)
+    assert "say" in axil(folder, "show", "flow.yaml", *own)
+    (folder / "rows.csv").write_text("text\nhello\nthere\n", "utf-8")
+    axil(folder, "batch", "flow.yaml", "rows.csv", *own)
+    assert (folder / "rows.results.csv").read_text("utf-8").count("HELLO") == 1
+    cases = '{"inputs": "hello", "expected": "HELLO"}\n'
+    (folder / "cases.jsonl").write_text(cases, "utf-8")
+    scored = axil(
+        folder, "eval", "run", "cases.jsonl", "flow.yaml", "--scorer", "exact", *own,
+        "--format", "json",
+    )  # fmt: skip
+    assert json.loads(scored)
+    axil(folder, "lock", "flow.yaml", *own)
+
+
+def test_a_run_that_is_submitted_is_executed_with_the_functions_that_it_was_submitted_with(folder):
+    own = ("--functions", "own", "--allow", "code")
+    run_id = axil(folder, "submit", "flow.yaml", "--input", "hello", *own).strip()
+    # the worker is given leave for code, and finds the folder in the record
+    axil(folder, "worker", "--drain", "--allow", "code")
+    shown = json.loads(axil(folder, "runs", "show", run_id, "--json"))
+    assert shown["run"]["status"] == "done"
+    assert "HELLO" in axil(folder, "runs", "export", run_id)
+
+
+def test_functions_are_code_that_needs_leave_in_every_command(folder):
+    for words in (["run", "flow.yaml"], ["submit", "flow.yaml"], ["lock", "flow.yaml"]):
+        done = subprocess.run(
+            [AXIL, *words, "--functions", "own"],
+            cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert "Add --allow code, if you trust them." in done.stdout + done.stderr
