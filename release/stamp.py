@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[1]
 _LINK = re.compile(r"(!?\[[^\]]*)\]\((?!#)(?![a-z][a-z0-9+.-]*:)([^)\s#]+)(#[^)\s]*)?\)")
-_INSTALL = re.compile(r"pip install (\.[^\s`#]*(?: [^\s`#]+)*)( +# in the checkout.*)?")
+_INSTALL = re.compile(r"pip install (\"?\.[^\s`#]*(?: [^\s`#]+)*)( +# in the checkout.*)?")
 _FENCE = re.compile(r"^```.*?^```[^\n]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -79,8 +79,9 @@ def with_names(text: str, folder: Path) -> str:
     def published(command: re.Match[str]) -> str:
         paths = [word for word in command[1].split() if word != "."]
         names = [re.sub(r"\./(?:plugins/|contrib/)?", "", word) for word in paths]
+        names = [re.sub(r"^(\"?)core\b", r"\1axil", word) for word in names]
         usual = "axil-standard" if folder.name == "core" else folder.name
-        return f"pip install {' '.join(names or [usual])}".replace(" core", " axil")
+        return f"pip install {' '.join(names or [usual])}"
 
     return _INSTALL.sub(published, text)
 

@@ -44,7 +44,6 @@ PLACES = {
     "devall_notes": "axil_devall.notes",  # fuzz: damaged files
     "devall_stores": "axil_devall.stores",  # conformance: what is installed, replaced
     "devall_tooling": "axil_devall.tooling",  # conformance, integration: the same
-    "postgres_journal": "axil_postgres.journal",  # faults: shorter leases
     "sqlite_journal": "axil_sqlite.journal",  # faults: points at which a process dies
     "sqlite_store": "axil_sqlite.store",  # faults: the same
     "sqlite_writer": "axil_sqlite.writer",  # faults: its clock, and the lives of writers

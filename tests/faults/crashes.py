@@ -262,11 +262,11 @@ def never_asked() -> None:
 
 
 def never_waited() -> None:
-    internal("sqlite_journal").SqliteRunWriter.kept = lambda writer: None  # type: ignore[method-assign]
+    internal("sqlite_journal").SqliteRunWriter.kept = lambda writer: None
 
 
 def never_refused() -> None:
-    internal("sqlite_writer").Writer.is_alive = lambda *_: False  # type: ignore[method-assign]
+    internal("sqlite_writer").Writer.is_alive = lambda *_: False
 
 
 def never_fenced() -> None:

@@ -61,9 +61,9 @@ from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, PeriodicExportingMetricReader
 from axil_cli.main import main
-from tests.internals import internal
+from axil_postgres import PostgresJournal
 
-Settings = internal("postgres_journal").Settings
+Settings = PostgresJournal.Config
 Settings.model_fields["lease_seconds"].default = 1.0  # or each death would take six seconds more
 Settings.model_rebuild(force=True)
 reader = PeriodicExportingMetricReader(ConsoleMetricExporter(), 60_000)

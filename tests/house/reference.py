@@ -51,7 +51,7 @@ NAMED = {
     "dialects": "a function of `(node, graph)`, named like the node type that it reads",
     "hooks": "a module, an object or a class with functions marked by `axil.hookimpl`",
     "commands": "a class with `configure(self, parser)` and `run(self, options, session)`",
-    "options": "a class with `prepare(self, value, launch)`, named `run.…`",
+    "options": "a class with `prepare(self, value, launch)`, named `run.…` or `workflow.…`",
     "engines": "a class made with `(journal, workflows, *, find, loaded, **options)`; see "
     "`axil_journals.Engine`",
     "protocols": "a class with `routes(self, service)`; see "

@@ -9,13 +9,17 @@ from pathlib import Path
 from tests.house.checkout import faults, text_of, tree_of
 
 BUDGETS = {
-    "kernel": (3950, 13),  # reports of what edges carry, bounds of sizes
-    "spec": (730, 4),  # limits that hold those of what is around; graphs without a result
-    "compiler": (2620, 9),  # folding; declared fields; one way to call functions of users
-    "contract": (1945, 10),  # what observers receive, by kind of report; views of a state
-    "runtime": (2290, 9),  # what hooks decide is imported where there are hooks
-    "builder": (1450, 4),  # signatures; templates; state shared inside; arguments that do not fit
-    "registry": (1150, 8),  # deprecations; misfits of settings; metadata of distributions
+    "kernel": (3950, 12),  # reports of what edges carry, bounds of sizes
+    "spec": (945, 6),  # limits that hold those of what is around; digests; kinds of components
+    "patterns": (480, 4),  # a bounded engine, and schemas that use it
+    "settings": (1610, 9),  # decoding, secrets, grants and what files want, policy, misfits
+    "registry": (945, 5),  # deprecations; metadata of distributions
+    "contract": (1950, 10),  # what observers receive, by kind of report; views of a state
+    "typed": (1475, 5),  # schemas of models, reducers, views of a typed state
+    "compiler": (2710, 11),  # folding; declared fields; formatters on edges; migrations
+    "dependencies": (480, 4),  # from graph to graph; settings that name components; versions
+    "runtime": (2360, 9),  # what hooks decide is imported where there are hooks; deadlines
+    "builder": (1430, 4),  # signatures; templates; state shared inside; arguments that do not fit
 }
 """Lines and modules that a package of core may have.
 

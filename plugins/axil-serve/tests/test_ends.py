@@ -143,7 +143,7 @@ def by_page(http: TestClient, text: str, to: str = "fast") -> tuple[str, str]:
     place = f"/v1/runs/{begun['run_id']}"
     if text != "ask":  # the events of a run that has not ended go on
         assert '"ended"' in http.get(f"{place}/events").text
-    while (run := http.get(place).json())["status"] in ("open", "running") and text == "ask":
+    while (run := http.get(place).json())["status"] != "paused" and text == "ask":
         time.sleep(0.005)  # a question is there before its run has ended
     asked = "".join(question["text"] for question in run["questions"])
     return run["status"], asked or run["error"] or run["output"]["text"]

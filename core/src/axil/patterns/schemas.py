@@ -48,23 +48,22 @@ class BoundedSchema:
         Raises: PatternFault: AX637 it is no schema; AX601 a pattern is none; NotInstalled (AX306).
         """
         try:
+            # there are no stubs
+            import jsonschema_specifications as known  # pyright: ignore[reportMissingTypeStubs]
             from jsonschema.exceptions import ValidationError
-            from jsonschema_specifications import (  # pyright: ignore[reportMissingTypeStubs]  # none
-                REGISTRY,
-            )
         except ImportError as error:
             message = "JSON Schemas need the library jsonschema, which is not installed."
             raise NotInstalled(message, hint=install_advice("axil[schemas]")) from error
         kind, given = _validator(), _of_one_draft(schema)
         _left.set([MAX_STEPS, _SECONDS])
         try:
-            kind(kind.META_SCHEMA, registry=REGISTRY).validate(given)
+            kind(kind.META_SCHEMA, registry=known.REGISTRY).validate(given)
         except ValidationError as error:
             message = f"expected a JSON Schema, found {error.message:.200} at {error.json_path}."
             raise PatternFault("AX637", message, "Correct the schema.") from error
         except RecursionError as error:
             raise _too_much() from error
-        self._validator: Any = kind(given, registry=REGISTRY)
+        self._validator: Any = kind(given, registry=known.REGISTRY)
 
     def first_fault(self, value: Any) -> SchemaFinding | None:
         """Return the first place of a value that does not fit; None: it fits.

@@ -245,7 +245,7 @@ class Limits:
     pricing: Any = None
     """The prices of models (``axil_models.Pricing``), for what models do not report themselves."""
     estimate: Any = None
-    """How calls are estimated before they are made: ``axil_models.Estimator``."""
+    """The estimate of a call before it is made: an ``axil_models.Estimator``."""
 
     def __post_init__(self) -> None:
         for name in ("firings", "seconds", "concurrency", "tokens", "cost"):

@@ -228,13 +228,17 @@ def _tried(name: str, act: Callable[[], Any]) -> Any:
 APPEND_MESSAGES: Final = Reducer(
     "append_messages", append_messages, compose=append_messages, pure=True, whole=True
 )
+"""The reducer ``append_messages``: messages go behind those that are there, each id once."""
 SUM: Final = Reducer("sum", _sum, compose=_sum, pure=True, whole=True)
 """The reducer ``sum``: a delta is added to what is there."""
 UNION: Final = Reducer("union", _union, compose=_union, many=_union_of, pure=True, whole=True)
+"""The reducer ``union`` of sets."""
 MERGE: Final = Reducer("merge", _merge, compose=_merge, many=_merge_of, pure=True, whole=True)
+"""The reducer ``merge`` of dicts: the later of two values of a key stays."""
 MAXIMUM: Final = Reducer("maximum", _maximum, compose=_maximum, pure=True, whole=True)
 """The reducer of fields that keep the greatest value written."""
 MINIMUM: Final = Reducer("minimum", _minimum, compose=_minimum, pure=True, whole=True)
+"""The reducer of fields that keep the least value written."""
 
 BUILT_IN: Final[Mapping[str, Reducer]] = MappingProxyType(
     {

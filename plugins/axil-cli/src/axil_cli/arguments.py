@@ -1,4 +1,4 @@
-"""Arguments that commands have in common; of other distributions, too (``axil.plugin``)."""
+"""Arguments that commands have in common; those of other distributions, too."""
 
 from __future__ import annotations
 

@@ -32,4 +32,4 @@ _MOVED = {
     "axil_context.memory": "axil_memory",
     "axil_context.retrieval": "axil_retrieval",
 }
-"""What has moved → its name in digests of runs that were recorded before."""
+"""Moved places → their names in the digests of runs that were recorded before."""

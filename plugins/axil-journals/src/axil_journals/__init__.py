@@ -58,4 +58,4 @@ __getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)
 _MOVED = {
     "axil_journals.aes": "axil_encryption.aes",
 }
-"""What has moved → its name in digests of runs that were recorded before."""
+"""Moved places → their names in the digests of runs that were recorded before."""

@@ -79,4 +79,4 @@ _MOVED = {
     "axil_models.formatters": "axil_formatters",
     "axil_models.functions": "axil_agent.tools",
 }
-"""What has moved → its name in digests of runs that were recorded before."""
+"""Moved places → their names in the digests of runs that were recorded before."""

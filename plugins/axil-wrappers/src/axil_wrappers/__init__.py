@@ -29,4 +29,4 @@ __getattr__, __dir__, __all__ = lazy_names(globals(), _SUBJECTS)
 _MOVED = {
     "axil_wrappers.guards": "axil_guards",
 }
-"""What has moved → its name in digests of runs that were recorded before."""
+"""Moved places → their names in the digests of runs that were recorded before."""
