@@ -71,6 +71,14 @@ class Dependencies:
                 sorted_out.setdefault(need.provider, []).append(need)
         return sorted_out
 
+    def extras(self) -> dict[str, frozenset[str]]:
+        """Return the extras of distributions that components need, where they need some."""
+        found: dict[str, frozenset[str]] = {}
+        for need in self.found:
+            if need.component is not None and (extras := need.component.extras):
+                found[need.provider] = found.get(need.provider, frozenset()) | extras
+        return found
+
 
 def of_graph(
     spec: GraphSpec, *, registry: Registry | None = None, read: ReadInner | None = None

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from axil.registry.manifest import Manifest
 
 _TARGET: Final = re.compile(
-    r"(?P<module>[\w.]+)\s*(?::\s*(?P<attributes>[\w.]+))?\s*(?:\[.*\])?\s*$"
+    r"(?P<module>[\w.]+)\s*(?::\s*(?P<attributes>[\w.]+))?\s*(?:\[(?P<extras>.*)\])?\s*$"
 )
 
 
@@ -57,7 +57,7 @@ class Component:
     distribution: str
     version: str = ""
     value: str = ""
-    """``module:attribute``; empty: it was registered in this process."""
+    """``module:attribute``, and perhaps ``[extra]``; empty: it was registered in this process."""
     status: Literal["available", "blocked", "unfit", "registered"] = "available"
     """``unfit``: it is written for another version of its kind's contract."""
     reason: str = ""
@@ -67,6 +67,18 @@ class Component:
     def is_usable(self) -> bool:
         """True if the component may be requested."""
         return self.status in ("available", "registered")
+
+    @property
+    def extras(self) -> frozenset[str]:
+        """The extras of its distribution that it needs, as its entry point says.
+
+        >>> made = Component(kind="guards", name="x", distribution="d", value="m:X [one, two]")
+        >>> sorted(made.extras)
+        ['one', 'two']
+        """
+        found = _TARGET.match(self.value)
+        names = (found["extras"] or "").split(",") if found else ()
+        return frozenset(name.strip() for name in names if name.strip())
 
     def __str__(self) -> str:
         return " ".join(

@@ -41,6 +41,7 @@ from axil.plugin import (
 )
 from axil_cli import add_shared_arguments
 from axil_files import dependencies_of, load, python_target
+from axil_plugins.closure import closure, metadata_of
 from axil_plugins.output import as_json, put
 from axil_plugins.pylock import pylock_of
 
@@ -178,7 +179,9 @@ def _made_of(
     return {
         "lock": VERSION,
         "workflow": os.path.basename(file),
-        "distributions": {name: _distribution(name, name in roots) for name in closure(roots)},
+        "distributions": {
+            name: _distribution(name, name in roots) for name in closure(roots, found.extras())
+        },
         "files": {
             _inside(each, folder): _digest(Path(each).read_bytes()) for each in sorted(found.files)
         },
@@ -271,45 +274,8 @@ def _granted(value: Any, grants: Grants, where: str) -> Any:
     return value
 
 
-def closure(roots: Sequence[str]) -> list[str]:
-    """Return distributions and all that they require here, by name; what is required and not
-    installed is left out.
-    """
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    seen: dict[str, None] = {}
-    waiting = [(canonical_name(name), frozenset[str]()) for name in roots]
-    while waiting:
-        name, extras = waiting.pop()
-        metadata = _metadata(name)
-        if metadata is None or (name in seen and not extras):
-            continue
-        seen[name] = None
-        for text in metadata.requires or ():
-            try:
-                wanted = Requirement(text)
-            except InvalidRequirement:
-                continue
-            if wanted.marker is None or any(
-                wanted.marker.evaluate({"extra": extra}) for extra in (*extras, "")
-            ):
-                inner = canonical_name(wanted.name)
-                if inner not in seen or wanted.extras:
-                    waiting.append((inner, frozenset(wanted.extras)))
-    return sorted(seen)
-
-
-def _metadata(name: str) -> Any:
-    from importlib import metadata as importlib_metadata
-
-    try:
-        return importlib_metadata.distribution(name)
-    except importlib_metadata.PackageNotFoundError:
-        return None
-
-
 def _distribution(name: str, is_root: bool) -> dict[str, Any]:
-    metadata = _metadata(name)
+    metadata = metadata_of(name)
     source = _source(metadata)
     digest = _tree(source) if source is not None else _record(metadata)
     return {
@@ -328,7 +294,7 @@ def _installable(lock: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     for name, each in cast("Mapping[str, Any]", lock["distributions"]).items():
         url = ""
         if each["editable"]:
-            url = json.loads(_metadata(name).read_text("direct_url.json"))["url"]
+            url = json.loads(metadata_of(name).read_text("direct_url.json"))["url"]
         found[name] = {"version": each["version"], "source": url2pathname(urlsplit(url).path)}
     return found
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from axil import ConfigError, PluginError, Problem, SpecError
 from axil.plugin import KERNEL, Dependencies, Registry, canonical_name, install_advice
 from axil_files import PythonTarget, dependencies_of
 from axil_plugins.builds.settings import Settings
+from axil_plugins.closure import closure, metadata_of, required
 
 COMMAND = "axil-cli"
 WORKER = "axil-postgres"
@@ -33,6 +34,8 @@ class Plan:
     """The workflows and all that they include, by their real paths."""
     roots: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
     """Distributions that are asked for → what asks for them."""
+    extras: Mapping[str, frozenset[str]] = field(default_factory=dict[str, "frozenset[str]"])
+    """The extras of these that components need."""
     distributions: Mapping[str, str] = field(default_factory=dict[str, str])
     """All of them, those that others require included → versions, by name."""
     models: tuple[str, ...] = ()
@@ -103,7 +106,7 @@ def plan(settings: Settings, registry: Registry) -> Plan:
         settings.dist.keep_runs or (asks and settings.dist.keep_runs is None)
     ):
         _keep(roots, registry, asks or "dist.keep_runs")
-    distributions = closure(list(roots))
+    distributions = closure(roots, found.extras())
     strangers = [name for name in roots if name not in distributions]
     if strangers:
         hint = install_advice(*strangers)
@@ -133,6 +136,7 @@ def plan(settings: Settings, registry: Registry) -> Plan:
         workflows=workflows,
         files=files,
         roots=roots,
+        extras=found.extras(),
         distributions=distributions,
         models=tuple(found.models),
         blind=tuple(found.blind),
@@ -231,45 +235,6 @@ def _admitted(distributions: Mapping[str, str], settings: Settings) -> None:
         raise ConfigError(problems)
 
 
-def closure(roots: Sequence[str]) -> dict[str, str]:
-    """Return distributions and all that they require here → their versions, by name; what is not
-    installed is left out.
-    """
-    seen: dict[str, str] = {}
-    waiting = [(canonical_name(name), frozenset[str]()) for name in roots]
-    done: set[tuple[str, frozenset[str]]] = set()
-    while waiting:
-        name, extras = waiting.pop()
-        metadata = metadata_of(name)
-        if metadata is None or (name, extras) in done:
-            continue
-        done.add((name, extras))
-        seen[name] = str(metadata.version)
-        waiting += required(metadata, extras)
-    return dict(sorted(seen.items()))
-
-
-def required(
-    metadata: Any, extras: frozenset[str] = frozenset()
-) -> list[tuple[str, frozenset[str]]]:
-    """Return the distributions that a distribution requires in this environment, with the extras
-    that it asks for.
-    """
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    found: list[tuple[str, frozenset[str]]] = []
-    for text in metadata.requires or ():
-        try:
-            wanted = Requirement(text)
-        except InvalidRequirement:
-            continue
-        if wanted.marker is None or any(
-            wanted.marker.evaluate({"extra": extra}) for extra in (*extras, "")
-        ):
-            found.append((canonical_name(wanted.name), frozenset(wanted.extras)))
-    return found
-
-
 def chain(name: str, distributions: Mapping[str, str]) -> list[str]:
     """Return the chain of requirements that leads to a distribution."""
     requirers = {
@@ -281,13 +246,3 @@ def chain(name: str, distributions: Mapping[str, str]) -> list[str]:
     ):
         path.insert(0, above)
     return path
-
-
-def metadata_of(name: str) -> Any:
-    """Return the metadata of an installed distribution; None: it is not installed."""
-    from importlib import metadata as importlib_metadata
-
-    try:
-        return importlib_metadata.distribution(name)
-    except importlib_metadata.PackageNotFoundError:
-        return None

@@ -7,8 +7,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from axil_plugins.builds.plan import Plan, closure, metadata_of
+from axil_plugins.builds.plan import Plan
 from axil_plugins.builds.wheels import Wheel
+from axil_plugins.closure import closure, metadata_of, required
 
 _SPACE: Final = uuid.UUID("6b1f3c0e-2d5a-5b0e-9d8f-4f6a3c1d2e7b")
 """Serial numbers are made of what is in a build, so that the same build has the same one."""
@@ -20,7 +21,7 @@ def sizes(plan: Plan, wheels: Sequence[Wheel]) -> dict[str, Any]:
     total = sum(by_name.values())
     alone: dict[str, int] = {}
     for root in plan.roots:
-        rest = closure([each for each in plan.roots if each != root])
+        rest = closure([each for each in plan.roots if each != root], plan.extras)
         alone[root] = sum(size for name, size in by_name.items() if name not in rest)
     return {
         "total": total,
@@ -124,7 +125,5 @@ def _is_expression(name: str) -> bool:
 
 
 def _required(name: str) -> set[str]:
-    from axil_plugins.builds.plan import required
-
     metadata = metadata_of(name)
     return {inner for inner, _ in required(metadata)} if metadata is not None else set()

@@ -31,7 +31,7 @@ from urllib.parse import unquote, urlparse
 
 from axil import ConfigError, Problem
 from axil.plugin import canonical_name, install_advice
-from axil_plugins.builds.plan import metadata_of
+from axil_plugins.closure import metadata_of
 
 _INSTALLERS: Final = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
 _PYTHON: Final = re.compile(rb"\A#!(/bin/sh\n'''exec' [^\n]*\n' '''|[^\n]*python[^\n]*)")

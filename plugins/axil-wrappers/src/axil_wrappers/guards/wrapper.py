@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast
 from pydantic import Field, model_validator
 
 from axil import ComponentRef, Context, Out, Question
-from axil.plugin import Body, NodeInfo, Task, isolate, make_component, thaw
+from axil.plugin import Body, NodeInfo, Task, isolate, make_component, refers_to, thaw
 from axil_wrappers.guards.errors import GuardTripped
 from axil_wrappers.guards.finding import Finding, Guard, masked
 from axil_wrappers.inside import Around, Settings, Wrapper
@@ -24,11 +24,23 @@ class GuardedConfig(Settings):
     """The guards of a node."""
 
     input: tuple[Any, ...] = Field(
-        (), description="Guards of the payloads that a firing begins with."
+        (),
+        description="Guards of the payloads that a firing begins with.",
+        json_schema_extra=refers_to("guards"),
     )
-    output: tuple[Any, ...] = Field((), description="Guards of what the node gives.")
-    tools: tuple[Any, ...] = Field((), description="Guards of the arguments of tool calls.")
-    results: tuple[Any, ...] = Field((), description="Guards of the results of tool calls.")
+    output: tuple[Any, ...] = Field(
+        (), description="Guards of what the node gives.", json_schema_extra=refers_to("guards")
+    )
+    tools: tuple[Any, ...] = Field(
+        (),
+        description="Guards of the arguments of tool calls.",
+        json_schema_extra=refers_to("guards"),
+    )
+    results: tuple[Any, ...] = Field(
+        (),
+        description="Guards of the results of tool calls.",
+        json_schema_extra=refers_to("guards"),
+    )
     action: Action = Field(
         "block",
         description="What follows, unless a guard has its own: block, mask, ask or repair.",
