@@ -317,7 +317,8 @@ def test_a_run_that_is_resumed_asks_only_what_was_not_answered(real, tmp_path):
 
 
 def test_no_secret_of_a_file_or_of_the_environment_is_on_a_cassette(axil, real, monkeypatch):
-    monkeypatch.setenv("MINE_API_KEY", "sk-0123456789")
+    # a value of its own: the process knows each secret by the name that it met first
+    monkeypatch.setenv("MINE_API_KEY", "sk-cassette-90817")
     hidden = agent(
         "a",
         params={"api_key": "sk-in-the-file", "temperature": 1},
@@ -326,7 +327,7 @@ def test_no_secret_of_a_file_or_of_the_environment_is_on_a_cassette(axil, real, 
     assert (
         axil(
             write("flow.json", [hidden]),
-            *("--record", "tape.jsonl", "--input", "sk-0123456789?"),
+            *("--record", "tape.jsonl", "--input", "sk-cassette-90817?"),
             *("--allow", "env:MINE_API_KEY"),
         ).code
         == 0
@@ -337,7 +338,7 @@ def test_no_secret_of_a_file_or_of_the_environment_is_on_a_cassette(axil, real, 
     assert (
         axil(
             "flow.json",
-            *("--replay", "tape.jsonl", "--input", "sk-0123456789?"),
+            *("--replay", "tape.jsonl", "--input", "sk-cassette-90817?"),
             *("--allow", "env:MINE_API_KEY"),
         ).out
         == "a said 0\n"
