@@ -17,7 +17,7 @@ BUDGETS = {
     "contract": (1950, 10),  # what observers receive, by kind of report; views of a state
     "typed": (1475, 5),  # schemas of models, reducers, views of a typed state
     "compiler": (2710, 11),  # folding; declared fields; formatters on edges; migrations
-    "dependencies": (480, 4),  # from graph to graph; settings that name components; versions
+    "dependencies": (490, 4),  # from graph to graph; settings that name components; versions
     "runtime": (2360, 9),  # what hooks decide is imported where there are hooks; deadlines
     "builder": (1430, 4),  # signatures; templates; state shared inside; arguments that do not fit
 }
