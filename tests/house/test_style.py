@@ -13,7 +13,7 @@ BUDGETS = {
     "spec": (945, 6),  # limits that hold those of what is around; digests; kinds of components
     "patterns": (480, 4),  # a bounded engine, and schemas that use it
     "settings": (1610, 9),  # decoding, secrets, grants and what files want, policy, misfits
-    "registry": (945, 5),  # deprecations; metadata of distributions
+    "registry": (960, 5),  # deprecations; metadata of distributions; extras of components
     "contract": (1950, 10),  # what observers receive, by kind of report; views of a state
     "typed": (1475, 5),  # schemas of models, reducers, views of a typed state
     "compiler": (2710, 11),  # folding; declared fields; formatters on edges; migrations
