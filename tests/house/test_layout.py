@@ -96,9 +96,8 @@ def test_every_dependency_has_a_lower_bound(member):
 
 
 def test_no_member_caps_the_kernel(member):
-    kernel = [
-        each for each in member.project.get("dependencies", []) if re.match(r"axil-core(?![\w-])", each)
-    ]
+    wanted = member.project.get("dependencies", [])
+    kernel = [each for each in wanted if re.match(r"axil-core(?![\w-])", each)]
     assert kernel or member.name == "axil-core"
     assert [each for each in kernel if "<" in each or "==" in each] == []
 

@@ -39,7 +39,7 @@ def test_a_run_is_pinned_to_its_plugins():
     pins = recorded_graph(journal.entries("r"))["pins"]
     assert pins["axil-core"]["version"] == flow.pins["axil-core"]["version"]
     other = {**pins, "axil-core": {"version": "99.0"}}
-    with pytest.raises(JournalError, match=r"AX524.*axil was .*, and is 99\.0.*migrate.*fork"):
+    with pytest.raises(JournalError, match=r"AX524.*axil-core was .*, and is 99\.0.*migrate.*fork"):
         run_sync(flow.resume("r", journal=journal, pins=other))
     assert run_sync(flow.resume("r", journal=journal, pins=other, migrate=True)).status == "paused"
     with pytest.raises(JournalError, match="AX524"):

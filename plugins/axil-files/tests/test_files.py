@@ -1581,7 +1581,7 @@ def test_what_a_file_requires_and_lacks_is_a_warning():
     ).extras["warnings"]
     assert [(w.id, w.message.split(", ")[0]) for w in warnings] == [
         ("AX119", "the file requires axil-nobody"),
-        ("AX119", "the file requires axil >=99.1"),
+        ("AX119", "the file requires axil-core >=99.1"),
     ]
 
 

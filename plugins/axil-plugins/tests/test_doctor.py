@@ -72,7 +72,9 @@ def test_an_installation_in_order_has_no_errors(axil):
         ),
         (
             "pin",
-            lambda w: w.distribution("acme-a", requires=("axil<99",), nodes={"acme.tick": "m:T"}),
+            lambda w: w.distribution(
+                "acme-a", requires=("axil-core<99",), nodes={"acme.tick": "m:T"}
+            ),
         ),
         (
             "requirement",

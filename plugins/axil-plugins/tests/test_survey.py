@@ -99,7 +99,9 @@ def test_what_is_there_can_be_installed_again(world, axil):
 def test_a_distribution_is_shown(world, axil):
     world.distribution("acme-a", requires=("axil-core>=0.1",), nodes={"acme.tick": "acme_a:T"})
     done = axil("plugins", "show", "Acme_A")
-    assert done.out.startswith("acme-a 1.0\nfake acme-a\nrequires: axil>=0.1\nIt has no manifest")
+    assert done.out.startswith(
+        "acme-a 1.0\nfake acme-a\nrequires: axil-core>=0.1\nIt has no manifest"
+    )
     said = axil("plugins", "show", "acme-a", "--format", "json").data
     assert [each["name"] for each in said["components"]] == ["acme.tick"]
     unknown = axil("plugins", "show", "acme-b")
