@@ -45,12 +45,12 @@ help:
 	@echo "make clean   remove .venv and whatever was built"
 
 # What the demo needs: the usual set, nothing else.
-USUAL     := $(shell sed -n 's/^    "\(axil[a-z-]*\)>=.*/\1/p' plugins/axil-standard/pyproject.toml)
-$(VENV)/usual: pyproject.toml plugins/axil-standard/pyproject.toml
+USUAL     := $(shell sed -n 's/^    "\(axil[a-z-]*\)>=.*/\1/p' plugins/axil/pyproject.toml)
+$(VENV)/usual: pyproject.toml plugins/axil/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import sys; sys.exit("axil needs Python 3.11 or newer; say make PYTHON=...") if sys.version_info < (3, 11) else None'
 	$(BIN)/python -m pip install --quiet "hatchling>=1.27" "editables>=0.5"
-	$(BIN)/python -m pip install --quiet --no-build-isolation $(foreach name,$(USUAL),--editable ./$(if $(filter axil,$(name)),core,plugins/$(name)))
+	$(BIN)/python -m pip install --quiet --no-build-isolation $(foreach name,$(USUAL),--editable ./$(if $(filter axil-core,$(name)),core,plugins/$(name)))
 	touch $@
 
 # Every member editable, then the tools. Done again only when a pyproject.toml changes or a member appears.

@@ -79,8 +79,8 @@ def with_names(text: str, folder: Path) -> str:
     def published(command: re.Match[str]) -> str:
         paths = [word for word in command[1].split() if word != "."]
         names = [re.sub(r"\./(?:plugins/|contrib/)?", "", word) for word in paths]
-        names = [re.sub(r"^(\"?)core\b", r"\1axil", word) for word in names]
-        usual = "axil-standard" if folder.name == "core" else folder.name
+        names = [re.sub(r"^(\"?)core\b", r"\1axil-core", word) for word in names]
+        usual = "axil" if folder.name == "core" else folder.name
         return f"pip install {' '.join(names or [usual])}"
 
     return _INSTALL.sub(published, text)

@@ -26,7 +26,7 @@ class Only:
     """An environment that has a kernel, and of others what is named."""
 
     def __init__(self, url: str, *others: str) -> None:
-        self.names = {"axil", *others}
+        self.names = {"axil-core", *others}
         self.kernel = Kernel(url)
 
     def __call__(self, name: str) -> Kernel:
@@ -85,7 +85,7 @@ def test_a_tool_of_uv_gets_each_requirement_by_an_option_of_its_own(prefix):
 
 def test_in_a_checkout_the_projects_own_come_from_it(checkout, monkeypatch):
     monkeypatch.chdir(checkout)
-    assert install_advice("axil") == "pip install ./core"
+    assert install_advice("axil-core") == "pip install ./core"
     assert install_advice("Axil_Chroma>=0.1") == "pip install ./plugins/axil-chroma"
     assert install_advice("axil-chroma[x]", "acme") == (
         'pip install "./plugins/axil-chroma[x]" acme'
@@ -98,7 +98,7 @@ def test_what_a_member_of_a_checkout_needs_and_lacks_comes_from_the_checkout(che
     monkeypatch.setattr(metadata, "distribution", Only((checkout / "core").as_uri(), "axil-here"))
     monkeypatch.chdir(checkout)
     for folder, needed in {
-        "plugins/axil-chroma": '"axil>=0.1", "acme>=1"',
+        "plugins/axil-chroma": '"axil-core>=0.1", "acme>=1"',
         "contrib/axil-gemini": '"axil-chroma[x]>=0.1", "axil-here"',
         "plugins/axil-draw": '"Axil_Gemini>=0.1", "axil-chroma"',
     }.items():
@@ -112,27 +112,27 @@ def test_what_a_member_of_a_checkout_needs_and_lacks_comes_from_the_checkout(che
 
 @pytest.mark.parametrize("wanted", ["axil-far", "axil-chroma==0.0.9"])
 def test_a_name_that_the_origin_does_not_have_is_not_looked_up_anywhere(checkout, wanted):
-    assert install_advice("acme", wanted) == f"get {wanted} from where you got axil"
+    assert install_advice("acme", wanted) == f"get {wanted} from where you got axil-core"
 
 
 def test_a_kernel_from_a_repository_says_nothing_of_names_in_an_index(monkeypatch, prefix):
     monkeypatch.setattr(metadata, "distribution", lambda name: Kernel("https://example.org/a.git"))
-    assert install_advice("axil-chroma") == "get axil-chroma from where you got axil"
+    assert install_advice("axil-chroma") == "get axil-chroma from where you got axil-core"
     assert install_advice("acme") == "pip install acme"
 
 
 def test_beside_a_wheel_the_others_are_wheels(tmp_path, monkeypatch, prefix):
-    for name in ("axil", "axil_chroma", "axil_evals"):
+    for name in ("axil_core", "axil_chroma", "axil_evals"):
         with zipfile.ZipFile(tmp_path / f"{name}-0.1.0-py3-none-any.whl", "w") as wheel:
             needed = "Requires-Dist: axil-chroma>=0.1\n" if name == "axil_evals" else ""
             needed += 'Requires-Dist: axil-far; extra == "far"\n'
             wheel.writestr(f"{name}-0.1.0.dist-info/METADATA", f"Name: {name}\n{needed}\n")
-    url = (tmp_path / "axil-0.1.0-py3-none-any.whl").as_uri()
+    url = (tmp_path / "axil_core-0.1.0-py3-none-any.whl").as_uri()
     monkeypatch.setattr(metadata, "distribution", lambda name: Kernel(url))
     monkeypatch.chdir(tmp_path)
     found = install_advice("axil-chroma[x]")
     assert found == 'pip install "./axil_chroma-0.1.0-py3-none-any.whl[x]"'
-    assert install_advice("axil-far") == "get axil-far from where you got axil"
+    assert install_advice("axil-far") == "get axil-far from where you got axil-core"
     monkeypatch.setattr(metadata, "distribution", Only(url))
     wheels = [f"./axil_{name}-0.1.0-py3-none-any.whl" for name in ("evals", "chroma")]
     assert install_advice("axil-evals") == f"pip install {' '.join(wheels)}"

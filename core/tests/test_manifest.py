@@ -155,7 +155,7 @@ def test_a_component_for_another_contract_is_refused_before_it_is_imported(packa
         'AX310 flow.yaml:3: the node type "tick" of acme-clocks 4.0 cannot be used: it is '
         "written for version 3.1 of node types, "
         "and this axil understands 1.0. Upgrade the older side: "
-        + install_advice("axil", "acme-clocks", how="upgrade")
+        + install_advice("axil-core", "acme-clocks", how="upgrade")
     )
 
 

@@ -205,7 +205,7 @@ def test_what_policy_blocks_is_never_imported_and_is_still_listed(plugin, policy
 
 
 def test_the_kernel_is_allowed_unless_it_is_blocked_by_name():
-    entry = Entry("axil.nodes", "graph", "axil.errors:Problem", Dist("axil"))
+    entry = Entry("axil.nodes", "graph", "axil.errors:Problem", Dist("axil-core"))
     for policy in (Policy(only=frozenset()), Policy(mode="listed")):
         assert registry(entry, policy=policy).resolve("nodes", "graph")
     with pytest.raises(ComponentBlocked):
@@ -260,7 +260,7 @@ def test_an_interrupt_during_an_import_is_not_swallowed(plugin):
 def test_a_missing_module_of_an_extra_says_which_extra(plugin):
     name = plugin("import no_such_module_at_all")
     dist = Dist(
-        "acme-clocks", requires=["axil>=0.1", 'no-such-module-at-all>=1 ; extra == "quartz"']
+        "acme-clocks", requires=["axil-core>=0.1", 'no-such-module-at-all>=1 ; extra == "quartz"']
     )
     with pytest.raises(PluginLoadError, match=r'install "acme-clocks\[quartz\]"'):
         registry(Entry("axil.nodes", "a", f"{name}:A", dist)).resolve("nodes", "a")

@@ -74,7 +74,7 @@ ADVISORY = {
     "summary": "A fault.",
     "affected": [
         {
-            "package": {"ecosystem": "PyPI", "name": "axil"},
+            "package": {"ecosystem": "PyPI", "name": "axil-core"},
             "versions": ["0.0.1"],
             "ranges": [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "0.0.2"}]}],
         }

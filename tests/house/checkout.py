@@ -30,7 +30,7 @@ SKIPPED = {
 }
 
 
-IMPORTED_AS = {"axil-evofabric": "evofabric", "axil-masfactory": "masfactory"}
+IMPORTED_AS = {"axil-core": "axil", "axil-evofabric": "evofabric", "axil-masfactory": "masfactory"}
 """Members that bring another project's import name."""
 
 

@@ -88,6 +88,7 @@ def test_importing_a_member_prints_nothing(member, printed):
 # Where the import name is not the distribution's name with underscores.
 IMPORTED_AS = {
     "a2a-sdk": "a2a",
+    "axil-core": "axil",
     "google-genai": "google",
     "markdown-it-py": "markdown_it",
     "opentelemetry-api": "opentelemetry",

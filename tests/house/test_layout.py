@@ -65,7 +65,7 @@ def test_every_member_ships_the_licence(root, member):
 
 
 def test_distribution_folder_and_import_name_agree(root, member):
-    expected = "core" if member.name == "axil" else member.name
+    expected = "core" if member.name == "axil-core" else member.name
     assert member.folder.name == expected
     if member.has_code:
         assert [entry.name for entry in (member.folder / "src").iterdir() if entry.is_dir()] == [
@@ -96,16 +96,15 @@ def test_every_dependency_has_a_lower_bound(member):
 
 
 def test_no_member_caps_the_kernel(member):
-    kernel = [
-        each for each in member.project.get("dependencies", []) if re.match(r"axil(?![\w-])", each)
-    ]
-    assert kernel or member.name == "axil"
+    wanted = member.project.get("dependencies", [])
+    kernel = [each for each in wanted if re.match(r"axil-core(?![\w-])", each)]
+    assert kernel or member.name == "axil-core"
     assert [each for each in kernel if "<" in each or "==" in each] == []
 
 
 def test_every_plugin_declares_itself(member):
     declared = member.entry_points.get("axil.plugin", {})
-    if member.name == "axil" or not member.has_code:
+    if member.name == "axil-core" or not member.has_code:
         assert set(declared.values()) <= {member.import_name}
     else:
         assert declared == {member.name: member.import_name}
@@ -126,7 +125,7 @@ def test_no_two_members_register_one_name(members):
 
 def test_the_root_installs_the_standard_set_from_the_checkout(root, members):
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
-    standard = next(member for member in members if member.name == "axil-standard")
+    standard = next(member for member in members if member.name == "axil")
     by_path = dict(each.split(" @ ") for each in project["dependencies"])
     assert set(by_path) == {
         re.match(r"[\w-]+", each)[0] for each in standard.project["dependencies"]
@@ -159,4 +158,4 @@ def test_the_environment_of_ray_has_the_members_that_its_tests_need(root):
     text = (root / "Makefile").read_text("utf-8")
     names = re.findall(r"^NEAR_RAY .*axil-,([a-z ]+)\)", text, re.MULTILINE)[0].split()
     wanted, _ = alone.needed("axil-ray", alone.load_members())
-    assert wanted - {"axil", *(f"axil-{name}" for name in names)} == set()
+    assert wanted - {"axil-core", *(f"axil-{name}" for name in names)} == set()

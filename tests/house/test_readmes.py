@@ -143,4 +143,4 @@ def test_no_page_installs_the_project_by_a_name_that_may_be_anothers(pages):
 def test_a_readme_says_how_to_install_its_member_from_the_checkout(member):
     commands = INSTALL.findall(text_of(member.folder / "README.md"))
     found = set().union(*(installed_by(command)[0] for command in commands))
-    assert member.name in found or (member.name == "axil-standard" and usual() <= found)
+    assert member.name in found or (member.name == "axil" and usual() <= found)

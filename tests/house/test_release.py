@@ -74,11 +74,6 @@ def test_plugins_are_found_by_one_keyword(member):
         assert "axil-plugin" in member.project["keywords"]
 
 
-def test_the_usual_set_is_an_extra_of_the_kernel(members):
-    kernel = next(member for member in members if member.name == "axil")
-    assert kernel.project["optional-dependencies"]["standard"] == ["axil-standard>=0.1"]
-
-
 def test_only_the_job_that_publishes_may_publish(root):
     workflow = yaml.safe_load((root / ".github/workflows/release.yml").read_text("utf-8"))
     assert workflow["permissions"] == {"contents": "read"}

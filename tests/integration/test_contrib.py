@@ -81,7 +81,7 @@ def test_strangers_are_installed_from_wheels_beside_ours(built):
     assert {
         "fern_rounds",
         "fern_glossary",
-        "axil",
+        "axil_core",
         "axil_agent",
         "axil_control",
         "axil_models",

@@ -241,7 +241,7 @@ def test_a_run_is_pinned_to_its_plugins_and_says_what_became_of_them(axil, monke
 
     axil("run", "letters.yaml", "--run-id", "r")
     header = json.loads(axil("runs", "export", "r").out.splitlines()[0])["data"]
-    assert header["pins"].keys() == {"axil", "axil-control"}
+    assert header["pins"].keys() == {"axil-core", "axil-control"}
     newer = {**header["pins"], "axil-control": {"version": "7.0"}}
     monkeypatch.setattr(Workflow, "pins", newer)
     refused = axil("runs", "answer", "r", "Ada")

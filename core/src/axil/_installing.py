@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
-KERNEL: Final = "axil"
+KERNEL: Final = "axil-core"
 How = Literal["install", "upgrade", "reinstall"]
 _REQUIREMENT: Final = re.compile(r"\s*([\w.-]+)\s*(\[[^\]]*\])?\s*(.*)", re.DOTALL)
 _PLAIN: Final = re.compile(r"[\w@%+=:,./-]+")
@@ -157,7 +157,7 @@ def _name(requirement: str) -> str:
 
 def _is_own(name: str) -> bool:
     """Return whether a canonical name is one of the project's."""
-    return name == KERNEL or name.startswith(f"{KERNEL}-")
+    return name == "axil" or name.startswith("axil-")
 
 
 def _shown(path: Path) -> str:

@@ -37,9 +37,9 @@ def test_a_run_is_pinned_to_its_plugins():
     (question,) = paused.questions
     assert isinstance(question, Question)
     pins = recorded_graph(journal.entries("r"))["pins"]
-    assert pins["axil"]["version"] == flow.pins["axil"]["version"]
-    other = {**pins, "axil": {"version": "99.0"}}
-    with pytest.raises(JournalError, match=r"AX524.*axil was .*, and is 99\.0.*migrate.*fork"):
+    assert pins["axil-core"]["version"] == flow.pins["axil-core"]["version"]
+    other = {**pins, "axil-core": {"version": "99.0"}}
+    with pytest.raises(JournalError, match=r"AX524.*axil-core was .*, and is 99\.0.*migrate.*fork"):
         run_sync(flow.resume("r", journal=journal, pins=other))
     assert run_sync(flow.resume("r", journal=journal, pins=other, migrate=True)).status == "paused"
     with pytest.raises(JournalError, match="AX524"):
@@ -55,11 +55,13 @@ def test_what_was_made_in_python_is_pinned_by_its_package_and_what_a_wheel_liste
     ).pins
     assert pins["pluggy"]["version"] == pluggy.__version__
     assert len(pins["pluggy"]["record"]) == 16
-    assert "record" not in pins["axil"] or pins["axil"]["record"] != pins["pluggy"]["record"]
+    assert (
+        "record" not in pins["axil-core"] or pins["axil-core"]["record"] != pins["pluggy"]["record"]
+    )
 
 
 def test_typed_state_is_pinned_to_who_checks_it_and_to_who_provides_its_strategies():
-    assert {"axil"} == set(RootGraph("g", state=Brief).build().pins)
+    assert {"axil-core"} == set(RootGraph("g", state=Brief).build().pins)
 
 
 def test_what_an_installer_writes_does_not_count():
@@ -97,4 +99,4 @@ def test_without_files_the_components_that_a_spec_names_are_pinned():
         timeout=600,
         check=False,
     )
-    assert (done.stdout, done.stderr) == ("{'x': 1} ['axil']\n", "")
+    assert (done.stdout, done.stderr) == ("{'x': 1} ['axil-core']\n", "")

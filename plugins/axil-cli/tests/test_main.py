@@ -33,7 +33,7 @@ def test_the_command_runs_as_a_process(flow):
     assert 'unknown node type "nothing_of_that_name"' in done.stdout
     assert (
         in_a_process("--version").stdout
-        == f"axil {version('axil')} (axil-cli {version('axil-cli')})\n"
+        == f"axil {version('axil-core')} (axil-cli {version('axil-cli')})\n"
     )
 
 
@@ -124,7 +124,7 @@ def test_a_broken_command_costs_only_itself(capsys, flow):
 
 
 @pytest.mark.parametrize(
-    "options", [["--no-plugins"], ["--only-plugins", "axil-cli"], ["--only-plugins", "axil"]]
+    "options", [["--no-plugins"], ["--only-plugins", "axil-cli"], ["--only-plugins", "axil-core"]]
 )
 def test_policy_leaves_the_kernel_and_the_command(axil, flow, options):
     done = axil(*options, "check", flow(["a echo"]))

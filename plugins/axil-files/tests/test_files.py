@@ -1572,7 +1572,7 @@ def test_a_version_that_is_not_known_is_a_warning(version: str, ids: list[str]):
 
 def test_what_a_file_requires_and_lacks_is_a_warning():
     text = (
-        '{"requires": {"axil-nobody": "", "axil": ">=99.1", "pytest": ">=1"}, "graph": '
+        '{"requires": {"axil-nobody": "", "axil-core": ">=99.1", "pytest": ">=1"}, "graph": '
         '{"nodes": '
         '[{"id": "a", "type": "x"}], "start": "a"}}'
     )
@@ -1581,7 +1581,7 @@ def test_what_a_file_requires_and_lacks_is_a_warning():
     ).extras["warnings"]
     assert [(w.id, w.message.split(", ")[0]) for w in warnings] == [
         ("AX119", "the file requires axil-nobody"),
-        ("AX119", "the file requires axil >=99.1"),
+        ("AX119", "the file requires axil-core >=99.1"),
     ]
 
 

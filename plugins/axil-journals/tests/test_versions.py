@@ -263,7 +263,7 @@ def test_a_run_is_pinned_to_the_given_plugins():
 
 
 def test_a_run_without_recorded_plugins_is_resumed():
-    assert version_changes({}, {"axil": {"version": "1"}}) == []
+    assert version_changes({}, {"axil-core": {"version": "1"}}) == []
 
 
 def test_what_became_of_plugins_is_said():
@@ -283,7 +283,7 @@ def test_what_became_of_plugins_is_said():
 
 def test_a_distribution_that_went_into_another_is_no_change():
     before = {"axil-typed": {"version": "0.1.0"}, "axil-engine": {"version": "0.1.0"}}
-    now = {"axil": {"version": "0.2.0"}, "axil-files": {"version": "0.2.0"}}
+    now = {"axil-core": {"version": "0.2.0"}, "axil-files": {"version": "0.2.0"}}
     assert version_changes(before, now) == [
         "axil-engine 0.1.0 is not used any more, or not installed"
     ]

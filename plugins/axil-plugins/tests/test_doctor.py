@@ -33,7 +33,7 @@ MANIFEST = {
 
 def test_an_installation_in_order_has_no_errors(axil):
     done = doctor(axil)
-    here = {"axil", "axil-cli", "axil-control", "axil-plugins", "axil-testing", "axil-files"}
+    here = {"axil-core", "axil-cli", "axil-control", "axil-plugins", "axil-testing", "axil-files"}
     assert [
         each
         for each in done.data["findings"]
@@ -60,7 +60,9 @@ def test_an_installation_in_order_has_no_errors(axil):
         ),
         (
             "version",
-            lambda w: w.distribution("acme-a", requires=("axil>=99",), nodes={"acme.tick": "m:T"}),
+            lambda w: w.distribution(
+                "acme-a", requires=("axil-core>=99",), nodes={"acme.tick": "m:T"}
+            ),
         ),
         (
             "pin",
@@ -70,7 +72,9 @@ def test_an_installation_in_order_has_no_errors(axil):
         ),
         (
             "pin",
-            lambda w: w.distribution("acme-a", requires=("axil<99",), nodes={"acme.tick": "m:T"}),
+            lambda w: w.distribution(
+                "acme-a", requires=("axil-core<99",), nodes={"acme.tick": "m:T"}
+            ),
         ),
         (
             "requirement",
@@ -178,8 +182,8 @@ def test_the_exit_code_says_whether_something_is_wrong(world, axil):
     world.distribution("acme-a", nodes={"tick": "m:T"})
     assert axil("plugins", "doctor", "acme-a").code == 0
     assert axil("plugins", "doctor", "acme-a", "--strict").code == 2
-    world.distribution("acme-b", requires=("axil>=99",), nodes={"acme.x": "m:T"})
+    world.distribution("acme-b", requires=("axil-core>=99",), nodes={"acme.x": "m:T"})
     done = axil("plugins", "doctor", "acme-b")
     assert done.code == 2
-    assert f"fix: {install_advice('axil>=99')}" in done.out
+    assert f"fix: {install_advice('axil-core>=99')}" in done.out
     assert "policy: everything that is installed may be used" in done.out

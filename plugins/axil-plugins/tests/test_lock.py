@@ -45,7 +45,7 @@ def locked(axil, flow):
 
 def test_a_lock_names_everything_with_its_digest(axil, locked):
     said = json.loads(Path(f"{locked}.lock").read_text())
-    assert {"axil", "axil-control", "pydantic"} <= set(said["distributions"])
+    assert {"axil-core", "axil-control", "pydantic"} <= set(said["distributions"])
     assert said["distributions"]["axil-control"]["named"]
     assert not said["distributions"]["pydantic"]["named"]
     assert set(said["files"]) == {"flow.json", "inner.json"}
@@ -221,7 +221,7 @@ def test_components_may_pin_what_is_outside(world, axil, flow, monkeypatch):
         "[]",
         '{"lock": 2}',
         "[" * 100_000,
-        '{"lock": 1, "distributions": {"axil": {}}}',
+        '{"lock": 1, "distributions": {"axil-core": {}}}',
         '{"lock": 1, "distributions": []}',
         '{"lock": 1, "files": {"flow.json": 3}}',
         '{"lock": 1, "models": [3]}',

@@ -122,4 +122,4 @@ def test_a_model_that_contains_itself_is_entered_once():
 def test_summaries_of_things_without_words():
     assert summary_of(object()) == ""
     assert summary_of(lambda text, name: None) == ""
-    assert default_registry().manifest("axil") is not None
+    assert default_registry().manifest("axil-core") is not None

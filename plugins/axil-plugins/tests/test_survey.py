@@ -66,7 +66,7 @@ def test_plugins_are_listed_however_few_are_admitted(world, axil, options):
     done = axil(*options, "plugins", "list", "--format", "json")
     assert done.code == 0
     assert {row["status"] for row in rows(done, distribution="axil-journals")} == {"blocked"}
-    assert {row["status"] for row in rows(done, distribution="axil")} == {"ok"}
+    assert {row["status"] for row in rows(done, distribution="axil-core")} == {"ok"}
 
 
 def test_with_every_plugin_broken_one_can_still_look_and_mend(world, axil):
@@ -97,9 +97,11 @@ def test_what_is_there_can_be_installed_again(world, axil):
 
 
 def test_a_distribution_is_shown(world, axil):
-    world.distribution("acme-a", requires=("axil>=0.1",), nodes={"acme.tick": "acme_a:T"})
+    world.distribution("acme-a", requires=("axil-core>=0.1",), nodes={"acme.tick": "acme_a:T"})
     done = axil("plugins", "show", "Acme_A")
-    assert done.out.startswith("acme-a 1.0\nfake acme-a\nrequires: axil>=0.1\nIt has no manifest")
+    assert done.out.startswith(
+        "acme-a 1.0\nfake acme-a\nrequires: axil-core>=0.1\nIt has no manifest"
+    )
     said = axil("plugins", "show", "acme-a", "--format", "json").data
     assert [each["name"] for each in said["components"]] == ["acme.tick"]
     unknown = axil("plugins", "show", "acme-b")

@@ -67,11 +67,11 @@ def test_only_named_plugins_are_seen(only_plugins):
     assert default_registry() is only is not before
     assert {
         component.distribution for component in only.candidates() if component.status == "available"
-    } <= {"axil"}
+    } <= {"axil-core"}
 
 
 def test_what_is_not_named_is_refused_and_never_imported(only_plugins):
-    theirs = next((c for c in Registry().candidates() if c.distribution != "axil"), None)
+    theirs = next((c for c in Registry().candidates() if c.distribution != "axil-core"), None)
     if theirs is None:
         pytest.skip("no plugin with components is installed")
     with pytest.raises((ComponentBlocked, UnknownComponent)):

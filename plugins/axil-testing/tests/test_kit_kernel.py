@@ -21,7 +21,7 @@ from axil_testing.kit.whole import (
 
 
 @pytest.mark.parametrize(
-    ("kit", "why"), [pytest.param(kit, why, id=about) for about, kit, why in kits_for("axil")]
+    ("kit", "why"), [pytest.param(kit, why, id=about) for about, kit, why in kits_for("axil-core")]
 )
 def test_the_kernels_components_pass(kit, why):
     if kit is None:

@@ -77,7 +77,8 @@ def _packages(spec: GraphSpec) -> Iterator[str]:
     given += [declared.validate for declared in spec.schema.fields.values()] if spec.schema else []
     for each in given:
         kind: Any = each if isinstance(each, type) or hasattr(each, "__qualname__") else type(each)
-        yield canonical_name(str(getattr(kind, "__module__", "")).partition(".")[0])
+        package = str(getattr(kind, "__module__", "")).partition(".")[0]
+        yield KERNEL if package == "axil" else canonical_name(package)
 
 
 @functools.cache

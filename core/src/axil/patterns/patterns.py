@@ -140,7 +140,7 @@ def _compiled(text: str, case_sensitive: bool, multiline: bool, dotall: bool) ->
         import regex  # half of what a small run imports without it
     except ImportError as error:
         message = "regular expressions need the library regex, which is not installed."
-        raise NotInstalled(message, hint=install_advice("axil[patterns]")) from error
+        raise NotInstalled(message, hint=install_advice("axil-core[patterns]")) from error
     flags = (
         (0 if case_sensitive else regex.IGNORECASE)
         | (regex.MULTILINE if multiline else 0)

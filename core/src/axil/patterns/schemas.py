@@ -53,7 +53,7 @@ class BoundedSchema:
             from jsonschema.exceptions import ValidationError
         except ImportError as error:
             message = "JSON Schemas need the library jsonschema, which is not installed."
-            raise NotInstalled(message, hint=install_advice("axil[schemas]")) from error
+            raise NotInstalled(message, hint=install_advice("axil-core[schemas]")) from error
         kind, given = _validator(), _of_one_draft(schema)
         _left.set([MAX_STEPS, _SECONDS])
         try:

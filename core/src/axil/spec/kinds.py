@@ -52,7 +52,7 @@ What is added raises the minor, what breaks the major; a major and the one befor
 understood. A major from the second on has a group of its own, ``axil.nodes.v2``, so that a plugin
 can serve old and new kernels."""
 
-KERNEL: Final = "axil"
+KERNEL: Final = "axil-core"
 """The kernel's own distribution."""
 MANIFEST: Final = "plugin"
 """``axil.plugin``: distribution → the package that holds its ``axil-plugin.json``."""

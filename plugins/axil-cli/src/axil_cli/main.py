@@ -21,6 +21,7 @@ from typing import Any
 
 from axil import AxilError, ConfigError
 from axil.plugin import (
+    KERNEL,
     Component,
     PluginContract,
     Policy,
@@ -51,7 +52,7 @@ _COLLECTED_AFTER = 50_000
 """Objects that are made before the collector of this process looks at them."""
 _BODIES = ("axil-", "asyncio_")
 """The beginning of the names of such threads."""
-OWN = frozenset({SELF, "axil-files", "axil-plugins", "axil"})
+OWN = frozenset({SELF, "axil-files", "axil-plugins", KERNEL})
 """Always admitted: with every plugin blocked one can still see which there are, and why."""
 _OWN = {
     "run": "run a workflow file",
@@ -150,7 +151,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
         from importlib.metadata import version
 
-        write(sys.stdout, f"axil {version('axil')} ({SELF} {version(SELF)})\n")
+        write(sys.stdout, f"axil {version(KERNEL)} ({SELF} {version(SELF)})\n")
         parser.exit()
 
 

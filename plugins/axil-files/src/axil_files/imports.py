@@ -93,6 +93,8 @@ def _distribution_of(package: str, installed: Mapping[str, Sequence[str]]) -> st
 
     One that is installed in place lists no packages: it is known by its own name.
     """
+    if package == "axil":  # another distribution has the name of the package
+        return KERNEL
     for name in installed.get(package, ())[:1]:
         return canonical_name(name)
     try:

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from axil import GraphSpec
-from axil.plugin import Dependencies, DependencyWalk, Place, Registry, default_registry, graphs_of
+from axil.plugin import (
+    KERNEL,
+    Dependencies,
+    DependencyWalk,
+    Place,
+    Registry,
+    default_registry,
+    graphs_of,
+)
 from axil_files.functions import with_functions
 from axil_files.imports import imports_of
 from axil_files.loading import LoadOptions, load_spec, read_inner
@@ -98,7 +106,7 @@ class _Walk(DependencyWalk):
         for graph in graphs_of(spec):
             self.graph(graph, {})
             if graph.schema is not None and graph.schema.view is not None:
-                self.code("axil", f"{target.text} state")
+                self.code(KERNEL, f"{target.text} state")
         file = target.file or str(getattr(sys.modules.get(target.module), "__file__", None) or "")
         if file:
             self.imported([file], target.folder)

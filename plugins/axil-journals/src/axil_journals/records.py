@@ -150,11 +150,12 @@ def resumed(recorded: Entry, plan: Plan, options: Options) -> Entry:
 
 
 _TAKEN_IN: Final = {
+    "axil": "axil-core",
     "axil-batch": "axil-cli",
     "axil-budget": "axil-models",
     "axil-build": "axil-plugins",
-    "axil-config": "axil",
-    "axil-dependencies": "axil",
+    "axil-config": "axil-core",
+    "axil-dependencies": "axil-core",
     "axil-draft": "axil-cli",
     "axil-encryption": "axil-journals",
     "axil-engine": "axil-journals",
@@ -162,12 +163,12 @@ _TAKEN_IN: Final = {
     "axil-guards": "axil-wrappers",
     "axil-inspection": "axil-journals",
     "axil-memory": "axil-context",
-    "axil-patterns": "axil",
+    "axil-patterns": "axil-core",
     "axil-retrieval": "axil-context",
     "axil-sandbox": "axil-process",
     "axil-subprocess": "axil-process",
     "axil-tune": "axil-evals",
-    "axil-typed": "axil",
+    "axil-typed": "axil-core",
     "axil-yaml": "axil-files",
 }
 """Distribution that a run may be pinned to → the one that has taken it in."""

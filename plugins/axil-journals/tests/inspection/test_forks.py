@@ -40,7 +40,7 @@ def test_a_moment_needs_no_plugin_in_the_version_that_the_run_is_pinned_to():
     question = paused(flow, journal)
     header = ReplayIndex(journal.entries("r")).header
     assert header is not None
-    other = {**header.data["pins"], "axil": {"version": "99.0"}}
+    other = {**header.data["pins"], "axil-core": {"version": "99.0"}}
     answers = {question: "n2"}
     run_sync(flow.resume("r", journal=journal, pins=other, answers=answers, migrate=True))
     assert run_sync(snapshot(flow, journal.entries("r"))).result.status == "done"

@@ -41,20 +41,23 @@ TEMPLATES: Final[Mapping[str, str]] = {
 _AGENT: Final = '"axil-agent>=0.1"'
 _MODELS: Final = '"axil-models>=0.1"'
 _REQUIRES: Final[Mapping[str, tuple[str, str]]] = {
-    "node": ('"axil>=0.1", "pydantic>=2.12"', ""),
-    "model": (f'"axil>=0.1", {_MODELS}, "pydantic>=2.12"', f"{_AGENT}, "),
-    "formatter": ('"axil>=0.1"', f"{_AGENT}, "),
-    "context": (f'"axil>=0.1", {_MODELS}, "pydantic>=2.12"', f"{_AGENT}, "),
-    "tool": ('"axil>=0.1"', f"{_AGENT}, {_MODELS}, "),
+    "node": ('"axil-core>=0.1", "pydantic>=2.12"', ""),
+    "model": (f'"axil-core>=0.1", {_MODELS}, "pydantic>=2.12"', f"{_AGENT}, "),
+    "formatter": ('"axil-core>=0.1"', f"{_AGENT}, "),
+    "context": (f'"axil-core>=0.1", {_MODELS}, "pydantic>=2.12"', f"{_AGENT}, "),
+    "tool": ('"axil-core>=0.1"', f"{_AGENT}, {_MODELS}, "),
     "embedder": (
-        '"axil>=0.1", "pydantic>=2.12"',
+        '"axil-core>=0.1", "pydantic>=2.12"',
         f'{_AGENT}, "axil-context>=0.1", ',
     ),
-    "wrapper": ('"axil>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
-    "channel": ('"axil>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
-    "condition": ('"axil>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
-    "loader": ('"axil>=0.1", "axil-files>=0.1"', '"axil-control>=0.1", '),
-    "journal": ('"axil>=0.1", "axil-journals>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
+    "wrapper": ('"axil-core>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
+    "channel": ('"axil-core>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
+    "condition": ('"axil-core>=0.1", "pydantic>=2.12"', '"axil-control>=0.1", '),
+    "loader": ('"axil-core>=0.1", "axil-files>=0.1"', '"axil-control>=0.1", '),
+    "journal": (
+        '"axil-core>=0.1", "axil-journals>=0.1", "pydantic>=2.12"',
+        '"axil-control>=0.1", ',
+    ),
 }
 """Requirements of the distribution of a kind, and those of its tests; the others need the kernel,
 and for their example axil-control.
@@ -175,7 +178,7 @@ def _values(name: str, kind: str, author: _Author) -> dict[str, str]:
     vendor, _, thing = name.partition("-")
     word = (thing or vendor).replace("-", "_")
     qualified = word if kind == "loader" else f"{vendor}.{word}"
-    needs, tests = _REQUIRES.get(kind, ('"axil>=0.1"', '"axil-control>=0.1", '))
+    needs, tests = _REQUIRES.get(kind, ('"axil-core>=0.1"', '"axil-control>=0.1", '))
     title = "".join(part.title() for part in word.split("_"))
     return {
         "dist": name,

@@ -126,7 +126,7 @@ def test_a_workflow_of_two_node_types_is_small(small):
     # of 19 MB, regex and pyyaml are 3 each; each distribution costs some 20 kB for its licence
     # and metadata
     assert result.report["verified"]["bytes"] <= 19.5e6
-    roots = {"axil", "axil-cli", "axil-control", "axil-files"}
+    roots = {"axil-core", "axil-cli", "axil-control", "axil-files"}
     assert roots == set(result.plan.roots)
     assert not {"axil-agent", "axil-sqlite", "axil-testing", "pytest", "axil-plugins"} & set(
         result.plan.distributions
@@ -158,7 +158,7 @@ def test_the_same_with_an_agent_of_openai_is_within_its_size(axil, tmp_path):
     assert done.code == 0, done.err
     said = done.data
     assert {
-        "axil",
+        "axil-core",
         "axil-agent",
         "axil-cli",
         "axil-control",
@@ -236,7 +236,7 @@ def test_the_single_file_runs_with_nothing_but_python(small, tmp_path):
         sys.executable,
         "-I",
         folder / "out" / "two.pyz",
-        "axil",
+        "axil-core",
         "check",
         "--format",
         "json",
@@ -265,7 +265,7 @@ def test_the_bill_names_all_that_is_in_it(made):
     assert {
         ref for each in bill["dependencies"] for ref in (each["ref"], *each["dependsOn"])
     } == refs
-    assert next(each["licenses"] for each in bill["components"] if each["name"] == "axil") == [
+    assert next(each["licenses"] for each in bill["components"] if each["name"] == "axil-core") == [
         {"expression": "Apache-2.0"}
     ]
 
@@ -597,7 +597,13 @@ def test_a_workflow_that_asks_people_brings_what_asks_and_keeps_its_runs(mixed):
 
 def test_a_build_says_that_a_run_would_be_lost_where_no_journal_is_in_it(tmp_path):
     plan = SimpleNamespace(
-        name="x", version="1", distributions={"axil": "1"}, roots={}, blind=(), asks="", graphs={}
+        name="x",
+        version="1",
+        distributions={"axil-core": "1"},
+        roots={},
+        blind=(),
+        asks="",
+        graphs={},
     )
     ran = {"flow.py:graph": {"status": "paused", "firings": 1, "asked": 1}}
     made = command.Made(plan=cast("Any", plan), report={"verified": {"ran": ran}})
