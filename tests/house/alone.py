@@ -32,7 +32,11 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
 DIST = ROOT / "dist"
-IMPORTED_AS = {"axil-evofabric": "evofabric", "axil-masfactory": "masfactory"}
+IMPORTED_AS = {
+    "axil-core": "axil",
+    "axil-evofabric": "evofabric",
+    "axil-masfactory": "masfactory",
+}
 """Members that bring another project's import name."""
 
 
@@ -119,24 +123,25 @@ def faults_of(wheel: Path, name: str, has_code: bool) -> list[str]:
 
 def needed(name: str, members: dict[str, tuple[Path, dict[str, Any]]]) -> tuple[set[str], set[str]]:
     """Members that `name` and its tests need, itself included, and the other requirements of its
-    tests.
+    tests and of the extras of members that are asked for.
     """
-    local: set[str] = set()
-    waiting = [name]
-    _, pyproject = members[name]
-    tests = pyproject.get("dependency-groups", {}).get("test", [])
-    waiting += [name_of(each) for each in tests if name_of(each) in members]
+    local, others = set[str](), set[str]()
+    done: set[str] = set()
+    waiting = [name, *members[name][1].get("dependency-groups", {}).get("test", [])]
     while waiting:
-        each = waiting.pop()
-        if each not in local:
+        asked = waiting.pop()
+        each = name_of(asked)
+        if each not in members:
+            others.add(asked)
+        elif asked not in done:
+            done.add(asked)
             local.add(each)
-            _, its = members[each]
-            waiting += [
-                name_of(other)
-                for other in its["project"].get("dependencies", [])
-                if name_of(other) in members
-            ]
-    return local, {each for each in tests if name_of(each) not in members}
+            project = members[each][1]["project"]
+            inner = project.get("dependencies", [])
+            waiting += [other for other in inner if name_of(other) in members]
+            for extra in Requirement(asked).extras:
+                waiting += project.get("optional-dependencies", {}).get(extra, [])
+    return local, others
 
 
 def bounds_of(name: str, members: dict[str, tuple[Path, dict[str, Any]]]) -> list[str]:
