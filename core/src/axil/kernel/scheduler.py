@@ -445,7 +445,7 @@ class Scheduler:
     def _pend(
         self, task: Task, command: Command, go_on: Callable[..., Command | None], *given: Any
     ) -> Command:
-        """Let ``resume_run`` happen when ``command``, a fact of ``task``, is recorded."""
+        """Let ``go_on`` happen when ``command``, a fact of ``task``, is recorded."""
         self._pending = task, go_on, given
         return command
 
