@@ -105,3 +105,5 @@ def test_functions_are_code_that_needs_leave_in_every_command(folder):
         )  # fmt: skip
         assert done.returncode == 2
         assert "Add --allow code, if you trust them." in done.stdout + done.stderr
+    said = axil(folder, "run", "flow.yaml", "--functions", "own", "--format", "json", code=2)
+    assert "AX700" in json.dumps(json.loads(said))

@@ -14,6 +14,10 @@ inherited or imported:
 
 It is imported when it is typed. What it raises as ``AxilError`` is printed as problems, with exit
 code 2.
+
+A command may have more: ``refuse(self, error, options, session)`` is called before such an error is
+printed; ``prepares_options = True`` says that it prepares the ``workflow`` options of plugins
+itself.
 """
 
 from __future__ import annotations

@@ -128,10 +128,18 @@ def _obeyed(arguments: list[str], program: str) -> int:
         streams: dict[str, Any] = {"stdin": sys.stdin, "stdout": sys.stdout, "stderr": sys.stderr}
         session = Session(registry=registry, hooks=hooks, options=extra, program=name, **streams)
         folder = given.functions if getattr(given, OPENS, False) else None
-        with equipped(session, folder, getattr(given, "allow", ())) as here, ExitStack() as within:
-            if extra and not getattr(command, "prepares_options", False):
-                within.enter_context(here.launch(options.command).within)
-            return command.run(given, here)
+        try:
+            with (
+                equipped(session, folder, getattr(given, "allow", ())) as here,
+                ExitStack() as within,
+            ):
+                if extra and not getattr(command, "prepares_options", False):
+                    within.enter_context(here.launch(options.command).within)
+                return command.run(given, here)
+        except AxilError as error:
+            if refuse := getattr(command, "refuse", None):
+                refuse(error, given, session)
+            raise
 
 
 class _Parser(argparse.ArgumentParser):

@@ -74,6 +74,11 @@ class Run:
 
     prepares_options = True
 
+    def refuse(self, error: AxilError, options: argparse.Namespace, session: Session) -> None:
+        """Say as data, too, with ``--format json``, that the file or an option cannot be used."""
+        if options.format == "json" and not is_debugging():
+            session.say(as_json(refused(error)))
+
     def configure(self, parser: argparse.ArgumentParser) -> None:
         self.workflow = parser.add_argument("file", metavar="WORKFLOW", help=TARGET)
         given = parser.add_mutually_exclusive_group()
@@ -115,15 +120,6 @@ class Run:
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Run the file; see ``Exit``."""
-        try:
-            return self._run(options, session)
-        except AxilError as error:
-            # the file or an option cannot be used: with --format json that is data, too
-            if options.format == "json" and not is_debugging():
-                session.say(as_json(refused(error)))
-            raise
-
-    def _run(self, options: argparse.Namespace, session: Session) -> int:
         variables, allow = settings(options.set), frozenset(options.allow)
         launch = Launch(
             file=options.file,
