@@ -97,6 +97,19 @@ def test_a_run_that_is_submitted_is_executed_with_the_functions_that_it_was_subm
     assert "HELLO" in axil(folder, "runs", "export", run_id)
 
 
+def test_a_fork_and_a_migrated_run_keep_the_functions_of_their_run(folder):
+    own = ("--functions", "own", "--allow", "code")
+    axil(folder, "run", "flow.yaml", "--input", "hello", "--run-id", "first", *own)
+    axil(folder, "runs", "fork", "first", "--as", "second", "--input", "bye", "--allow", "code")
+    resumed = ("runs", "resume", "second", "--migrate", "--allow", "code")
+    assert axil(folder, *resumed).strip() == "BYE"
+    first, second = (
+        json.loads(axil(folder, "runs", "export", run).splitlines()[0])["data"]["origin"]
+        for run in ("first", "second")
+    )
+    assert second["functions"] == first["functions"] == str((folder / "own").resolve())
+
+
 def test_functions_are_code_that_needs_leave_in_every_command(folder):
     for words in (["run", "flow.yaml"], ["submit", "flow.yaml"], ["lock", "flow.yaml"]):
         done = subprocess.run(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from axil import MISSING, run_sync
+from axil import MISSING, Workflow, run_sync
 from axil.plugin import JournalError, install_advice
 from axil_cli import record
 from axil_cli.arguments import add_shared_arguments
@@ -454,7 +454,7 @@ class Runs:
             if options.migrate:
                 launch.running.update(
                     migrate=True,
-                    origin={**kept, **record.origin(record.source_of(kept), workflow, kept)},
+                    origin=_renewed(kept, workflow, session),
                 )
             elif kept.get("python") and (files := record.changed(kept)):
                 session.tell(
@@ -511,11 +511,7 @@ class Runs:
                 if needed
                 else None
             )
-            origin = (
-                None
-                if workflow is None
-                else {**kept, **record.origin(record.source_of(kept), workflow, kept)}
-            )
+            origin = None if workflow is None else _renewed(kept, workflow, here)
             edit = Edit(
                 input=MISSING
                 if workflow is None or options.input is None
@@ -711,6 +707,12 @@ def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
     if not answers:
         raise misuse("ANSWER", "no answer was given.", f"Open: {', '.join(questions)}.")
     return answers
+
+
+def _renewed(kept: dict[str, Any], workflow: Workflow, session: Session) -> dict[str, Any]:
+    """Return what is kept with a run, with its workflow as it is now."""
+    source = record.source_of(kept)
+    return {**kept, **record.origin(source, workflow, kept, session.functions)}
 
 
 def _origin(entries: Sequence[Entry], options: argparse.Namespace) -> dict[str, Any]:
