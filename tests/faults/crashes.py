@@ -144,7 +144,7 @@ def heir(case: Case, folder: Path, jump: float) -> dict[str, Any]:
     ]
     if list(journal.examine()):
         found.append(f"the database is damaged: {journal.examine()}")
-    numbers = [number for number, _ in journal.numbered(RUN)]
+    numbers = [number for number, _ in journal.read(RUN)]
     if numbers != list(range(len(numbers))):
         found.append(f"its entries have the numbers {numbers}")
     journal.shrink()

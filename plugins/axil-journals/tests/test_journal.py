@@ -23,7 +23,7 @@ from axil_journals import (
     encode_delta,
     encode_value,
 )
-from axil_journals.memory import _Shelf
+from axil_journals.memory import _StoredRun
 from axil_testing.specs import write, written
 
 scalars = (
@@ -273,11 +273,11 @@ def test_the_runs_of_a_journal_in_memory_may_be_asked_for_while_others_begin(mon
     journal = MemoryJournal()
     for name in "ab":
         journal.open(name).append(Entry("run"))
-    reported = _Shelf.info
+    reported = _StoredRun.info
 
-    def meanwhile(self: _Shelf, run_id: str) -> Any:
+    def meanwhile(self: _StoredRun, run_id: str) -> Any:
         journal.open(f"after {run_id}").append(Entry("run"))  # as another thread does
         return reported(self, run_id)
 
-    monkeypatch.setattr(_Shelf, "info", meanwhile)
+    monkeypatch.setattr(_StoredRun, "info", meanwhile)
     assert {info.run_id for info in journal.runs()} == {"a", "b"}

@@ -125,7 +125,7 @@ def test_an_idle_worker_asks_three_times_when_something_has_changed(
             await engine.idle()
             asked.clear()
             looks.clear()
-            journal.writer.database.work.ring()
+            journal.writer.database.work.notify()
             while not looks:  # noqa: ASYNC110  # another thread looks
                 await asyncio.sleep(0.005)
             await engine.idle()
@@ -229,7 +229,7 @@ def test_a_letter_wakes_the_holder_of_its_run_and_an_end_wakes_callers_alone(
         await writer.kept()
         other.take(1, time.time())
         for database in both:
-            while database.bell._count < 2:  # its thread listens  # noqa: ASYNC110
+            while database.changes._count < 2:  # its thread listens  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
         before = [database.work._count for database in both]
         since = await other.changed(0, 60.0)
@@ -256,7 +256,7 @@ def test_a_due_run_wakes_some_of_many_workers(
     def woken(holders: int) -> int:
         database.holders, before = holders, database.work._count
         for _ in range(1000):
-            database.hear("due")
+            database.notify("due")
         return database.work._count - before
 
     assert woken(3) == 1000
@@ -271,7 +271,7 @@ def test_a_run_follows_one_that_is_released_by_the_same_transaction(journals: Jo
         first.append(Entry("run", data={"thread": "t", "after": ""}))
         if (waiting := first.kept()) is not None:
             await waiting
-        with journal.writer._lock:  # nothing else commits meanwhile
+        with journal.writer.lock:  # nothing else commits meanwhile
             first.append(Entry("ended", data={"status": "done"}))
             first.close()
             second = journal.open("second")

@@ -190,7 +190,7 @@ def test_a_round_behind_a_firing_in_another_frame_has_its_own_row(journal, frame
         writer.close()
 
     asyncio.run(go())
-    assert list(journal.numbered("r")) == list(enumerate(entries))
+    assert list(journal.read("r")) == list(enumerate(entries))
     [(rows,)] = journal.query("select count(*) from entries")
     assert rows == len(entries)
     # A writer that is opened later leaves out exactly what the round supersedes.

@@ -251,13 +251,13 @@ class Shared(MemoryJournal):
     """Lets everybody in."""
 
     def open(self, run_id: str) -> Any:
-        if (shelf := self._shelves.get(run_id)) is not None:
-            shelf.holder = None
+        if (run := self.stored.get(run_id)) is not None:
+            run.holder = None
         return super().open(run_id)
 
     def wake(self, run_id: str, due: float = 0.0) -> None:
-        shelf = self._shelves[run_id]
-        shelf.holder, shelf.is_taken = None, False
+        run = self.stored[run_id]
+        run.holder, run.is_taken = None, False
         super().wake(run_id, due)
 
 

@@ -886,22 +886,22 @@ class LastOnly(MemoryJournal):
 
 class GoesOnWithWhatIsForgotten(MemoryJournal):
     def forget(self, run_id: str) -> None:
-        shelf = self._shelves.get(run_id)
+        run = self.stored.get(run_id)
         super().forget(run_id)
-        assert shelf is not None
-        shelf.is_forgotten = False
+        assert run is not None
+        run.is_forgotten = False
 
 
 class KeepsWhatItRefuses(MemoryJournal):
     def open(self, run_id: str) -> Any:
-        shelves = self._shelves
+        runs = self.stored
 
         class Book(BentBook):
             def append(self, entry: Entry) -> None:
                 try:
                     self.writer.append(entry)
                 except JournalError:
-                    shelves[run_id].entries[shelves[run_id].count + 1] = entry
+                    runs[run_id].entries[runs[run_id].count + 1] = entry
                     raise
 
         return Book(Bent(), super().open(run_id))
@@ -969,7 +969,7 @@ def test_a_journal_that_loses_more_than_an_end_is_caught(lost):
                     return lost(entries)
 
             other = Other()
-            other._shelves = journal._shelves
+            other.stored = journal.stored
             return other
 
     law = "a crash loses an end at most"

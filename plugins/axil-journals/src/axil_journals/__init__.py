@@ -8,14 +8,18 @@ _SUBJECTS = {
     "Journals": {
         "journal": """
             ChangeSignal Cipher Compactor DUE_NOW Entry Journal JournalWriter
-            RunInfo RunMail SharedJournal claimed_error due_of_end question_due
+            RunInfo RunMail SharedJournal claimed_error due_of_end question_due unknown_error
         """,
         "memory": "MemoryJournal",
         "threads": "admit_run left_behind_error overtaken_error",
         "writers": "GroupCommit RunPart RunWriter",
     },
     "Records as plain data": {
-        "rows": "EntryRow damaged_error entry_row joined_row row_entries",
+        "rows": """
+            Cut Damage EntryRow damage_of damaged_error entry_row find_cut joined_row row_entries
+            run_info
+        """,
+        "sealing": "RowCodec about_row",
         "values": "decode_delta decode_value encode_delta encode_value",
     },
     "Recorders": {
@@ -41,7 +45,7 @@ _SUBJECTS = {
     },
     "Engines": {
         "deadlines": "accept_answers",
-        "engine.loading": "LastingExecutor ResumedStatus lasting_executor resume_run",
+        "engine.loading": "ResumedStatus lasting_executor resume_run",
         "engine.local": "LocalEngine",
         "engine.managed": "ManagedRun",
         "engine.protocol": "Engine RunStatus",

@@ -7,7 +7,6 @@ from axil_journals.deadlines import (
     open_questions as open_questions,
 )
 from axil_journals.engine.loading import (
-    LastingExecutor as LastingExecutor,
     ResumedStatus as ResumedStatus,
     lasting_executor as lasting_executor,
     resume_run as resume_run,
@@ -54,6 +53,7 @@ from axil_journals.journal import (
     claimed_error as claimed_error,
     due_of_end as due_of_end,
     question_due as question_due,
+    unknown_error as unknown_error,
 )
 from axil_journals.memory import MemoryJournal as MemoryJournal
 from axil_journals.migrations import (
@@ -91,12 +91,18 @@ from axil_journals.recorder import (
 from axil_journals.records import record_graph as record_graph, version_changes as version_changes
 from axil_journals.replay import ReplayIndex as ReplayIndex
 from axil_journals.rows import (
+    Cut as Cut,
+    Damage as Damage,
     EntryRow as EntryRow,
+    damage_of as damage_of,
     damaged_error as damaged_error,
     entry_row as entry_row,
+    find_cut as find_cut,
     joined_row as joined_row,
     row_entries as row_entries,
+    run_info as run_info,
 )
+from axil_journals.sealing import RowCodec as RowCodec, about_row as about_row
 from axil_journals.threads import (
     admit_run as admit_run,
     left_behind_error as left_behind_error,

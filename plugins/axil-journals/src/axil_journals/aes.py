@@ -1,8 +1,7 @@
 """``aes``: AES-256-GCM, with keys from the environment or a file.
 
-A sealed text is a byte for the format, four bytes that identify the key, a nonce of twelve random
-bytes, and the ciphertext with its tag. Two keys are derived from each given one: for sealing, and
-for digests.
+A sealed text is a byte for the format, four bytes that identify the key, a random nonce of twelve
+bytes, and the ciphertext with its tag. Keys for sealing and for digests are derived from each key.
 """
 
 from __future__ import annotations
@@ -54,12 +53,13 @@ class _Key(NamedTuple):
 
 
 class Aes:
-    """AES-256-GCM for journals.
+    """AES-256-GCM for journals: a ``Cipher``.
 
-    A key has 32 bytes in Base64. Several are divided by spaces or lines: the first one seals, each
-    of them opens, so that a new key is put before the old one, and the old one is removed when no
-    run that it sealed is left. Making one has no effects; keys are read at the first use, which
-    needs the library cryptography. Raises: NotInstalled (AX306), besides what its methods say.
+    A key has 32 bytes in Base64. Of several, on lines or separated by spaces, the first one seals
+    and each opens, so that a new key is put before the old one, which is removed when no run that
+    it sealed is left. Keys are read at the first use, which needs the library cryptography.
+
+    Raises: NotInstalled (AX306); JournalError: AX513, AX514.
     """
 
     Config = Settings
@@ -69,21 +69,18 @@ class Aes:
         self.config = Settings(**settings) if config is None else config
 
     def seal(self, text: bytes, about: bytes) -> bytes:
-        """See ``Cipher``. Raises: JournalError (AX513)."""
         key, nonce = self._first, os.urandom(_NONCE)
         sealed: bytes = key.seals.encrypt(nonce, text, about)
         return _FORMAT + key.id + nonce + sealed
 
     def open(self, sealed: bytes, about: bytes) -> bytes:
-        """See ``Cipher``. Raises: JournalError (AX513, AX514)."""
         key = self._keys.get(sealed[1:_HEAD]) if sealed[:1] == _FORMAT else None
         if key is None:
             raise JournalError(
-                f"this was encrypted with the key {sealed[1:_HEAD].hex()}, which is not among "
-                f"{self._place}: {', '.join(id.hex() for id in self._keys)}.",
+                f"this was encrypted with the key {sealed[1:_HEAD].hex()}, which is not among the "
+                f"keys of {self._given()[0]}: {', '.join(id.hex() for id in self._keys)}.",
                 id="AX514",
-                hint="Add the key with which the journal was written after the first key, which "
-                "encrypts.",
+                hint="Add the key of the journal after the first key, which encrypts.",
             )
         from cryptography.exceptions import InvalidTag
 
@@ -91,19 +88,15 @@ class Aes:
         try:
             opened: bytes = key.seals.decrypt(nonce, sealed[_HEAD + _NONCE :], about)
         except (InvalidTag, ValueError):
-            raise JournalError(
-                "an encrypted text was changed or belongs to another entry.",
-                id="AX514",
-                hint="Keep a copy of the journal, and restore a backup.",
-            ) from None
+            message = "an encrypted text was changed or belongs to another entry."
+            hint = "Keep a copy of the journal, and restore a backup."
+            raise JournalError(message, id="AX514", hint=hint) from None
         return opened
 
     def digest(self, text: bytes) -> bytes:
-        """See ``Cipher``. Raises: JournalError (AX513)."""
         return hashlib.blake2b(text, digest_size=24, key=self._first.digests).digest()
 
     def is_current(self, sealed: bytes) -> bool:
-        """See ``Cipher``. Raises: JournalError (AX513)."""
         return sealed[:_HEAD] == _FORMAT + self._first.id
 
     @property
@@ -112,16 +105,11 @@ class Aes:
 
     @cached_property
     def _keys(self) -> Mapping[bytes, _Key]:
-        """The keys by their ids, in the order in which they were given."""
         place, text = self._given()
         found = [_key(word, place) for word in text.split()]
         if not found:
             raise _unusable(f"{place} contains no key", f"Write the output of `{_MAKE}` there.")
         return {key.id: key for key in found}
-
-    @property
-    def _place(self) -> str:
-        return f"the keys of {self._given()[0]}"
 
     def _given(self) -> tuple[str, str]:
         """Return where the keys are, and what is there."""
@@ -151,11 +139,8 @@ def _key(word: str, place: str) -> _Key:
         raw = base64.b64decode(word.replace("-", "+").replace("_", "/"), validate=True)
     except ValueError:
         raw = b""
-    if len(raw) != 32:  # what it is instead is not shown: it may be a key with a slip of the pen
-        raise _unusable(
-            f"a key in {place} is not 32 bytes in Base64",
-            f"`{_MAKE}` makes a key.",
-        )
+    if len(raw) != 32:  # it is not shown: it may be a key with a typing error
+        raise _unusable(f"a key in {place} is not 32 bytes in Base64", f"`{_MAKE}` makes a key.")
 
     def derived(use: bytes, size: int) -> bytes:
         return hashlib.blake2b(key=raw, person=use, digest_size=size).digest()
@@ -170,17 +155,12 @@ def _private_text(path: Path) -> str:
         with path.open(encoding="utf-8", errors="replace") as file:
             mode = os.fstat(file.fileno()).st_mode
             if os.name != "nt" and stat.S_IMODE(mode) & 0o077:
-                raise _unusable(
-                    f"the file {path} can be read or changed by other users (mode "
-                    f"{stat.S_IMODE(mode):04o})",
-                    f"chmod 600 {path}",
-                )
+                found = f"can be read or changed by other users (mode {stat.S_IMODE(mode):04o})"
+                raise _unusable(f"the file {path} {found}", f"chmod 600 {path}")
             return file.read(65_536)
     except OSError as error:
-        raise _unusable(
-            f"the file {path} cannot be read: {error.strerror or error}",
-            "Check the path and the permissions.",
-        ) from None
+        fact = f"the file {path} cannot be read: {error.strerror or error}"
+        raise _unusable(fact, "Check the path and the permissions.") from None
 
 
 def _unusable(fact: str, hint: str) -> JournalError:

@@ -1,9 +1,10 @@
-"""Answers that are handed in to a recorded run, and the questions that it waits for."""
+"""Answers to a recorded run, and the questions that it waits for."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from axil import Question
@@ -11,20 +12,14 @@ from axil.driver import Clock, wall_time
 from axil.plugin import JournalError, format_names, without_secrets
 from axil_journals.journal import Entry
 from axil_journals.replay import ReplayIndex
-from axil_journals.values import encode_question, encode_value
+from axil_journals.values import decode_question, encode_value
 
 LATE = "deadline"
 """The mark (``by``) of an answer that a deadline gave."""
 
 
-def asked(question: Question) -> dict[str, Any]:
-    """Return the journal entry of an open question, with its deadline."""
-    return {**encode_question(question), "shown": True}
-
-
 def accept_answers(replay: ReplayIndex, given: Mapping[str, Any], clock: Clock) -> list[str]:
-    """Of the answers that are handed in when a run begins or goes on, those that are new, by
-    question.
+    """Return the questions whose answers, given when a run begins or continues, are new.
 
     Raises: JournalError: AX521 another answer was given before; AX522 the question was due before
     now; AX519 the run, which is known, did not ask it.
@@ -53,9 +48,9 @@ def accept_answers(replay: ReplayIndex, given: Mapping[str, Any], clock: Clock) 
 
 
 def _check_asked(replay: ReplayIndex, given: Mapping[str, Any]) -> None:
-    """Check that a paused run asked what is answered.
+    """Check that a paused run asked what is answered; any other may ask it yet.
 
-    Another one that is resumed, or a fork, may ask it yet. Raises: JournalError (AX519).
+    Raises: JournalError (AX519).
     """
     if replay.ended is None or replay.ended.data.get("status") != "paused":
         return
@@ -70,7 +65,7 @@ def _check_asked(replay: ReplayIndex, given: Mapping[str, Any]) -> None:
 
 
 def format_time(due: float) -> str:
-    """Return a time by the clock on the wall, in UTC.
+    """Return a time in UTC.
 
     >>> format_time(0)
     '1970-01-01 00:00:00 UTC'
@@ -79,28 +74,16 @@ def format_time(due: float) -> str:
 
 
 def open_questions(entries: Sequence[Entry]) -> list[Question]:
-    """Return the questions that a run waits for, as its journal has them: those it ended with, or
-    those that are open while it is at work.
-    """
+    """Return the questions that a run ended with, or that are open while it is at work."""
     replay = ReplayIndex(entries)
-    lines: Iterable[Mapping[str, Any]]
+    asked: Iterable[Mapping[str, Any]]
     if replay.ended is not None:
-        lines = replay.ended.data.get("questions", ())
+        asked = replay.ended.data.get("questions", ())
     else:
-        lines = [entry.data for name, entry in replay.asked.items() if name not in replay.answers]
-    return [_question(data, replay) for data in lines]
-
-
-def _question(data: Mapping[str, Any], replay: ReplayIndex) -> Question:
-    entry = replay.asked.get(data["id"])
-    node = data.get("node") or (entry.activation.path if entry is not None else "")
-    return Question(
-        text=str(data.get("text", "")),
-        kind=str(data.get("kind", "text")),
-        options=tuple(data.get("options", ())),
-        default=data.get("default"),
-        data=data.get("data", {}),
-        id=str(data["id"]),
-        node=str(node),
-        due=data.get("due"),
-    )
+        asked = [entry.data for name, entry in replay.asked.items() if name not in replay.answers]
+    found: list[Question] = []
+    for data in asked:
+        entry = replay.asked.get(data["id"])
+        node = data.get("node") or (entry.activation.path if entry is not None else "")
+        found.append(replace(decode_question(data), node=node, due=data.get("due")))
+    return found

@@ -1,16 +1,13 @@
-"""The journal: facts about a run, in plain data, from which a pure function rebuilds where it
-stood.
+"""Interfaces of journals, which record the facts of runs as plain data.
 
-An entry says what happened under the name of an activation, never under a position: ``done`` (what
-it wrote and what each edge carried), ``round`` (how a round of a cycle ended), ``clock``,
-``slept``, ``step`` (what a body read or did), ``asked`` and ``answer``. Nothing that is in the
-journal runs again. Values are made canonical in ``values`` and nowhere else: what cannot be held
-exactly is refused, never changed.
+An entry has the name of its activation, never a position: ``done`` (what it wrote and what each
+edge carried), ``round``, ``clock``, ``slept``, ``step``, ``asked``, ``answer``. What is recorded
+is not executed again. Values that cannot be held exactly are refused, never changed (``values``).
 
 Entries are appended in the order in which they took effect, and are safe in that order: a crash
-loses an end of them, never one from among them. What a run only worked out for itself may be lost
-and is worked out again; so it waits for the journal before a body starts that the world could
-notice, before a run continues after a step, and before it says how it ended.
+loses an end of them, never one from among them. What a run only worked out may be lost and is
+worked out again. So a run waits for the journal before a body with effects outside starts, before
+it continues after a step, and before it reports its end.
 """
 
 from __future__ import annotations
@@ -19,14 +16,11 @@ import asyncio
 from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from axil import Activation
 from axil.driver import Frame, Ordinal, RunJournal
 from axil.plugin import JournalError
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +28,10 @@ class Entry:
     """One fact. ``data`` is JSON data."""
 
     kind: str
-    """One of ``KINDS``."""
+    """``run``: the run began; ``resumed``; ``ended``; ``began``: a body with effects outside was
+    about to run; ``done``: an activation ended; ``round``: a round of a cycle ended; ``clock``,
+    ``slept``, ``step``, ``asked``: a body read the clock, slept, took a step, asked a person;
+    ``answer``: a person answered; ``prompt``: what a model was asked, see ``Options.prompts``."""
     frame: Frame = ()
     node: str = ""
     ordinal: Ordinal = ()
@@ -44,26 +41,6 @@ class Entry:
     def activation(self) -> Activation:
         """The activation to which the fact belongs."""
         return Activation(self.frame, self.node, self.ordinal)
-
-
-KINDS = (
-    "run",
-    "resumed",
-    "began",
-    "done",
-    "round",
-    "clock",
-    "slept",
-    "step",
-    "prompt",
-    "asked",
-    "answer",
-    "ended",
-)
-"""The kinds of entries: the run began (``run``), was resumed (``resumed``), ended (``ended``); a
-body with effects outside was about to run (``began``), an activation ended (``done``), a round of a
-cycle ended (``round``), a body read the clock, slept, took a step, asked a person; a person gave an
-``answer``. What a body asked a model (``prompt``) is kept where ``Options.prompts`` says so."""
 
 
 class Journal(RunJournal, Protocol):
@@ -77,9 +54,7 @@ class Journal(RunJournal, Protocol):
         ...
 
     def entries(self, run_id: str) -> Iterable[Entry]:
-        """Everything known of a run, in the order it was appended; entries that a later one
-        supersedes may be missing.
-        """
+        """Return the entries of a run in order; superseded ones may be missing."""
         ...
 
     def thread(self, name: str) -> Sequence[str]:
@@ -91,7 +66,7 @@ class Journal(RunJournal, Protocol):
         ...
 
     def forget(self, run_id: str) -> None:
-        """Drop all that is known of a run.
+        """Delete a run.
 
         Raises: JournalError (AX503): there is no such run; AX506: it is at work.
         """
@@ -123,7 +98,7 @@ class JournalWriter(Protocol):
 
     The first ``append`` claims the run, until ``close``. It is refused (JournalError AX506) where
     another holder is alive, or has written since this writer was opened: so a run is never at work
-    twice, and who was overtaken notices at its next entry.
+    twice, and a holder that lost its run notices at its next entry.
     """
 
     @property
@@ -132,16 +107,13 @@ class JournalWriter(Protocol):
         ...
 
     def append(self, entry: Entry) -> None:
-        """Take ``entry``, behind all before it.
-
-        It may not be safe yet; see ``kept``. Raises: JournalError.
-        """
+        """Append an entry; it may not be safe yet, see ``kept``. Raises: JournalError."""
         ...
 
     def kept(self) -> Awaitable[None] | None:
-        """Return None: all appended entries are safe.
+        """Return an awaitable that is done when all appended entries are safe; None: they are.
 
-        Else an awaitable: when it is done, it is. Raises: JournalError.
+        Raises: JournalError.
         """
         ...
 
@@ -192,7 +164,7 @@ class SharedJournal(Journal, Protocol):
         ...
 
     def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
-        """Return what is known of these runs; those that are not known are left out."""
+        """Return the facts about these runs; unknown ones are left out."""
         ...
 
     def take(
@@ -206,8 +178,8 @@ class SharedJournal(Journal, Protocol):
     ) -> Sequence[str]:
         """Take runs that are due and that no living process holds, in the order of their times.
 
-        The time of a run that is due ``DUE_NOW`` is when it was last written: it was submitted,
-        answered or interrupted then. So a timer that has come waits for no later submission.
+        The time of a run that is due ``DUE_NOW`` is when it was last written, so that a timer that
+        has come waits for no later submission.
 
         A run is *lost* when the process that held it has died without releasing it, until it is
         written again: this run may be what ended the process. One that is released stays lost.
@@ -244,11 +216,11 @@ class SharedJournal(Journal, Protocol):
         ...
 
     def mail(self, run_ids: Collection[str]) -> Sequence[RunMail]:
-        """Return the letters for these runs that were not discarded, in order."""
+        """Return what was posted for these runs and not discarded, in order."""
         ...
 
     def discard(self, numbers: Collection[int]) -> None:
-        """Mark letters as read: what they say is in the record."""
+        """Mark mail as read: it is in the record."""
         ...
 
     async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
@@ -257,11 +229,9 @@ class SharedJournal(Journal, Protocol):
         Args:
             since: what the last call returned; 0 at first.
             seconds: of real time, at most.
-            is_work: True: other changes may be left out than runs that became due, and mail for
-                runs that this journal object holds; of many processes that wait for due runs, a
-                change may wake some.
-        Returns: a number to wait on from; one that differs from ``since`` says that something may
-        have changed.
+            is_work: True: only runs that became due and mail for runs that this journal object
+                holds have to be reported, and a due run only to some of many waiting processes.
+        Returns: a number to wait on from; if it is not ``since``, something may have changed.
         """
         ...
 
@@ -274,10 +244,12 @@ def due_of_end(data: Mapping[str, Any]) -> float | None:
     >>> due_of_end({"status": "paused", "questions": [{"id": "a?", "due": 50}]}), due_of_end({})
     (50.0, None)
     """
-    if data.get("status") != "paused":
-        return None
-    times = (question_due(question) for question in data.get("questions", ()))
-    return min((due for due in times if due is not None), default=None)
+    return first_due(data.get("questions", ())) if data.get("status") == "paused" else None
+
+
+def first_due(questions: Iterable[Mapping[str, Any]]) -> float | None:
+    """Return the first of the times of timers and of the deadlines of questions."""
+    return min((due for each in questions if (due := question_due(each)) is not None), default=None)
 
 
 def question_due(question: Mapping[str, Any]) -> float | None:
@@ -288,13 +260,13 @@ def question_due(question: Mapping[str, Any]) -> float | None:
 
 
 class ChangeSignal:
-    """A count of changes that tasks of any event loop wait on; it is rung from any thread."""
+    """A count of changes, noted from any thread, on which tasks of any event loop wait."""
 
     def __init__(self) -> None:
         self._count = 1
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Count a change, and wake those that wait."""
         self._count += 1
         waiting, self._waiting = self._waiting, []
@@ -302,13 +274,13 @@ class ChangeSignal:
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(event.set)
 
-    async def rung(self, since: int, seconds: float) -> int:
-        """Wait for a change after ``since``, at most so long, and return the count."""
+    async def wait(self, since: int, seconds: float) -> int:
+        """Wait at most so long for a change after ``since``, and return the count."""
         event = asyncio.Event()
         self._waiting.append(mine := (asyncio.get_running_loop(), event))
         try:
             if self._count == since:
-                # before Python 3.12 wait_for swallows a cancellation that comes with the bell
+                # wait_for before Python 3.12 swallows a cancellation that comes with the event
                 with suppress(TimeoutError):
                     async with asyncio.timeout(seconds):
                         await event.wait()
@@ -321,26 +293,23 @@ class ChangeSignal:
 class Cipher(Protocol):
     """``axil.ciphers``: encrypts what a journal stores. It holds the keys.
 
-    ``about`` is what a text belongs to; a text that was moved elsewhere does not open.
+    ``about`` is what a text belongs to; a text that was moved elsewhere does not open. All methods
+    raise JournalError (AX513) where there is no usable key.
     """
 
     def seal(self, text: bytes, about: bytes) -> bytes:
-        """Return ``text``, encrypted. Raises: JournalError (AX513): there is no usable key."""
+        """Return ``text``, encrypted."""
         ...
 
     def open(self, sealed: bytes, about: bytes) -> bytes:
         """Return the text that was sealed.
 
-        Raises: JournalError: AX513 there is no usable key; AX514 it was sealed with another key, or
-        was changed.
+        Raises: JournalError (AX514): it was sealed with another key, or was changed.
         """
         ...
 
     def digest(self, text: bytes) -> bytes:
-        """Return a digest of at least 16 bytes that depends on the key.
-
-        Raises: JournalError (AX513).
-        """
+        """Return a digest of at least 16 bytes that depends on the key."""
         ...
 
     def is_current(self, sealed: bytes) -> bool:
@@ -361,7 +330,7 @@ class Compactor(Generic[T]):
         self._root: _Branch[T] = _Branch()
 
     def add(self, entry: Entry, known_by: T) -> list[T]:
-        """Take in ``entry``; gives those that it supersedes.
+        """Add an entry, and return those that it supersedes.
 
         Cost: O(depth of its frame), and what is given.
         """
@@ -435,8 +404,13 @@ def _cut(branch: _Branch[T], path: Sequence[str | int]) -> Iterable[T]:
 
 
 def claimed_error(run_id: str, by: str) -> JournalError:
-    """Return another holder runs it, or went on with it."""
+    """Return the error for a run that another holder executes, or continued."""
     message = f'the run "{run_id}" is at work elsewhere ({by}), or was resumed there.'
-    return JournalError(
-        message, id="AX506", hint="Wait until it has ended, or cancel it there; then resume it."
-    )
+    hint = "Wait until it has ended, or cancel it there; then resume it."
+    return JournalError(message, id="AX506", hint=hint)
+
+
+def unknown_error(run_id: str) -> JournalError:
+    """Return the error for a run that a journal does not know."""
+    message = f'the journal knows no run "{run_id}".'
+    return JournalError(message, id="AX503", hint="Check its id against the runs of the journal.")

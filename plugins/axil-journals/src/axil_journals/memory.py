@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from axil.plugin import JournalError
 from axil_journals.journal import (
     DUE_NOW,
     ChangeSignal,
@@ -19,13 +18,14 @@ from axil_journals.journal import (
     RunMail,
     claimed_error,
     due_of_end,
+    unknown_error,
 )
 from axil_journals.recorder import Recording
 from axil_journals.threads import admit_run
 
 
 @dataclass(slots=True)
-class _Shelf:
+class _StoredRun:
     """One run in memory."""
 
     entries: dict[int, Entry] = field(default_factory=dict[int, Entry])
@@ -39,7 +39,7 @@ class _Shelf:
     ended: str = ""
     due: float | None = DUE_NOW
     header: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    letters: list[RunMail] = field(default_factory=list[RunMail])
+    mail: list[RunMail] = field(default_factory=list[RunMail])
     read: set[int] = field(default_factory=set[int])
 
     @property
@@ -52,7 +52,7 @@ class _Shelf:
 
     @property
     def unread(self) -> list[RunMail]:
-        return [letter for letter in self.letters if letter.number not in self.read]
+        return [each for each in self.mail if each.number not in self.read]
 
     def info(self, run_id: str) -> RunInfo:
         header = self.header
@@ -70,44 +70,37 @@ class _Shelf:
 
 
 _Due = tuple[float, float, str]
-"""The time by which it is taken (that of its last change, of one that is due at once), the time at
-which it is due, and its id."""
+"""The time by which a run is taken, the time at which it is due, and its id."""
 
 
 class MemoryJournal(Recording):
-    """A journal in this process's memory: for tests, and for runs that pause and continue in one
-    process.
-
-    Superseded entries are dropped.
+    """A ``SharedJournal`` in this process's memory: for tests, and for runs that pause and continue
+    in one process. Superseded entries are dropped.
     """
 
     blocking: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        self._shelves: dict[str, _Shelf] = {}
-        self._threads: dict[str, list[str]] = {}
+        self.stored: dict[str, _StoredRun] = {}
+        self.threads: dict[str, list[str]] = {}
         self._due: list[_Due] = []  # a heap; of some runs it has older times, too
-        self._bell = ChangeSignal()
+        self._changes = ChangeSignal()
         self._posted = 0
 
     def open(self, run_id: str) -> JournalWriter:
-        """See ``Journal``."""
-        return _MemoryWriter(run_id, self._shelves, self._threads, self.put_down)
+        return _MemoryWriter(self, run_id)
 
     def entries(self, run_id: str) -> Sequence[Entry]:
-        """See ``Journal``."""
-        shelf = self._shelves.get(run_id)
-        return [] if shelf is None else list(shelf.entries.values())
+        run = self.stored.get(run_id)
+        return [] if run is None else list(run.entries.values())
 
     def thread(self, name: str) -> Sequence[str]:
-        """See ``Journal``."""
-        return tuple(self._threads.get(name, ()))
+        return tuple(self.threads.get(name, ()))
 
     def runs(
         self, *, status: Collection[str] = (), after: str = "", limit: int = 0
     ) -> Sequence[RunInfo]:
-        """See ``SharedJournal``."""
-        infos = [shelf.info(run_id) for run_id, shelf in list(self._shelves.items()) if shelf.count]
+        infos = [run.info(run_id) for run_id, run in list(self.stored.items()) if run.count]
         infos.sort(key=lambda info: -info.touched)
         if after:
             ids = [info.run_id for info in infos]
@@ -116,22 +109,20 @@ class MemoryJournal(Recording):
         return infos[:limit] if limit else infos
 
     def forget(self, run_id: str) -> None:
-        """See ``Journal``."""
-        shelf = self._known(run_id)
-        if shelf.is_held:
+        run = self._known(run_id)
+        if run.is_held:
             raise claimed_error(run_id, "in this process")
-        del self._shelves[run_id]
-        shelf.is_forgotten = True
-        for runs in self._threads.values():
+        del self.stored[run_id]
+        run.is_forgotten = True
+        for runs in self.threads.values():
             if run_id in runs:
                 runs.remove(run_id)
 
     # ------------------------------------------------------------------ what engines need
 
     def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
-        """See ``SharedJournal``."""
-        found = ((run_id, self._shelves.get(run_id)) for run_id in run_ids)
-        return [shelf.info(run_id) for run_id, shelf in found if shelf is not None and shelf.count]
+        found = ((run_id, self.stored.get(run_id)) for run_id in run_ids)
+        return [run.info(run_id) for run_id, run in found if run is not None and run.count]
 
     def take(
         self,
@@ -152,20 +143,19 @@ class MemoryJournal(Recording):
         while len(taken) < most and (first := self._first_due()) is not None and first[0] <= last:
             heapq.heappop(self._due)
             _, due, run_id = first
-            shelf = self._shelves[run_id]
-            digest = shelf.header.get("digest", "")
+            run = self.stored[run_id]
+            digest = run.header.get("digest", "")
             is_unknown = digests is not None and digest not in digests
             if due > now or run_id in without or is_unknown:
                 passed.append(first)
             else:
-                shelf.is_taken = True
+                run.is_taken = True
                 taken.append(run_id)
         for each in passed:
             heapq.heappush(self._due, each)
         return taken
 
     def next_due(self, now: float) -> float | None:
-        """See ``SharedJournal``."""
         first = self._first_due()
         if first is None or first[1] > now:
             return None if first is None else first[1]
@@ -173,123 +163,111 @@ class MemoryJournal(Recording):
         return min(later, default=None)
 
     def _is_due(self, run_id: str, due: float) -> bool:
-        shelf = self._shelves.get(run_id)
-        return shelf is not None and not shelf.is_held and shelf.due == due
+        run = self.stored.get(run_id)
+        return run is not None and not run.is_held and run.due == due
 
     def _first_due(self) -> _Due | None:
         while self._due and not self._is_due(self._due[0][2], self._due[0][1]):
             heapq.heappop(self._due)
         return self._due[0] if self._due else None
 
-    def put_down(self, run_id: str, shelf: _Shelf) -> None:
-        """Note when a run that has no holder is due, and tell those that wait for changes."""
-        if shelf.due is not None:
-            heapq.heappush(self._due, (shelf.due or shelf.touched, shelf.due, run_id))
-        self._bell.ring()
+    def released(self, run_id: str, run: _StoredRun) -> None:
+        """Note when a run that has no holder is due, and report the change."""
+        self._queue(run_id, run)
+        self._changes.notify()
+
+    def _queue(self, run_id: str, run: _StoredRun) -> None:
+        if run.due is not None:
+            heapq.heappush(self._due, (run.due or run.touched, run.due, run_id))
 
     def release(self, run_id: str) -> None:
-        """See ``SharedJournal``."""
-        shelf = self._shelves.get(run_id)
-        if shelf is not None and shelf.is_taken and shelf.holder is None:
-            shelf.is_taken = False
-            if shelf.due is not None:
-                heapq.heappush(self._due, (shelf.due or shelf.touched, shelf.due, run_id))
+        run = self.stored.get(run_id)
+        if run is not None and run.is_taken and run.holder is None:
+            run.is_taken = False
+            self._queue(run_id, run)
 
     def wake(self, run_id: str, due: float = DUE_NOW) -> None:
-        """See ``SharedJournal``."""
-        shelf = self._known(run_id)
-        if not shelf.is_held:
-            shelf.due = due
-            self.put_down(run_id, shelf)
+        run = self._known(run_id)
+        if not run.is_held:
+            run.due = due
+            self.released(run_id, run)
 
     def post(self, run_id: str, entry: Entry) -> bool:
-        """See ``SharedJournal``."""
-        shelf = self._known(run_id)
+        run = self._known(run_id)
         if entry.kind == "answer" and any(
-            letter.entry.kind == "answer" and letter.entry.data["id"] == entry.data["id"]
-            for letter in shelf.letters
+            each.entry.kind == "answer" and each.entry.data["id"] == entry.data["id"]
+            for each in run.mail
         ):
             return False
         self._posted += 1
-        shelf.letters.append(RunMail(self._posted, run_id, entry))
-        if shelf.is_held:
-            self._bell.ring()
+        run.mail.append(RunMail(self._posted, run_id, entry))
+        if run.is_held:
+            self._changes.notify()
         else:
-            shelf.due = DUE_NOW
-            self.put_down(run_id, shelf)
+            run.due = DUE_NOW
+            self.released(run_id, run)
         return True
 
     def mail(self, run_ids: Collection[str]) -> Sequence[RunMail]:
-        """See ``SharedJournal``."""
-        shelves = (self._shelves.get(run_id) for run_id in run_ids)
-        return [letter for shelf in shelves if shelf is not None for letter in shelf.unread]
+        runs = (self.stored.get(run_id) for run_id in run_ids)
+        return [each for run in runs if run is not None for each in run.unread]
 
     def discard(self, numbers: Collection[int]) -> None:
-        """See ``SharedJournal``."""
-        for shelf in self._shelves.values():
-            if shelf.letters:
-                shelf.read.update(
-                    letter.number for letter in shelf.letters if letter.number in numbers
-                )
+        for run in self.stored.values():
+            run.read.update(each.number for each in run.mail if each.number in numbers)
 
     async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
         """See ``SharedJournal``; no change is left out."""
-        return await self._bell.rung(since, seconds)
+        return await self._changes.wait(since, seconds)
 
-    def _known(self, run_id: str) -> _Shelf:
-        shelf = self._shelves.get(run_id)
-        if shelf is None or not shelf.count:
-            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
-        return shelf
+    def _known(self, run_id: str) -> _StoredRun:
+        run = self.stored.get(run_id)
+        if run is None or not run.count:
+            raise unknown_error(run_id)
+        return run
 
 
 class _MemoryWriter:
-    """See ``JournalWriter``: memory is as safe as it gets at once."""
+    """A ``JournalWriter`` whose entries are as safe as memory is at once."""
 
-    def __init__(
-        self,
-        run_id: str,
-        shelves: dict[str, _Shelf],
-        threads: dict[str, list[str]],
-        put_down: Callable[[str, _Shelf], None],
-    ) -> None:
-        self.run_id, self._shelves, self._threads = run_id, shelves, threads
-        self._put_down = put_down
-        self._shelf = shelves.setdefault(run_id, _Shelf())
-        self.entries, self._seen = tuple(self._shelf.entries.values()), self._shelf.count
+    def __init__(self, journal: MemoryJournal, run_id: str) -> None:
+        self._journal, self.run_id = journal, run_id
+        self._run = journal.stored.setdefault(run_id, _StoredRun())
+        self.entries, self._seen = tuple(self._run.entries.values()), self._run.count
 
     def append(self, entry: Entry) -> None:
         # there was no run when this was opened: what came and went since is nothing to it
-        if not self._seen and self._shelf.is_forgotten:
-            self._shelf = self._shelves.setdefault(self.run_id, _Shelf())
-        shelf = self._shelf
-        if shelf.holder is not self:
-            if shelf.is_forgotten or shelf.holder is not None or shelf.count != self._seen:
+        if not self._seen and self._run.is_forgotten:
+            self._run = self._journal.stored.setdefault(self.run_id, _StoredRun())
+        run = self._run
+        if run.holder is not self:
+            if run.is_forgotten or run.holder is not None or run.count != self._seen:
                 raise claimed_error(self.run_id, "in this process")
-            header = entry.data if entry.kind == "run" else shelf.header
+            header = entry.data if entry.kind == "run" else run.header
             if header.get("thread"):
-                runs = self._threads.setdefault(header["thread"], [])
-                admit_run(header, self.run_id, runs, lambda run_id: self._shelves[run_id].status)
+                runs = self._journal.threads.setdefault(header["thread"], [])
+                stored = self._journal.stored
+                admit_run(header, self.run_id, runs, lambda run_id: stored[run_id].status)
                 runs += [self.run_id] if self.run_id not in runs else []
-            shelf.holder, shelf.header = self, header
+            run.holder, run.header = self, header
         if entry.kind == "resumed" and "now" in entry.data:
-            shelf.header = {**shelf.header, **entry.data["now"]}
-        shelf.count += 1
-        for gone in shelf.superseding.add(entry, shelf.count):
-            del shelf.entries[gone]
-        shelf.entries[shelf.count] = entry
-        shelf.touched = time.time()
-        shelf.ended = entry.data["status"] if entry.kind == "ended" else ""
-        shelf.due = due_of_end(entry.data) if shelf.ended else DUE_NOW
+            run.header = {**run.header, **entry.data["now"]}
+        run.count += 1
+        for gone in run.superseding.add(entry, run.count):
+            del run.entries[gone]
+        run.entries[run.count] = entry
+        run.touched = time.time()
+        run.ended = entry.data["status"] if entry.kind == "ended" else ""
+        run.due = due_of_end(entry.data) if run.ended else DUE_NOW
 
     def kept(self) -> None:
         return None
 
     def close(self) -> None:
         self._seen = -1
-        shelf = self._shelf
-        if shelf.holder is self:
-            shelf.holder, shelf.is_taken = None, False
-            if shelf.ended == "paused" and shelf.unread:
-                shelf.due = DUE_NOW
-            self._put_down(self.run_id, shelf)
+        run = self._run
+        if run.holder is self:
+            run.holder, run.is_taken = None, False
+            if run.ended == "paused" and run.unread:
+                run.due = DUE_NOW
+            self._journal.released(self.run_id, run)

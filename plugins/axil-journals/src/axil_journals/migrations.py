@@ -1,20 +1,17 @@
-"""An old run under a new graph: what its journal says, as the graph says it now.
+"""Records of runs under an earlier graph, read as if the present graph had written them.
 
 Theory of operation
 -------------------
 A graph's state has a version, and functions that lead from one version to the next. Entries are
-never rewritten: they are read as if they had been written under the version of today. A function
-gets what was written together, as plain data by field (a whole state; or only what one node wrote,
-and then most fields are absent), and gives the same under the next version. Fields that begin with
-``@`` are the nodes' own and are not shown to it.
+never rewritten: they are migrated when they are read. A function gets what was written together,
+as plain data by field (a whole state; or what one node wrote, often only some fields), and returns
+the same under the next version. Fields that begin with ``@`` are the nodes' own and are not shown
+to it.
 
-Which version an entry was written under is said by what begins a run, and by each ``resumed`` that
-went on with another graph: what comes behind it was written by that graph. Graphs inside a graph
-have versions of their own, by the path of their node.
-
-What a node did that the graph does not have any more is left out, and so is what an edge carried
-that is not there. All that is left has to fit: what does not is an error before anything runs, not
-in the middle of it.
+The header of a run, and each ``resumed`` with another graph, has the versions under which the
+entries after it were written. Graphs inside a graph have versions of their own, by the path of
+their node. What belongs to nodes and edges that the graph no longer has is left out; anything else
+that does not fit is an error before anything runs.
 """
 
 from __future__ import annotations
@@ -29,16 +26,9 @@ from axil.plugin import FieldChange, JournalError, Plan, ResolvedNode, SubgraphB
 from axil_journals.journal import Entry
 from axil_journals.values import decode_delta, decode_value, encode_value
 
-SAID = ("digest", "states", "marked", "pins", "origin")
-"""The part of a run's first entry that describes its graph; a run that continues with another
-writes it again.
-"""
-
 
 def versions(graph: Graph) -> dict[str, int]:
-    """Return the versions of the states of a graph and of those inside it, by the path of their
-    node; those that are 1 are left out.
-    """
+    """Return the state versions other than 1 of a graph and of those inside it, by path."""
     return {
         path: inner.spec.state_version
         for path, inner in _graphs(graph)
@@ -47,8 +37,8 @@ def versions(graph: Graph) -> dict[str, int]:
 
 
 def marked(graph: Graph) -> dict[str, list[str]]:
-    """Return the fields whose deltas the journal marks with whether they are of the field's type,
-    by graph; see ``Checks.encode_delta``.
+    """Return the fields, by graph, whose deltas are marked as being of the field's type or not;
+    see ``Checks.encode_delta``.
     """
     found = {
         path: sorted(name for name in inner.schema.fields if _is_marked(inner.schema, name))
@@ -76,9 +66,7 @@ def _is_marked(schema: Schema, name: str) -> bool:
 
 
 def recorded_graph(entries: Iterable[Entry]) -> Mapping[str, Any]:
-    """Return the graph that a run's journal records: of its beginning, or of the last resumption
-    with another graph.
-    """
+    """Return the recorded graph of a run: of its header, or of the last resumption with another."""
     found: dict[str, Any] = {}
     for entry in entries:
         if entry.kind == "run":
@@ -93,9 +81,10 @@ def adapt_entries(
 ) -> Sequence[Entry]:
     """Return the entries of a run as if the graph of ``plan`` had written them.
 
-    ``migrate``: also where another graph wrote it; else that is left to the caller that compares
-    the digests. Raises: JournalError: AX525 no migration leads here; AX526 one failed, or what was
-    written does not fit the graph.
+    Args:
+        migrate: also where another graph wrote them; else the caller compares the digests.
+    Raises: JournalError: AX525 no migration leads here; AX526 one failed, or what was written does
+        not fit the graph.
     """
     graph = plan.graph
     before = recorded_graph(entries)
@@ -105,32 +94,30 @@ def adapt_entries(
     is_other = before["digest"] != graph.spec.digest()
     if not (migrate if is_other else has_moved):
         return entries
-    walk = _Walk(graph)
-    return [read for entry in entries if (read := walk.entry(entry)) is not None]
+    reader = _Reader(graph)
+    return [read for entry in entries if (read := reader.read(entry)) is not None]
 
 
-def left(state: Mapping[str, Any], before: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
-    """Return the state that a run of a thread left, as JSON data, as values of the state of today.
+def thread_state(state: Mapping[str, Any], before: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+    """Return the final state of a thread's last run, given as JSON data, as present values.
 
-    ``before``: what that run says of its graph.
-
-    Raises: JournalError: AX525, AX526.
+    ``before``: the recorded graph of that run. Raises: JournalError: AX525, AX526.
     """
-    walk = _Walk(plan.graph)
-    walk.heed(before)
+    reader = _Reader(plan.graph)
+    reader.use(before)
     where = "what the thread's last run left"
-    written = walk.written(state, ((), plan.graph), where)
+    written = reader.migrated(state, ((), plan.graph), where)
     own = {name: data for name, data in before.get("before", {}).items() if name[:1] == "@"}
-    return walk.fitting(written, plan.graph, where, decode_delta(own, plan.graph.schema))
+    return reader.checked(written, plan.graph, where, decode_delta(own, plan.graph.schema))
 
 
 def graph_of_frame(graph: Graph, frame: Frame) -> Graph:
     """Return the graph that a frame is of; of one that a body runs, as far as it is known."""
-    return _Walk(graph).at(frame)[1]
+    return _Reader(graph).at(frame)[1]
 
 
-class _Walk:
-    """From entry to entry, knowing under which versions each was written."""
+class _Reader:
+    """A reader of the entries of a run, in order, which knows the versions of each."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -139,66 +126,58 @@ class _Walk:
         self.marks: Mapping[str, Sequence[str]] = {}
         self._names: dict[int, tuple[Mapping[str, ResolvedNode], frozenset[str]]] = {}
 
-    def heed(self, header: Mapping[str, Any]) -> None:
-        """Read the following entries as those of the graph with this description."""
+    def use(self, header: Mapping[str, Any]) -> None:
+        """Read the following entries as written by this graph."""
         self.then, self.marks = header.get("states", {}), header.get("marked", {})
 
-    def entry(self, entry: Entry) -> Entry | None:
-        """Return an entry as of today; None: the graph has nothing that it is about."""
+    def read(self, entry: Entry) -> Entry | None:
+        """Return an entry as of today; None: the graph no longer has its node."""
         data, where = entry.data, str(entry.activation) if entry.node else "what the run began with"
         if entry.kind == "run" or (entry.kind == "resumed" and "now" in data):
-            self.heed(data if entry.kind == "run" else {**self._heeded(), **data["now"]})
+            before = {"states": self.then, "marked": self.marks}
+            self.use(data if entry.kind == "run" else {**before, **data["now"]})
         if entry.kind == "run":
             at = ((), self.graph)
             changed = {
-                name: self.written(data[name], at, where)
+                name: self.migrated(data[name], at, where)
                 for name in ("values", "before")
                 if name in data
             }
             for name in changed:
-                self.fitting(changed[name], self.graph, where)
+                self.checked(changed[name], self.graph, where)
             return replace(entry, data={**data, **changed})
         if entry.kind not in ("done", "round"):
             return entry
         path, graph, is_known = self.at(entry.frame)
-        if is_known and entry.kind == "done" and not self._has(graph, entry.node):
-            return None
         at = (path, graph)
-        if entry.kind == "done":
-            sends = [
-                [n, p, v if v is None else self._fit(v, at, where)] for n, p, v in data["sends"]
-            ]
-            return replace(
-                entry, data={**data, "delta": self._fit(data["delta"], at, where), "sends": sends}
-            )
-        return replace(entry, data={**data, **self._round(data, at, where)})
-
-    def _heeded(self) -> dict[str, Any]:
-        return {"states": self.then, "marked": self.marks}
+        if entry.kind == "round":
+            return replace(entry, data={**data, **self._round(data, at, where)})
+        has_node = entry.node in self._known(graph)[0] or entry.node.startswith("cycle(")
+        if is_known and not has_node:
+            return None
+        delta = self._both(data["delta"], at, where)
+        sends = [[n, p, v if v is None else self._both(v, at, where)] for n, p, v in data["sends"]]
+        return replace(entry, data={**data, "delta": delta, "sends": sends})
 
     def _round(
         self, data: Mapping[str, Any], at: tuple[Frame, Graph], where: str
     ) -> dict[str, Any]:
-        """Return the writes of a cycle's round, and the tokens that left it on edges that still
-        exist.
-        """
+        """Return the writes of a round, and the tokens that left it on edges that still exist."""
         edges = self._known(at[1])[1]
         found: dict[str, Any] = {
-            name: self._fit(data[name], at, where) for name in ("changes", "total") if name in data
+            name: self._both(data[name], at, where) for name in ("changes", "total") if name in data
         }
         for name in ("exits", "returns", "kept"):
             if name in data:
                 found[name] = [
-                    [n, p, v if v is None else self._fit(v, at, where), o]
+                    [n, p, v if v is None else self._both(v, at, where), o]
                     for n, p, v, o in data[name]
                     if n in edges
                 ]
         return found
 
     def at(self, frame: Frame) -> tuple[Frame, Graph, bool]:
-        """Return the path of the graph that a frame is of, and the graph; and whether it is surely
-        that one.
-        """
+        """Return the path of the graph that a frame is of, the graph, and whether that is sure."""
         graph, path = self.graph, list[str]()
         for part in frame:
             vertex = self._known(graph)[0].get(part) if isinstance(part, str) else None
@@ -219,48 +198,37 @@ class _Walk:
             )
         return self._names[id(graph)]
 
-    def _has(self, graph: Graph, node: str) -> bool:
-        return node in self._known(graph)[0] or node.startswith("cycle(")
+    def _both(self, data: Mapping[str, Any], at: tuple[Frame, Graph], where: str) -> dict[str, Any]:
+        found = self.migrated(data, at, where)
+        self.checked(found, at[1], where)
+        return found
 
-    # -- what was written
-
-    def _fit(self, data: Mapping[str, Any], at: tuple[Frame, Graph], where: str) -> dict[str, Any]:
-        report = self.written(data, at, where)
-        self.fitting(report, at[1], where)
-        return report
-
-    def fitting(
+    def checked(
         self,
         data: Mapping[str, Any],
         graph: Graph,
         where: str,
         since: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Return the written values that the present schema accepts.
+        """Return migrated data as values, which the present schema accepts.
 
-        ``since``: what they continue, as far as it is known; see ``decode_delta``.
-
-        Raises: JournalError (AX526).
+        ``since``: see ``decode_delta``. Raises: JournalError (AX526).
         """
         try:
             found = decode_delta(data, graph.schema, since or {})
             if self.then != self.now:
-                _take(found, graph.schema)
+                _check(found, graph.schema)
             return found
         except (AxilError, ValueError, TypeError) as error:
-            message = (
-                f"{where} does not fit the state of this graph: {getattr(error, 'message', error)}"
-            )
-            hint = (
-                "Raise its state_version and give a migration that makes it fit, or finish the "
-                "run on the old version."
-            )
+            why = getattr(error, "message", error)
+            message = f"{where} does not fit the state of this graph: {why}"
+            hint = "Raise its state_version and give a migration, or finish it on the old version."
             raise JournalError(message, id="AX526", hint=hint) from error
 
-    def written(
+    def migrated(
         self, data: Mapping[str, Any], at: tuple[Frame, Graph], where: str
     ) -> dict[str, Any]:
-        """Return the entries that were written together, as JSON data of the present version.
+        """Return what was written together as JSON data of the present version.
 
         Raises: JournalError (AX525, AX526).
         """
@@ -268,16 +236,14 @@ class _Walk:
         then, now = self.then.get(path, 1), self.now.get(path, 1)
         if then == now:
             return dict(data)
-        climb = _Climb(graph, (then, now), frozenset(self.marks.get(path, ())), where)
+        migrating = _Migrating(graph, (then, now), frozenset(self.marks.get(path, ())), where)
         own = {name: value for name, value in data.items() if name.startswith("@")}
-        return {**own, **climb.up({name: value for name, value in data.items() if name not in own})}
+        others = {name: value for name, value in data.items() if name not in own}
+        return {**own, **migrating.migrated(others)}
 
 
-def _take(delta: Mapping[str, Any], schema: Schema) -> None:
-    """Nothing, if every field takes what is written to it.
-
-    Raises: StateError; and what a reducer raises.
-    """
+def _check(delta: Mapping[str, Any], schema: Schema) -> None:
+    """Check that fields accept what is written. Raises: StateError; and what a reducer raises."""
     for name, value in delta.items():
         declared = schema.of(name)
         deltas, reset = (
@@ -294,8 +260,8 @@ def _take(delta: Mapping[str, Any], schema: Schema) -> None:
             )
 
 
-class _Climb:
-    """One thing that was written, from version to version."""
+class _Migrating:
+    """The migration of what was written together."""
 
     def __init__(
         self, graph: Graph, between: tuple[int, int], marks: frozenset[str], where: str
@@ -303,11 +269,8 @@ class _Climb:
         self.graph, self.marks, self.where = graph, marks, where
         self.then, self.now = between
 
-    def up(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the same under the version of today.
-
-        What a frame did to a field in several steps is climbed step by step.
-        """
+    def migrated(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the data under the present version; several deltas of a field one by one."""
         layers: list[dict[str, Any]] = [{}]
         resets: dict[str, Any] = {}
         for name, given in data.items():
@@ -325,11 +288,9 @@ class _Climb:
         anew = self._layer(resets) if resets else {}
         for name in dict.fromkeys([*anew, *(name for part in parts for name in part)]):
             deltas = [part[name] for part in parts if name in part]
-            whole[name] = {
-                "@": "change",
-                "v": deltas,
-                **({"reset": anew[name]} if name in anew else {}),
-            }
+            whole[name] = {"@": "change", "v": deltas}
+            if name in anew:
+                whole[name]["reset"] = anew[name]
         return whole
 
     def _layer(self, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -342,11 +303,11 @@ class _Climb:
             name: decode_value(value[1] if name in self.marks else value)
             for name, value in data.items()
         }
+        if self.then > self.now:
+            raise self._missing(f"and migrations lead forward only, not from {self.then}")
         values = dict(given)
         for version in range(self.then, self.now):
             values = self._step(version, values)
-        if self.then > self.now:
-            raise self._unled(f"and migrations lead forward only, not from {self.then}")
         return {
             name: self._encoded(name, value, name in plain and value is given.get(name))
             for name, value in values.items()
@@ -363,10 +324,9 @@ class _Climb:
     def _step(self, version: int, values: dict[str, Any]) -> dict[str, Any]:
         migrations: Mapping[int, Migration] = self.graph.spec.migrations
         if version not in migrations:
-            led = format_names([f"{each} to {each + 1}" for each in sorted(migrations)]) or "none"
-            raise self._unled(
-                f"and no migration leads from {version} to {version + 1} (there are: {led})"
-            )
+            known = format_names([f"{each} to {each + 1}" for each in sorted(migrations)]) or "none"
+            why = f"and no migration leads from {version} to {version + 1} (there are: {known})"
+            raise self._missing(why)
         try:
             found = migrations[version](values)
         except Exception as error:
@@ -386,14 +346,8 @@ class _Climb:
             raise JournalError(message, id="AX526", hint="Return the mapping that it got, changed.")
         return dict(found)
 
-    def _unled(self, why: str) -> JournalError:
-        message = (
-            f"the state was written under version {self.then}, the graph "
-            f'"{self.graph.spec.id}" '
-            f"has version {self.now}, {why}."
-        )
-        return JournalError(
-            message,
-            id="AX525",
-            hint="Give the missing migration, or finish the run on the version it began with.",
-        )
+    def _missing(self, why: str) -> JournalError:
+        found = f"the state was written under version {self.then}"
+        message = f'{found}, the graph "{self.graph.spec.id}" has version {self.now}, {why}.'
+        hint = "Give the missing migration, or finish the run on the version it began with."
+        return JournalError(message, id="AX525", hint=hint)

@@ -1,7 +1,7 @@
 """Prompts in a journal: an entry for each model call, which no later entry supersedes.
 
-A conversation sends its earlier messages again with each call. So a request is kept as digests of
-its messages, and each message as a whole once for a run, in the first entry that has it.
+A request is kept as digests of its messages, and each message once for a run, in the first entry
+that has it: a conversation sends its earlier messages again with each call.
 """
 
 from __future__ import annotations
@@ -17,15 +17,9 @@ from axil_journals.journal import Entry
 
 
 class PromptKeeper:
-    """The texts of prompts that one run has kept."""
+    """The texts of prompts that one run has kept; ``how``: see ``Options.prompts``."""
 
     def __init__(self, how: str, entries: Iterable[Entry] = ()) -> None:
-        """
-        Args:
-            how: ``off``, ``digests`` or ``whole``; see ``Options.prompts``.
-            entries: those that the run wrote before.
-        Raises: ValueError: ``how`` is none of them.
-        """
         if how not in ("off", "digests", "whole"):
             raise ValueError(f'prompts is {how!r}; it is "off", "digests" or "whole".')
         self._is_whole = how == "whole"
@@ -76,21 +70,15 @@ class Prompt:
     """The firing that asked."""
     step: str
     messages: tuple[Mapping[str, Any], ...]
-    """With ``whole`` the messages; with ``digests`` the ``role``, ``characters`` and ``digest`` of
-    each.
-    """
+    """The messages; with ``digests`` the ``role``, ``characters`` and ``digest`` of each."""
     request: Mapping[str, Any]
-    """With ``whole`` the tools, settings and form of the request; with ``digests`` the names of
-    ``tools``.
-    """
+    """The tools, settings and form of the request; with ``digests`` the names of ``tools``."""
     reply: Mapping[str, Any]
-    """With ``whole`` the reply; with ``digests`` its ``usage``, ``model``, ``finish`` and
-    ``characters``.
-    """
+    """The reply; with ``digests`` its ``usage``, ``model``, ``finish`` and ``characters``."""
 
 
 def prompts_of(entries: Iterable[Entry]) -> list[Prompt]:
-    """Return the prompts that are kept in the entries of a run, in the order of their replies."""
+    """Return the prompts in the entries of a run, in the order of their replies."""
     found: list[Prompt] = []
     texts: dict[str, Mapping[str, Any]] = {}
     for entry in entries:
@@ -109,6 +97,3 @@ def prompts_of(entries: Iterable[Entry]) -> list[Prompt]:
             )
         )
     return found
-
-
-__all__ = ["Prompt", "PromptKeeper", "prompts_of"]

@@ -20,9 +20,9 @@ from axil.driver import (
     SleepBegun,
     StepDone,
 )
-from axil.plugin import JournalError, Plan
+from axil.plugin import Plan
 from axil_journals.deadlines import LATE, accept_answers
-from axil_journals.journal import Entry, Journal
+from axil_journals.journal import Entry, Journal, unknown_error
 from axil_journals.migrations import adapt_entries
 from axil_journals.prompts import PromptKeeper
 from axil_journals.records import (
@@ -31,8 +31,9 @@ from axil_journals.records import (
     encode_round,
     encode_step,
     ending,
-    opening,
+    header,
     reopened,
+    resumed,
 )
 from axil_journals.replay import ReplayIndex
 from axil_journals.values import decode_value, encode_question, encode_value
@@ -52,8 +53,6 @@ class JournalRecorder:
     ) -> None:
         """Open the run in its journal; nothing is written yet.
 
-        Args:
-            values: given with the inputs, checked.
         Raises: JournalError: the run cannot be begun or resumed.
         """
         self._plan, self._options = plan, options
@@ -76,33 +75,28 @@ class JournalRecorder:
         self.has_ended = replay.ended is not None
         self.kept = self._writer.kept
         self._progress: Progress
-        # what was said to be used, as last written
-        self._reported: dict[str, Any] = {}
+        self._reported: dict[str, Any] = {}  # usage as last written
         self._prompts = PromptKeeper(options.prompts, entries)
 
-    # ------------------------------------------------------------------ what is known
-
     def recall(self, kind: type[Any], activation: Activation, key: Any, /) -> Any:
-        """See ``Recorder``."""
         return _RECALLED[kind](self._replay, activation, key)
 
-    # ------------------------------------------------------------------ what is written
-
     def follow(self, progress: Progress, /) -> None:
-        """See ``Recorder``."""
         self._progress = progress
 
     def begin(self, answers: Mapping[str, Any], /) -> Mapping[str, Any]:
-        """See ``Recorder``."""
         replay = self._replay
         fresh = accept_answers(replay, answers, self._progress.clock) if answers else ()
-        self._append(opening(replay.header, self._plan, self._first, self._options))
+        self._append(
+            header(self._plan, self._first, self._options)
+            if replay.header is None
+            else resumed(replay.header, self._plan, self._options)
+        )
         for question in fresh:
             self.record(Answered(question, answers[question]))
         return {**replay.answers, **{question: answers[question] for question in fresh}}
 
     def record(self, fact: Fact, /) -> None:
-        """See ``Recorder``."""
         if type(fact) is StepDone and fact.prompt is not None:
             self._append(self._prompts.encode(fact))
         self._append(_ENCODED[type(fact)](fact))
@@ -114,18 +108,14 @@ class JournalRecorder:
         return {entry.data["id"]: decode_value(entry.data["value"]) for entry in answers}
 
     def end(self, result: Result, state: State, /) -> None:
-        """See ``Recorder``."""
         self._append(ending(result, state, self.thread, self._first.before))
 
     def close(self) -> None:
-        """See ``Recorder``."""
         self._writer.close()
 
     def _append(self, entry: Entry) -> None:
-        """Write an entry, whose data are its own, with what a resumed run has to count on from: the
-        time that has passed, and what was used.
-
-        What supersedes others says all of it; the rest say what is new.
+        """Write an entry with the time and the usage from which a resumed run counts on: all usage
+        if the entry supersedes others, else what has changed.
         """
         progress = self._progress
         meter, cycles, report = progress.meter, progress.cycles, self._reported
@@ -143,9 +133,6 @@ class JournalRecorder:
         data = cast("dict[str, Any]", entry.data)
         data["at"], data["used"] = round(progress.elapsed, 6), used
         self._writer.append(entry)
-
-
-# ----------------------------------------------------------------------------- facts as entries
 
 
 def _entry(kind: str, activation: Activation, data: Mapping[str, Any]) -> Entry:
@@ -167,19 +154,6 @@ def answer_entry(question: str, answer: Any) -> Entry:
     return _answered(Answered(question, answer))
 
 
-def _clock(fact: ClockRead) -> Entry:
-    return _entry("clock", fact.activation, {"call": fact.call, "value": fact.seconds})
-
-
-def _slept(fact: SleepBegun) -> Entry:
-    data = {"call": fact.call, "until": fact.until, "wall": fact.wall}
-    return _entry("slept", fact.activation, data)
-
-
-def _began(fact: EffectBegun) -> Entry:
-    return _entry("began", fact.activation, {"step": fact.step} if fact.step else {})
-
-
 def _step(fact: StepDone) -> Entry:
     request = {} if fact.request is None else {"request": fact.request}
     data = {"name": fact.name, "value": encode_value(fact.value), **request}
@@ -189,16 +163,19 @@ def _step(fact: StepDone) -> Entry:
 _ENCODED: Mapping[type[Any], Callable[[Any], Entry]] = {
     RecordFiring: encode_step,
     RecordRound: encode_round,
-    ClockRead: _clock,
-    SleepBegun: _slept,
-    EffectBegun: _began,
+    ClockRead: lambda fact: _entry(
+        "clock", fact.activation, {"call": fact.call, "value": fact.seconds}
+    ),
+    SleepBegun: lambda fact: _entry(
+        "slept", fact.activation, {"call": fact.call, "until": fact.until, "wall": fact.wall}
+    ),
+    EffectBegun: lambda fact: _entry(
+        "began", fact.activation, {"step": fact.step} if fact.step else {}
+    ),
     StepDone: _step,
     Asked: _asked,
     Answered: _answered,
 }
-
-
-# ----------------------------------------------------------------------------- entries as facts
 
 
 def _known_clock(replay: ReplayIndex, activation: Activation, call: int | str) -> ClockRead | None:
@@ -236,11 +213,8 @@ _RECALLED: Mapping[type[Any], Callable[[ReplayIndex, Activation, Any], Any]] = {
 }
 
 
-__all__ = ["JournalRecorder", "answer_entry"]
-
-
 class Recording:
-    """The part of a journal that runs use, made of the rest: each journal inherits it."""
+    """The methods of ``RunJournal``, made of the rest: each journal inherits them."""
 
     def recorder(
         self: Journal,
@@ -250,10 +224,8 @@ class Recording:
         values: Mapping[str, Any],
         options: Options,
     ) -> JournalRecorder:
-        """See ``axil.driver.RunJournal``."""
         return JournalRecorder(self, run_id, plan, inputs, values, options)
 
     def check_known(self: Journal, run_id: str) -> None:
-        """See ``axil.driver.RunJournal``."""
         if not any(entry.kind == "run" for entry in self.entries(run_id)):
-            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+            raise unknown_error(run_id)

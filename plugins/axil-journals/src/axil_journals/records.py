@@ -1,6 +1,4 @@
-"""Steps that do not come from a body: written to a journal, read from one, or handed up by a
-cycle.
-"""
+"""Facts of runs as entries: beginnings, ends, outcomes and rounds, written and read."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from axil.driver import (
 )
 from axil.plugin import Changes, CycleBody, JournalError, Plan, Task, without_secrets
 from axil_journals.journal import Entry, Journal
-from axil_journals.migrations import left, marked, recorded_graph, versions
+from axil_journals.migrations import marked, recorded_graph, thread_state, versions
 from axil_journals.replay import ReplayIndex
 from axil_journals.values import (
     decode_delta,
@@ -50,24 +48,19 @@ class Beginning(NamedTuple):
     """The state that the thread's last finished run left."""
 
     def state(self, schema: Schema) -> dict[str, Any]:
-        """Return all that goes over the graph's own first values; messages are said after those of
-        the thread.
-        """
-        told = {
+        """Return what overwrites the graph's first values; messages follow those of the thread."""
+        messages = {
             name: schema.of(name).reducer.reduce(self.before[name], value)
             for name, value in self.values.items()
             if name in self.before and schema.of(name).reducer.name == "append_messages"
         }
-        return {**self.before, **self.values, **told}
+        return {**self.before, **self.values, **messages}
 
 
 def beginning(
     journal: Journal, plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options
 ) -> Beginning:
-    """Return the beginning of a fresh run.
-
-    Raises: JournalError (AX509): the thread's last run is open.
-    """
+    """Return the beginning of a new run. Raises: JournalError (AX509): the thread is in use."""
     if not options.thread:
         return Beginning(inputs, values)
     runs = journal.thread(options.thread)
@@ -77,37 +70,21 @@ def beginning(
         status = "open" if ended is None else ended.data["status"]
         if not number and status in ("open", "paused"):
             message = f'the last run of the thread "{options.thread}", "{run_id}", is {status}.'
-            raise JournalError(
-                message,
-                id="AX509",
-                hint="Resume it, answer it or cancel it first: runs of a thread go one after the "
-                "other.",
-            )
+            hint = "Resume, answer or cancel it first: runs of a thread go one after the other."
+            raise JournalError(message, id="AX509", hint=hint)
         if ended is not None and status == "done":
             return Beginning(
                 inputs,
                 values,
                 options.thread,
                 runs[-1],
-                left(ended.data["state"], recorded_graph(entries), plan),
+                thread_state(ended.data["state"], recorded_graph(entries), plan),
             )
     return Beginning(inputs, values, options.thread, runs[-1] if runs else "")
 
 
-def opening(header_known: Entry | None, plan: Plan, begun: Beginning, options: Options) -> Entry:
-    """Return the first entry of this stretch of a run: its beginning, or its resumption."""
-    return (
-        header(plan, begun, options)
-        if header_known is None
-        else resumed(header_known, plan, options)
-    )
-
-
 def header(plan: Plan, begun: Beginning, options: Options) -> Entry:
-    """Return the header that a journal keeps of a run before anything runs.
-
-    Raises: JournalError: an input cannot be kept.
-    """
+    """Return the header of a run. Raises: JournalError: an input cannot be kept."""
     schema, spec = plan.graph.schema, plan.graph.spec
     data: dict[str, Any] = {
         "graph": spec.id,
@@ -124,16 +101,14 @@ def header(plan: Plan, begun: Beginning, options: Options) -> Entry:
 
 
 def record_graph(plan: Plan, options: Options) -> dict[str, Any]:
-    """Return the entry about the graph of a run, by which a later process knows whether its own
-    graph differs.
-    """
+    """Return what a journal keeps of the graph of a run, to be compared by later processes."""
     graph = plan.graph
     data: dict[str, Any] = {
         "digest": graph.digest,
         "states": versions(graph),
         "marked": marked(graph),
+        "pins": {name: dict(pin) for name, pin in options.pins.items()},
     }
-    data["pins"] = {name: dict(pin) for name, pin in options.pins.items()}
     if options.origin:
         data["origin"] = encode_value(dict(options.origin))
     return {name: value for name, value in data.items() if value}
@@ -149,7 +124,7 @@ def resumed(recorded: Entry, plan: Plan, options: Options) -> Entry:
     return Entry("resumed", data={"now": {"states": {}, "marked": {}, **now}})
 
 
-_TAKEN_IN: Final = {
+_MERGED: Final = {
     "axil": "axil-core",
     "axil-batch": "axil-cli",
     "axil-budget": "axil-models",
@@ -171,7 +146,7 @@ _TAKEN_IN: Final = {
     "axil-typed": "axil-core",
     "axil-yaml": "axil-files",
 }
-"""Distribution that a run may be pinned to → the one that has taken it in."""
+"""Distribution that a run may be pinned to → the one that it is part of now."""
 
 
 def version_changes(
@@ -184,7 +159,7 @@ def version_changes(
     """
     found: list[str] = []
     for name, pin in before.items():
-        if _TAKEN_IN.get(name) in now:
+        if _MERGED.get(name) in now:
             continue
         there = now.get(name)
         if there is None:
@@ -199,8 +174,7 @@ def version_changes(
 def ending(result: Result, state: State, thread: str, before: Mapping[str, Any]) -> Entry:
     """Return the entry of a run's end, without an output that the journal cannot hold.
 
-    Args:
-        before: the state that the run began with, where it continues a thread.
+    ``before``: the state that the run began with, where it continues a thread.
     """
     data: dict[str, Any] = {"status": result.status}
     if result.error is not None:
@@ -210,13 +184,13 @@ def ending(result: Result, state: State, thread: str, before: Mapping[str, Any])
             {**encode_question(question), "node": question.node} for question in result.questions
         ]
     if thread and result.status == "done":
-        left = {
+        final = {
             name: value
             for name, value in state.items()
             if not name.startswith("@") or name.startswith(KEPT)
         }
-        # the entry of the beginning has what this one continues
-        data["state"] = encode_delta(left, state.schema, before)
+        # the header has what this one continues
+        data["state"] = encode_delta(final, state.schema, before)
     if result.status == "done" and state.schema.view is None:
         with suppress(JournalError):
             data["output"] = encode_value(result.output)
@@ -304,9 +278,7 @@ def repeated(machine: Machine, task: Task, entry: Entry) -> Transition:
 
 
 class Recorded:
-    """The facts that a journal has of a run, as the scheduler reads them: see
-    ``axil.kernel.events.Known``.
-    """
+    """The facts of a run for the scheduler: see ``axil.kernel.events.Known``."""
 
     __slots__ = ("_rounds", "done")
 
@@ -315,44 +287,31 @@ class Recorded:
         self._rounds = replay.rounds
 
     def step(self, machine: Machine, task: Task, fact: Entry, /) -> Transition:
-        """Return a recorded outcome as the step that it was."""
         return repeated(machine, task, fact)
 
     def took(self, activation: Activation, /) -> frozenset[str] | None:
-        """Return the edges whose tokens a recorded firing took, where its join is early."""
         entry = self.done.get(activation)
         took = None if entry is None else entry.data.get("took")
         return None if took is None else frozenset(took)
 
     def rounds(self, cycle: CycleBody, task: Task, activation: Activation, /) -> Sequence[Round]:
-        """Return the recorded rounds of one entry of a cycle."""
         known = self._rounds.get(activation)
-        return rounds_recorded_again(cycle, task.state, known) if known else ()
-
-
-# --------------------------------------------------------------------------------------------------
+        return decoded_rounds(cycle, task.state, known) if known else ()
 
 
 def encode_round(fact: RecordRound) -> Entry:
-    """Return a cycle's round as data. Raises: JournalError: a value cannot be kept.
+    """Return the entry of a cycle's round. Raises: JournalError: a value cannot be kept.
 
     From time to time it holds the changes of all rounds so far, where that is at most half as long
     as what is kept of them.
     """
     visit, ended = fact
-    stated: Any = visit.machine.recorder  # of the only firing of the round, if it had one
     schema = visit.state.schema
-    sent: dict[str, Any] = (
-        {name: payload for name, payload, values in stated["sends"] if values is None}
-        if stated
-        else {}
-    )
-    if (
-        stated
-        and len(sent) == len(stated["sends"])
-        and stated["delta"].keys() == ended.changes.keys()
-    ):
-        written = stated["delta"]  # edges have written nothing of their own
+    only: Any = visit.machine.recorder  # the entry of the only firing of the round
+    sends: Sequence[Any] = only["sends"] if only else ()
+    sent = {name: payload for name, payload, values in sends if values is None}
+    if only and len(sent) == len(sends) and only["delta"].keys() == ended.changes.keys():
+        written = only["delta"]  # edges have written nothing of their own
     else:
         written, sent = encode_delta(ended.changes, schema, visit.machine.root), {}
     data: dict[str, Any] = {
@@ -375,14 +334,8 @@ def encode_round(fact: RecordRound) -> Entry:
     return Entry("round", visit.parent, visit.name, visit.ordinal, data)
 
 
-def rounds_recorded_again(
-    cycle: CycleBody, entered: State, entries: Sequence[Entry]
-) -> list[Round]:
-    """Return the rounds of a cycle that a journal recorded.
-
-    Args:
-        entered: the state with which the cycle was entered.
-    """
+def decoded_rounds(cycle: CycleBody, entered: State, entries: Sequence[Entry]) -> list[Round]:
+    """Return the recorded rounds of a cycle; ``entered``: the state with which it was entered."""
     edges, schema = cycle.graph.edges, entered.schema
     ids = {edge.name: edge.id for edge in cycle.edges}
 
@@ -427,17 +380,17 @@ class _Weights:
 
     def __init__(self) -> None:
         self.kept = 0
-        """The time of the last comparison with a total."""
+        """Bytes at the last comparison with a total."""
         self.since = 0
-        """More, since then."""
+        """Bytes since then."""
 
 
-# bytes of rounds, at least, before it is asked whether they are shorter written again as one
 _TOTAL = 16_384
+"""Bytes of rounds before they are compared with a total."""
 
 
 def _encoded_exits(visit: CycleRun, exits: Sequence[Exit], sent: Mapping[str, Any]) -> list[Any]:
-    """``exits`` as JSON data; ``sent``: payloads that were made so before, by edge."""
+    """Return exits as JSON data; ``sent``: payloads that were encoded before, by edge."""
     if not exits:
         return []
     edges, schema, report = visit.cycle.graph.edges, visit.state.schema, list[Any]()
@@ -452,7 +405,7 @@ def _encoded_exits(visit: CycleRun, exits: Sequence[Exit], sent: Mapping[str, An
 
 
 def _weight(data: dict[str, Any] | list[Any]) -> int:
-    """About how long a JSON list or object is as a text: what it costs to write."""
+    """Return about how long a JSON list or object is as a text."""
     is_object = isinstance(data, dict)
     weight = 2 + 4 * len(data) + sum(map(len, data)) if is_object else 2
     for item in data.values() if is_object else data:

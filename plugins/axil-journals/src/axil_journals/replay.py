@@ -1,4 +1,4 @@
-"""Recorded runs, read: what a journal knows about a run, by activation."""
+"""The records of a run, by activation."""
 
 from __future__ import annotations
 
@@ -20,17 +20,13 @@ class ReplayIndex:
         self.clock: dict[tuple[Activation, int | str], float] = {}
         self.slept: dict[tuple[Activation, int | str], float] = {}
         self.woken: dict[tuple[Activation, int | str], float] = {}
-        """The ends of sleeps by the wall clock: time passes while nothing runs."""
+        """The ends of sleeps by the wall clock."""
         self.timers: dict[str, float] = {}
-        """The same of runs that were put away meanwhile, by question id, as it was worked out last:
-        that clock may be set.
-        """
+        """The same of runs that were unloaded meanwhile, by question id, as last worked out."""
         self.used: dict[str, Any] = {}
         self.steps: dict[tuple[Activation, str], Mapping[str, Any]] = {}
         self.began: dict[tuple[Activation, str], int] = {}
-        """The number of times that bodies (``""``) and steps with effects outside were about to
-        run.
-        """
+        """The number of starts of bodies (``""``) and of steps with effects outside."""
         self.paused: dict[tuple[Activation, str], int] = {}
         """The same number at the last time that the body stopped at a question by itself."""
         self.answers: dict[str, Any] = {}
@@ -40,8 +36,6 @@ class ReplayIndex:
         self.header: Entry | None = None
         self.ended: Entry | None = None
         """The end of the run, if nothing has happened since."""
-        self.times = 0
-        """The number of times that the run was resumed."""
         self.elapsed = 0.0
         for entry in entries:
             self._read(entry)
@@ -53,9 +47,8 @@ class ReplayIndex:
             self.done[who] = entry
         elif kind == "round":
             if "total" in data:
-                self.rounds[who] = [entry]
-            else:
-                self.rounds.setdefault(who, []).append(entry)
+                self.rounds.pop(who, None)
+            self.rounds.setdefault(who, []).append(entry)
         elif kind == "clock":
             self.clock[who, data["call"]] = data["value"]
         elif kind == "slept":
@@ -65,9 +58,8 @@ class ReplayIndex:
         elif kind == "step":
             self.steps[who, data["name"]] = data
         elif kind == "began":
-            self.began[who, data.get("step", "")] = (
-                self.began.get((who, data.get("step", "")), 0) + 1
-            )
+            key = who, data.get("step", "")
+            self.began[key] = self.began.get(key, 0) + 1
         elif kind == "asked":
             self.asked[data["id"]] = entry
             if data.get("due") is not None:
@@ -81,9 +73,7 @@ class ReplayIndex:
         elif kind == "run":
             self.header = entry
         elif kind == "resumed":
-            self.times += 1
-            # it went on with another graph: what is said of that one counts
-            if "now" in data and self.header is not None:
+            if "now" in data and self.header is not None:  # with another graph
                 self.header = replace(self.header, data={**self.header.data, **data["now"]})
         elif kind == "ended":
             self.ended = entry

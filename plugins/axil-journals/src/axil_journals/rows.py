@@ -1,40 +1,26 @@
-"""Entries as rows of text, for journals in databases, with a checksum over each row, so that a
-flipped bit is found, never believed.
-"""
+"""Entries as rows of text with checksums, for journals in databases."""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from axil.driver import Frame, Ordinal, inner_frame, new_tuple
 from axil.plugin import JournalError, without_secrets
-from axil_journals.journal import Entry
+from axil_journals.journal import Entry, RunInfo
 
 
 def _encoder() -> Callable[[Any], str]:
-    """Return JSON without spaces, in ASCII, so that any text survives.
-
-    What ``json`` makes anew for each call is made once.
-    """
+    """Return an encoder as ASCII JSON without spaces, which ``json`` would make for each call."""
     usual = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
     quick: Any = getattr(json.encoder, "c_make_encoder", None)
     if quick is None:
         return usual.encode
-    parts = quick(
-        None,
-        usual.default,
-        json.encoder.encode_basestring_ascii,
-        None,
-        ":",
-        ",",
-        False,
-        False,
-        False,
-    )
+    ascii = json.encoder.encode_basestring_ascii
+    parts = quick(None, usual.default, ascii, None, ":", ",", False, False, False)
     return lambda value: "".join(parts(value, 0))
 
 
@@ -46,7 +32,7 @@ _JOINED = "+round"
 
 
 class EntryRow(NamedTuple):
-    """One entry of a run, as text; or two of them, see ``joined``."""
+    """One entry of a run, as text; or two of them, see ``joined_row``."""
 
     seq: int
     kind: str
@@ -59,7 +45,7 @@ class EntryRow(NamedTuple):
     def crc(self) -> int:
         """A checksum over all of it."""
         before = f"{self.seq}\0{self.kind}\0{self.who}\0".encode()
-        return zlib.crc32(self.body.encode(), zlib.crc32(before))  # a body may be long: one copy
+        return zlib.crc32(self.body.encode(), zlib.crc32(before))
 
 
 def entry_row(seq: int, entry: Entry) -> EntryRow:
@@ -69,38 +55,30 @@ def entry_row(seq: int, entry: Entry) -> EntryRow:
     """
     who = _encode([entry.frame, entry.node, entry.ordinal]) if entry.node or entry.frame else ""
     try:
-        body = _encode(_kept(entry.data))
+        data = without_secrets(entry.data)
+        if "origin" in entry.data:  # the text of files, and how they were read
+            data = {**data, "origin": entry.data["origin"]}
+        body = _encode(data)
     except (TypeError, ValueError) as error:
-        raise JournalError(
-            f"an entry cannot be kept: {error}.", id="AX501", hint="Entries hold JSON data."
-        ) from None
+        message = f"an entry cannot be kept: {error}."
+        raise JournalError(message, id="AX501", hint="Entries hold JSON data.") from None
     return new_tuple(EntryRow, (seq, entry.kind, who, body))
-
-
-def _kept(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the content of an entry without secrets, but for the source of a run's graph: that is
-    the text of files, and how they were read.
-    """
-    kept = without_secrets(data)
-    return {**kept, "origin": data["origin"]} if "origin" in data else kept
 
 
 def joined_row(row: EntryRow, done: Entry, round: Entry) -> EntryRow | None:
     """Return one row for a round and the firing before it, or None if each needs its own row.
 
-    They share a row if the firing is one of this round, so that the round supersedes it, and if
-    the round says nothing that the firing does not say. Most loops end their rounds with such a
-    firing; what it wrote and sent is then kept once. The row has the number of the round.
+    They share a row, with the number of the round, if the firing is one of this round, which then
+    supersedes it, and if the round wrote and sent what the firing did: so that is kept once.
 
     Args:
         row: the row of ``done`` alone.
-        done: the firing.
         round: the entry right behind it.
     """
     data, did = round.data, done.data
     if tuple(data) != _ROUND or "sends" not in did:
         return None
-    # The content alone does not prove this: rounds that end beside one another often say the same.
+    # rounds that end beside one another often have the same content
     if done.frame != (*inner_frame(round.frame, round.node, round.ordinal), data["round"]):
         return None
     if not (_same(data["changes"], did["delta"]) and _same(data["used"], did["used"])):
@@ -130,7 +108,6 @@ def joined_row(row: EntryRow, done: Entry, round: Entry) -> EntryRow | None:
 
 @lru_cache(maxsize=1024)
 def _who(frame: Frame, node: str, ordinal: Ordinal) -> str:
-    """Return the ids of a cycle's round as JSON: the same for all rounds of a cycle."""
     return _encode([frame, node, ordinal])
 
 
@@ -159,34 +136,107 @@ def row_entries(row: EntryRow, crc: int, run_id: str) -> list[tuple[int, Entry]]
         raise damaged_error(run_id, row.seq, "its checksum is wrong")
     frame, node, ordinal = json.loads(row.who) if row.who else ((), "", ())
     data: dict[str, Any] = json.loads(row.body)
-    report = data.pop(_JOINED, None) if row.kind == "done" else None
+    joined = data.pop(_JOINED, None) if row.kind == "done" else None
     entry = Entry(row.kind, tuple(frame), node, tuple(ordinal), data)
-    if report is None:
+    if joined is None:
         return [(row.seq, entry)]
-    frame, node, ordinal = report["who"]
-    left = {
-        name: [[*data["sends"][at], list(entry.ordinal)] for at in report[name]]
+    frame, node, ordinal = joined["who"]
+    exits, returns = (
+        [[*data["sends"][at], list(entry.ordinal)] for at in joined[name]]
         for name in ("exits", "returns")
-    }
+    )
     given = {
-        "round": report["round"],
+        "round": joined["round"],
         "changes": data["delta"],
-        **left,
-        "end": report["end"],
-        "at": report["at"],
+        "exits": exits,
+        "returns": returns,
+        "end": joined["end"],
+        "at": joined["at"],
         "used": data["used"],
     }
-    return [
-        (row.seq - 1, entry),
-        (row.seq, Entry("round", tuple(frame), node, tuple(ordinal), given)),
-    ]
+    round = Entry("round", tuple(frame), node, tuple(ordinal), given)
+    return [(row.seq - 1, entry), (row.seq, round)]
+
+
+class Damage(NamedTuple):
+    """The damage of a record."""
+
+    run_id: str
+    """Empty: the database itself."""
+    problem: str
+    """Empty: there is none."""
+    good: int = 0
+    """The number of sound entries before it."""
+
+
+def damage_of(run_id: str, entries: Iterable[Any]) -> Damage:
+    """Return the damage of a run, whose entries are read here."""
+    good, problem = 0, ""
+    try:
+        for _ in entries:
+            good += 1
+    except JournalError as error:
+        problem = error.message
+    return Damage(run_id, problem, good)
+
+
+class Cut(NamedTuple):
+    """The place at which a record is cut."""
+
+    row: int
+    """The number of the first row to be deleted."""
+    kept: Sequence[tuple[int, Entry]]
+    """The entries of this row that stay, with their numbers."""
+    next: int
+    """The number of the next entry."""
+
+
+def find_cut(
+    rows: Iterable[Any], read: Callable[[Any], Sequence[tuple[int, Entry]]], at: int
+) -> Cut | None:
+    """Return the place behind the first ``at`` entries; None: there are no more.
+
+    Args:
+        rows: as stored, beginning with number and kind; the numbers have gaps.
+        read: returns the entries of a row.
+    """
+    left = at
+    for row in rows:
+        try:
+            several = read(row)
+        except JournalError:
+            several = [(row[0], Entry(row[1]))]
+        if len(several) > left:
+            return Cut(row[0], several[:left], several[left][0])
+        left -= len(several)
+    return None
+
+
+def run_info(row: Sequence[Any], is_held: Callable[[], bool]) -> RunInfo:
+    """Return the facts about a run.
+
+    Args:
+        row: run, graph, status, thread, begun, touched, next, forked_from, due.
+        is_held: returns whether a living process holds the run; asked if it has not ended.
+    """
+    run, graph, status, thread, begun, touched, entries, source, due = row
+    if status in ("open", "running"):
+        status = "running" if is_held() else "open"
+    return RunInfo(
+        run_id=run,
+        graph=graph,
+        status=status,
+        thread=thread,
+        begun=begun,
+        touched=touched,
+        entries=entries,
+        forked_from=source,
+        due=due,
+    )
 
 
 def damaged_error(run_id: str, seq: int, how: str) -> JournalError:
     """Return the error for an entry that differs from what was stored."""
-    return JournalError(
-        f'entry {seq} of the run "{run_id}" is damaged: {how}.',
-        id="AX511",
-        hint="Nothing from there on is believed; other runs are not touched. "
-        "axil runs doctor says what is left.",
-    )
+    message = f'entry {seq} of the run "{run_id}" is damaged: {how}.'
+    hint = "What follows it is not read; other runs are not affected. See axil runs doctor."
+    return JournalError(message, id="AX511", hint=hint)

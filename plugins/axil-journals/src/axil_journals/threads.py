@@ -1,4 +1,4 @@
-"""Runs of one thread go one after the other: what a journal refuses, and how it says so."""
+"""The order of the runs of a thread, which go one after the other."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from axil.plugin import JournalError
 def admit_run(
     header: Mapping[str, Any], run_id: str, runs: Sequence[str], status: Callable[[str], str]
 ) -> None:
-    """Nothing, if it is a run's turn in its thread; asked when it is claimed.
+    """Check, when a run is claimed, that it is its turn in its thread.
 
     Args:
-        header: what it began with: ``thread``, and ``after``: the run that it follows.
+        header: of the run: ``thread``, and ``after``: the run that it follows.
         runs: those of the thread so far, oldest first.
-        status: of a run, as of ``RunInfo``; of this one how it ended.
-    Raises: JournalError: AX508 another run was quicker, or is at work; AX529 it did not end well,
-    and the thread went on without it.
+        status: returns the status of a run, as of ``RunInfo``; of this one as it ended.
+    Raises: JournalError: AX508 another run was quicker, or is at work; AX529 it did not end as
+    done, and later runs followed.
     """
     last = runs[-1] if runs else ""
     if run_id not in runs:
@@ -29,20 +29,13 @@ def admit_run(
 
 
 def overtaken_error(thread: str, by: str) -> JournalError:
-    """Return two runs began on one thread at once, and this one was second; or an earlier one is at
-    work again.
-    """
+    """Return the error for a run on whose thread another began first, or is at work again."""
     message = f'another run, "{by}", has begun on the thread "{thread}".'
-    return JournalError(
-        message,
-        id="AX508",
-        hint="Runs of one thread go one after the other: wait until that one has ended.",
-    )
+    hint = "Runs of one thread go one after the other: wait until that one has ended."
+    return JournalError(message, id="AX508", hint=hint)
 
 
 def left_behind_error(thread: str, run_id: str, by: str) -> JournalError:
-    """Return the error for resuming a run that did not end well, whose thread went on without
-    it.
-    """
+    """Return the error for resuming a run that did not end as done, when later ones followed."""
     message = f'the run "{run_id}" is not the last of the thread "{thread}": "{by}" came after it.'
     return JournalError(message, id="AX529", hint="Fork it to continue beside the thread.")

@@ -1,10 +1,8 @@
 """Values, and writes to state, as JSON data from which equal values are made.
 
-What cannot be held exactly is refused, never changed.
-
-A write is read again with the state that its body began with, because a resumed run has that state
-by then. So in what nodes keep for themselves a log that grew since is written as what was appended
-to it: a conversation of n turns takes space and time for n turns.
+What cannot be held exactly is refused, never changed. A write is decoded with the state that its
+body began with. So in the fields of nodes (``@``) a log that grew since is written as what was
+appended to it: a conversation of n turns takes space and time for n turns.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ _DEEPEST = 200
 
 
 def encode_value(value: Any, depth: int = 0) -> Any:
-    """``value`` as JSON data from which ``decode_value`` makes an equal value of the same type.
+    """Return JSON data from which ``decode_value`` makes an equal value of the same type.
 
     Scalars (NaN, infinities, lone surrogates and huge integers too), bytes, lists, tuples, sets and
     dicts, nested up to 200 deep. Raises: JournalError (AX501): anything else.
@@ -43,11 +41,8 @@ def encode_value(value: Any, depth: int = 0) -> Any:
     if kind is float:
         return value if math.isfinite(value) else {_TAG: "float", "v": repr(value)}
     if depth >= _DEEPEST:
-        raise JournalError(
-            f"a value is nested deeper than {_DEEPEST} levels.",
-            id="AX502",
-            hint="Keep large structures in files.",
-        )
+        message = f"a value is nested deeper than {_DEEPEST} levels."
+        raise JournalError(message, id="AX502", hint="Keep large structures in files.")
     if kind is list:
         # most lists are of texts
         return [item if type(item) is str else encode_value(item, depth + 1) for item in value]
@@ -108,22 +103,20 @@ def decode_value(data: Any) -> Any:
         return MISSING
     if tag == "dict":
         return {decode_value(key): decode_value(item) for key, item in inner}
-    items = [decode_value(item) for item in inner]
-    return _OF_ITEMS[tag](items)
+    return _OF_ITEMS[tag]([decode_value(item) for item in inner])
 
 
-# a grown log whose beginning is not known: what was appended
 _OF_ITEMS: Mapping[str, Any] = {
     "tuple": tuple,
     "set": set,
     "frozenset": frozenset,
     "log": Log,
-    _GROWN: Log,
+    _GROWN: Log,  # if its beginning is not known: what was appended
 }
 
 
 def _encode_since(value: Any, old: Any, depth: int = 0) -> Any:
-    """``value`` as JSON data, logs in it that grew since ``old`` as what was appended to them."""
+    """Return ``value`` as JSON data, logs that grew since ``old`` as what was appended to them."""
     if type(value) is Log and type(old) is Log and value.extends(old):
         items = [encode_value(item, depth + 1) for item in value.after(len(old))]
         return {_TAG: _GROWN, "after": len(old), "v": items}
@@ -156,8 +149,7 @@ def _decode_since(data: Any, old: Any) -> Any:
         raise JournalError(
             f"a recorded value continues a list of {table['after']} items, and there is {found}.",
             id="AX526",
-            hint="The graph may differ from the one that the run was begun with: fork the run at "
-            "an earlier entry.",
+            hint="The graph may differ from that of the run: fork the run at an earlier entry.",
         )
     return old.extended([decode_value(item) for item in table["v"]])
 
@@ -165,12 +157,9 @@ def _decode_since(data: Any, old: Any) -> Any:
 def encode_delta(
     delta: Mapping[str, Any], schema: Schema, since: Mapping[str, Any] = _NOTHING
 ) -> dict[str, Any]:
-    """Return a checked delta or a frame's changes, each field by its schema.
+    """Return a checked delta or a frame's changes as JSON data, each field by its schema.
 
-    Args:
-        since: the state in which the delta will be read again. In an ``@`` field, a log that was
-            made of the log at the same place there is written as what was appended.
-    Raises: JournalError, naming the field.
+    ``since``: the state with which it will be decoded. Raises: JournalError, naming the field.
     """
 
     def one(name: str, value: Any) -> Any:
@@ -201,9 +190,9 @@ def encode_delta(
 def decode_delta(
     plain: Mapping[str, Any], schema: Schema, since: Mapping[str, Any] = _NOTHING
 ) -> dict[str, Any]:
-    """Return the delta that ``encode_delta`` was given.
+    """Return the delta that ``encode_delta`` was given, with the same ``since``.
 
-    Raises: JournalError (AX526): ``since`` is another state than the one given there.
+    Raises: JournalError (AX526): ``since`` is another state.
     """
 
     def one(name: str, data: Any) -> Any:
@@ -224,9 +213,7 @@ def decode_delta(
 
 
 def encode_question(question: Question) -> dict[str, Any]:
-    """Return a question, but for the node that asks it, as JSON data; other values as their
-    ``repr``.
-    """
+    """Return a question without its node as JSON data; other values as their ``repr``."""
     data: dict[str, Any] = {
         "id": question.id,
         "text": question.text,
@@ -240,3 +227,16 @@ def encode_question(question: Question) -> dict[str, Any]:
     if question.data:
         data["data"] = json.loads(json.dumps(dict(question.data), default=repr))
     return data
+
+
+def decode_question(data: Mapping[str, Any]) -> Question:
+    """Return a recorded question, without its deadline."""
+    return Question(
+        text=str(data.get("text", "")),
+        kind=str(data.get("kind", "text")),
+        options=tuple(data.get("options", ())),
+        default=data.get("default"),
+        data=data.get("data", {}),
+        id=str(data["id"]),
+        node=str(data.get("node", "")),
+    )

@@ -1,14 +1,14 @@
 """Writers of runs for journals that commit what many runs appended in one transaction.
 
-A ``RunWriter`` turns the entries of its run into rows, in a queue of its own. A ``GroupCommit``
-commits the queues of all runs of a process: a caller that needs entries safe asks it, and what was
-appended by then, in all runs that were asked for, goes into one transaction. Its subclasses know
-the database.
+A ``RunWriter`` turns the entries of its run into rows, in a queue of its own. A caller that needs
+them safe asks the ``GroupCommit`` of the process, which commits the queues of all runs that were
+asked for. Its subclasses know the database.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ Waiter = asyncio.Future[None]
 
 
 class RunWriter(ABC):
-    """One run's part of a journal; see ``JournalWriter``. A ``GroupCommit`` sets its attributes."""
+    """A ``JournalWriter``. A ``GroupCommit`` sets its attributes."""
 
     def __init__(
         self,
@@ -34,12 +34,11 @@ class RunWriter(ABC):
         entries: Iterable[tuple[int, Entry]],
         detail: int,
     ) -> None:
-        """Take in the record of the run; nothing is claimed yet.
+        """Read the record of the run; nothing is claimed yet.
 
         Args:
             seen: the epoch of the run and the number of its next entry, read before ``entries``,
                 so that what another process writes in between is noticed; zeros: there is no run.
-            entries: what is stored, with numbers.
             detail: how many superseded entries stay.
         """
         self.run_id, self.seen = run_id, seen
@@ -51,12 +50,12 @@ class RunWriter(ABC):
         self.rows: deque[EntryRow] = deque()
         """Appended, and not yet taken for a transaction."""
         self.superseded: deque[tuple[int, int]] = deque()
-        """Entries to be deleted, as pairs: the entry that has to be safe before, or is committed
-        with the deletion, and the entry to be deleted."""
+        """Pairs of numbers: of an entry that is committed before or with the deletion of another,
+        and of that other."""
         self.fault: AxilError | None = None
         self.closing = self.is_released = False
         self.ended = ""
-        """The status with which the run ended; empty: it has not ended."""
+        """The status with which the run ended, or empty."""
         self.due: float | None = DUE_NOW
         self.header: Mapping[str, Any] = {}
         self.digest = ""
@@ -75,10 +74,9 @@ class RunWriter(ABC):
 
     @abstractmethod
     def check_names(self, *names: str) -> None:
-        """Raises: JournalError (AX501): a name holds what a text of the database cannot hold."""
+        """Raises: JournalError (AX501): the database cannot hold a name."""
 
     def append(self, entry: Entry) -> None:
-        """See ``JournalWriter``."""
         if self.fault is not None:
             raise self.fault
         if self.closing:
@@ -105,38 +103,31 @@ class RunWriter(ABC):
         self.ended = entry.data["status"] if entry.kind == "ended" else ""
 
     def _joined(self, round: Entry) -> EntryRow | None:
-        """Return one row for ``round`` and the firing that ended it, unless the row of the firing
-        was taken for a transaction.
-        """
+        """Return one row for ``round`` and the firing that ended it."""
         if self._done is None or not self._detail:
             return None
         try:
             both = joined_row(self.rows[-1], self._done, round)
             if both is not None:
                 self.rows.pop()
-        except IndexError:  # it was
+        except IndexError:  # the row of the firing was taken for a transaction
             return None
         return both
 
     def kept(self) -> Waiter | None:
-        """See ``JournalWriter``."""
         if self.fault is not None:
             raise self.fault
         return None if self.safe == self._next else self._group.kept(self)
 
     def close(self) -> None:
-        """See ``JournalWriter``."""
         self.closing = True
         # it holds the run, or is about to
         if not self.is_released and self._next > self.seen[1]:
             self._group.finish(self)
 
     def take_part(self) -> RunPart[Self]:
-        """Take the rows for a transaction.
-
-        Whether it is closing and how it ended are read before: then all that belongs to it is among
-        the rows.
-        """
+        """Take the rows for a transaction."""
+        # read before the rows, which then have all that belongs to it
         is_closing, ended, due = self.closing, self.ended, self.due
         rows: list[EntryRow] = []
         # meanwhile ``append`` may take back the last one, to join it with the next
@@ -153,9 +144,7 @@ W = TypeVar("W", bound=RunWriter)
 
 
 class RunPart(NamedTuple, Generic[W]):
-    """The rows of a run in one transaction, as they were when they were taken, whatever happens to
-    the writer meanwhile.
-    """
+    """The rows of a run in one transaction, as they were when they were taken."""
 
     run: W
     rows: Sequence[EntryRow]
@@ -163,8 +152,8 @@ class RunPart(NamedTuple, Generic[W]):
     ended: str
     due: float | None
     superseded: Sequence[int]
-    """The numbers of entries to be deleted. An entry that was appended since the rows were taken is
-    not safe yet; what it supersedes is not among them, for a crash now would lose both."""
+    """The numbers of entries to be deleted; none that is superseded by an entry that is not among
+    the rows, as a crash would lose both."""
 
     @property
     def next(self) -> int:
@@ -173,13 +162,17 @@ class RunPart(NamedTuple, Generic[W]):
 
 
 class GroupCommit(ABC, Generic[W]):
-    """The commits of a process: one for all runs that were asked for in one turn of a loop."""
+    """The commits of a process: one for all runs asked for in one turn of an event loop."""
 
     def __init__(self) -> None:
         self._turns: dict[asyncio.AbstractEventLoop, list[tuple[W, Waiter]]] = {}
+        self.lock = threading.RLock()
+        """Held while a transaction is made."""
+        self.finishing: set[W] = set()
+        """Runs that are closed, and not written to their end yet."""
 
     def kept(self, run: W) -> Waiter:
-        """Return what is done when all that ``run`` has appended is safe."""
+        """Return a future that is done when all that ``run`` has appended is safe."""
         loop = asyncio.get_running_loop()
         waiter: Waiter = loop.create_future()
         if loop in self._turns:
@@ -191,11 +184,22 @@ class GroupCommit(ABC, Generic[W]):
 
     @abstractmethod
     def ask(self, asked: Sequence[tuple[W, Waiter]]) -> None:
-        """Commit the rows of these runs, or have them committed, and then settle the waiters."""
+        """Have the rows of these runs committed, and then settle the waiters."""
 
     @abstractmethod
     def finish(self, run: W) -> None:
         """Write the rest of a run, and release it."""
+
+    def finish_now(self, run_id: str = "") -> None:
+        """Write closed runs to their end now; those of one run, or all."""
+        if any(not run_id or run.run_id == run_id for run in self.finishing.copy()):
+            with self.lock:  # a thread may be at it
+                if closing := list(self.finishing):
+                    self.commit(closing)
+
+    @abstractmethod
+    def commit(self, runs: Sequence[W]) -> None:
+        """Commit what ``runs`` have appended; a run that is refused has a ``fault``."""
 
     def settle(self, waiters: Iterable[tuple[W, Waiter]]) -> None:
         """Resolve waiters after a commit, in their event loop."""
@@ -208,10 +212,10 @@ class GroupCommit(ABC, Generic[W]):
                 waiter.set_exception(run.fault)
 
     def settle_threadsafe(self, waiters: Iterable[tuple[W, Waiter]]) -> None:
-        """Resolve waiters after a commit, each in its own event loop, from any thread."""
+        """Resolve waiters after a commit from any thread."""
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[W, Waiter]]] = {}
         for run, waiter in waiters:
             by_loop.setdefault(waiter.get_loop(), []).append((run, waiter))
         for loop, own in by_loop.items():
-            with suppress(RuntimeError):  # the loop is closed: there are no waiters any more
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self.settle, own)

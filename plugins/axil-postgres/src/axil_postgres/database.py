@@ -1,13 +1,13 @@
 """Connections to the server: retried while it is away, and one that listens and holds the lease.
 
 A process that takes or claims runs is a *holder*: a row with the time until which it counts as
-alive, by the server's clock. One thread renews the row, clears away holders that are dead, frees
-the runs of holders that are not there, and listens for changes. A transaction that takes or claims
-runs renews the row, too, and so locks it: no run gets a holder that was cleared away.
+alive, by the server's clock. One thread renews the row, deletes holders that are dead, frees the
+runs of holders that are not there, and listens for changes. A transaction that takes or claims runs
+renews the row, too, and so locks it: no run gets a holder that was deleted.
 
-A notification says what has changed: ``due`` (a run became due), ``mail`` and the holder of the run
-that it is for, or ``end`` (a run ended). Of many processes, each notification of a due run wakes
-some to look for it; the others find what is left when they look again after a time.
+A notification is ``due`` (a run became due), ``mail`` with the holder of the run, or ``end`` (a run
+ended). Of many processes, each notification of a due run wakes some to look for it; the others find
+what is left when they look again after a time.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ _AGAIN: Final = (
 """Errors after which the same transaction may succeed."""
 _PRUNE_SECONDS: Final = 60.0
 _PRUNED: Final = 1000
-_WOKEN: Final = 16
-"""Processes that look when a run becomes due, of many on average."""
+_WOKEN: Final = 16  # processes that look when a run becomes due, on average
 
 _REAP = """
 with dead as (delete from holders where until < now() returning id),
@@ -82,23 +81,19 @@ class Database:
         patience_seconds: float,
         retain_seconds: float | None,
     ) -> None:
-        """Connect, and make the tables if need be.
-
-        Raises: JournalError (AX510): the server cannot be reached or used.
-        """
+        """Connect, and make the tables if need be. Raises: JournalError (AX510)."""
         self.schema, self.lease_seconds = schema, lease_seconds
         self.patience_seconds, self.retain_seconds = patience_seconds, retain_seconds
-        self.bell = ChangeSignal()
-        """Rings for every change."""
+        self.changes = ChangeSignal()
         self.work = ChangeSignal()
-        """Rings for what may be work for this process."""
+        """The changes that may be work for this process."""
         self.holders = 1
-        """The number of processes, as of the last time that the lease was renewed."""
+        """The number of processes when the lease was last renewed."""
         self.closed = threading.Event()
         self.holder = 0
         """The row of this process; 0: it holds nothing yet."""
         self._lock = threading.Lock()
-        self._keeper: threading.Thread | None = None
+        self._thread: threading.Thread | None = None
         commit = "on" if sync == "full" else "off"
         options = f'-c search_path="{schema}" -c synchronous_commit={commit}'
         self._made: dict[str, Any] = {
@@ -116,8 +111,6 @@ class Database:
         except BaseException:
             self._pool.close(timeout=0)
             raise
-
-    # ------------------------------------------------------------------ statements
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows of one statement. Raises: JournalError (AX510)."""
@@ -143,17 +136,15 @@ class Database:
 
     def unusable(self, error: BaseException, *, reading: bool) -> JournalError:
         """Return the error for a database that cannot be used."""
-        told = (str(error) or type(error).__name__).strip().splitlines()[0]
+        why = (str(error) or type(error).__name__).strip().splitlines()[0]
         if reading:
             hint = "Check the address, the rights and whether the server runs."
-            return JournalError(f"the database cannot be used: {told}.", id="AX510", hint=hint)
+            return JournalError(f"the database cannot be used: {why}.", id="AX510", hint=hint)
         hint = "Check the server; then resume the run: what was safe before is."
-        return JournalError(f"the database cannot be written: {told}.", id="AX512", hint=hint)
-
-    # ------------------------------------------------------------------ the holder
+        return JournalError(f"the database cannot be written: {why}.", id="AX512", hint=hint)
 
     def hold(self) -> int:
-        """Return the number of this process as a holder, which is alive from now on."""
+        """Return the number of this process as a holder, whose lease is kept from now on."""
         self.listen()
         if not self.holder:
             with self._lock:
@@ -161,8 +152,8 @@ class Database:
                     self.holder = self.transact(self._registered)
         return self.holder
 
-    def living(self, connection: Any) -> int:
-        """Return the number of this process as a holder that is alive until the transaction ends.
+    def renewed(self, connection: Any) -> int:
+        """Renew the lease until the transaction ends, and return the number of this process.
 
         A process that was stopped for so long that its runs were given to others gets a new number.
         """
@@ -183,19 +174,18 @@ class Database:
     def listen(self) -> None:
         """Start the thread that listens, if it is not there."""
         with self._lock:
-            if self._keeper is None and not self.closed.is_set():
-                self._keeper = threading.Thread(
-                    target=self._keep, name="axil-postgres-lease", daemon=True
-                )
-                self._keeper.start()
+            if self._thread is None and not self.closed.is_set():
+                name = "axil-postgres-lease"
+                self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+                self._thread.start()
 
-    def _keep(self) -> None:
+    def _work(self) -> None:
         beat, pruned = self.lease_seconds / 3, 0.0
         while not self.closed.is_set():
             try:
                 with psycopg.connect(self.url, **self._made) as connection:
                     connection.execute(f'listen "{self.schema}"'.encode())
-                    self.hear("")  # changes before this connection are looked for
+                    self.notify("")  # there may have been changes before
                     while not self.closed.is_set():
                         self._renew(connection)
                         if time.monotonic() > pruned:
@@ -205,16 +195,16 @@ class Database:
                         while (left := ends - time.monotonic()) > 0 and not self.closed.is_set():
                             wait = min(left, 0.5)
                             for notice in connection.notifies(timeout=wait, stop_after=1):
-                                self.hear(notice.payload)
+                                self.notify(notice.payload)
             except (psycopg.Error, OSError):
                 self.closed.wait(0.2)
 
-    def hear(self, change: str) -> None:
-        """Ring for a change; it may be work for this process, or for others."""
-        self.bell.ring()
+    def notify(self, change: str) -> None:
+        """Report a change, which may be work for this process."""
+        self.changes.notify()
         is_chosen = random.random() * self.holders < _WOKEN
         if not change or change == f"mail {self.holder}" or (change == "due" and is_chosen):
-            self.work.ring()
+            self.work.notify()
 
     def prune(self, connection: Any) -> int:
         """Delete some of the runs that ended longer ago than they are kept; return how many."""
@@ -224,34 +214,31 @@ class Database:
 
     def _renew(self, connection: Any) -> None:
         if self.holder:
-            self.living(connection)
+            self.renewed(connection)
         freed, self.holders = connection.execute(_REAP).fetchone()
         if freed:
             connection.execute("select pg_notify(%s, 'due')", (self.schema,))
 
     def close(self) -> None:
-        """End the thread, released what is held, and close the connections."""
+        """End the thread, release what is held, and close the connections."""
         self.closed.set()
-        if self._keeper is not None:
+        if self._thread is not None:
             with suppress(JournalError):
-                self.transact(self._let_go)
-        if self._keeper is not None and self._keeper is not threading.current_thread():
-            self._keeper.join()
+                self.transact(self._release)
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
         self._pool.close(timeout=1.0)
 
-    def _let_go(self, connection: Any) -> None:
+    def _release(self, connection: Any) -> None:
         holder, self.holder = self.holder, 0
         with connection.transaction():
             if holder:
                 connection.execute("update runs set holder = 0 where holder = %s", (holder,))
                 connection.execute("delete from holders where id = %s", (holder,))
-            # other processes may take its runs, and its own thread wakes to end
+            # other processes may take its runs, and its own thread ends
             connection.execute("select pg_notify(%s, 'due')", (self.schema,))
 
 
 def _fetched(connection: Any, sql: str, values: Sequence[Any]) -> list[Any]:
     cursor = connection.execute(sql, values)
     return cursor.fetchall() if cursor.description else []
-
-
-__all__ = ["Database"]

@@ -6,7 +6,8 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
@@ -14,13 +15,18 @@ from axil.plugin import JournalError
 from axil_journals import (
     DUE_NOW,
     Cipher,
+    Damage,
     Entry,
     Recording,
     RunInfo,
     RunMail,
     RunWriter,
     claimed_error,
+    damage_of,
     entry_row,
+    find_cut,
+    run_info,
+    unknown_error,
 )
 from axil_postgres.codec import Codec
 from axil_postgres.database import Database
@@ -28,9 +34,8 @@ from axil_postgres.schema import TURN
 from axil_postgres.writer import ROWS, Record, Writer, new_epoch
 
 _INFOS: Final = (
-    "select run, graph, status, holder <> 0 and "
-    "exists (select from holders where holders.id = runs.holder and until > now()), "
-    "thread, begun, touched, next, forked_from, due from runs"
+    "select run, graph, status, thread, begun, touched, next, forked_from, due, holder <> 0 and "
+    "exists (select from holders where holders.id = runs.holder and until > now()) from runs"
 )
 _TAKE: Final = f"""
 with found as (
@@ -54,7 +59,7 @@ _RECORDS: Final = (
     "order by run, seq"
 )
 _SHORT: Final = 100
-"""Entries of a record that is read at once when its run is taken."""
+"""Entries of a record that is read when its run is taken."""
 _POST: Final = """
 with found as (select id, holder from runs where run = %(run)s for update),
 added as (
@@ -124,20 +129,10 @@ class Settings(BaseModel):
     )
 
 
-class Damage(NamedTuple):
-    """The damage that ``examine`` found."""
-
-    run_id: str
-    problem: str
-    good: int = 0
-    """The number of sound entries before it."""
-
-
 class PostgresJournal(Recording):
-    """Runs in a PostgreSQL database, for any number of runs, processes and machines.
+    """A ``SharedJournal`` in a PostgreSQL database, for any number of processes and machines.
 
-    Making one has no effects; the server is connected to, and the tables made if need be, by the
-    first use. Methods may be called in any thread.
+    The server is connected to, and the tables made if need be, by the first use.
     """
 
     Config = Settings
@@ -152,7 +147,7 @@ class PostgresJournal(Recording):
         cipher: Cipher | None = None,
         **settings: Any,
     ) -> None:
-        """Set where runs are kept, and how.
+        """Store the settings.
 
         Args:
             config: the settings, or just the address.
@@ -197,15 +192,13 @@ class PostgresJournal(Recording):
     def _rows(self, sql: str, *values: Any) -> list[Any]:
         return self.writer.database.rows(sql, values)
 
-    # ------------------------------------------------------------------ what a run needs
-
     def open(self, run_id: str) -> PostgresRunWriter:
-        """See ``axil_journals.Journal``. Raises: JournalError (AX511): an entry is damaged."""
-        _storable(run_id)
+        """Return the writer of a run. Raises: JournalError (AX511): an entry is damaged."""
+        _check_names(run_id)
         return PostgresRunWriter(self, run_id)
 
     def entries(self, run_id: str) -> Sequence[Entry]:
-        """See ``axil_journals.Journal``; with superseded entries, as far as they are kept."""
+        """Return the entries of a run, with superseded ones, as far as they are kept."""
         self.writer.finish_now(run_id)
         return [entry for _, entry in self.read(run_id)]
 
@@ -218,20 +211,15 @@ class PostgresJournal(Recording):
             yield from codec.entries(run_id, row)
 
     def thread(self, name: str) -> Sequence[str]:
-        """See ``axil_journals.Journal``."""
         if not name or not _is_storable(name):
             return []
         self.writer.finish_now()
-        return [
-            run for (run,) in self._rows("select run from runs where thread = %s order by id", name)
-        ]
-
-    # ------------------------------------------------------------------ what people need
+        sql = "select run from runs where thread = %s order by id"
+        return [run for (run,) in self._rows(sql, name)]
 
     def runs(
         self, *, status: Collection[str] = (), after: str = "", limit: int = 0
     ) -> Sequence[RunInfo]:
-        """See ``axil_journals.SharedJournal``."""
         self.writer.finish_now()
         wanted, alive = set(status), {"open", "running"}
         # a running run whose process is gone is open: that is known only afterwards
@@ -251,7 +239,6 @@ class PostgresJournal(Recording):
         return found[:limit] if limit else found
 
     def forget(self, run_id: str) -> None:
-        """See ``axil_journals.Journal``."""
         self.writer.finish_now()
 
         def doing(connection: Any) -> None:
@@ -269,26 +256,22 @@ class PostgresJournal(Recording):
         )
         found = connection.execute(sql, (run_id,)).fetchone() if _is_storable(run_id) else None
         if found is None:
-            raise _unknown(run_id)
+            raise unknown_error(run_id)
         if found[1]:
             raise claimed_error(run_id, "it is at work")
         return int(found[0])
 
     def examine(self) -> Sequence[Damage]:
-        """Read everything and say what is damaged; nothing is changed."""
+        """Return what is damaged; nothing is changed."""
         held = {run for (run,) in self._rows(_HELD_BY_NONE)}
         found: list[Damage] = []
         for (run_id,) in self._rows("select run from runs order by id"):
-            good = 0
-            try:
-                for _ in self.read(run_id):
-                    good += 1
-            except JournalError as error:
-                found.append(Damage(run_id, error.message, good))
-            else:
-                if run_id in held:
-                    message = "it is held by a process that is not there any more"
-                    found.append(Damage(run_id, message, good))
+            damage = damage_of(run_id, self.read(run_id))
+            if not damage.problem and run_id in held:
+                problem = "it is held by a process that is not there any more"
+                damage = damage._replace(problem=problem)
+            if damage.problem:
+                found.append(damage)
         return found
 
     def cut(self, run_id: str, at: int) -> None:
@@ -296,40 +279,31 @@ class PostgresJournal(Recording):
 
         Raises: JournalError (AX503, AX506).
         """
-        writer = self.writer
-        writer.finish_now()
+        self.writer.finish_now()
+        codec = self.writer.codec
 
         def doing(connection: Any) -> None:
             with connection.transaction():
-                id, left = self._free(connection, run_id), at
+                id = self._free(connection, run_id)
                 connection.execute("update runs set holder = 0 where id = %s", (id,))
-                for row in connection.execute(ROWS, (run_id,)).fetchall():
-                    try:
-                        several = writer.codec.entries(run_id, row)
-                    except JournalError:
-                        several = [(row[0], Entry(row[1]))]
-                    if len(several) <= left:
-                        left -= len(several)
-                        continue
-                    sql = "delete from entries where run = %s and seq >= %s"
-                    connection.execute(sql, (id, row[0]))
-                    for seq, entry in several[:left]:
-                        stored = writer.codec.stored(run_id, entry_row(seq, entry))
-                        sql = "insert into entries values (%s, %s, %s, %s, %s, %s, %s)"
-                        connection.execute(sql, (id, *stored))
-                    sql = (
-                        "update runs set next = %s, status = 'open', due = 0, epoch = %s "
-                        "where id = %s"
-                    )
-                    connection.execute(sql, (several[left][0], new_epoch(), id))
+                rows = connection.execute(ROWS, (run_id,)).fetchall()
+                cut = find_cut(rows, partial(codec.entries, run_id), at)
+                if cut is None:
                     return
+                sql = "delete from entries where run = %s and seq >= %s"
+                connection.execute(sql, (id, cut.row))
+                for each in cut.kept:
+                    stored = codec.stored(run_id, entry_row(*each))
+                    sql = "insert into entries values (%s, %s, %s, %s, %s, %s, %s)"
+                    connection.execute(sql, (id, *stored))
+                sql = (
+                    "update runs set next = %s, status = 'open', due = 0, epoch = %s where id = %s"
+                )
+                connection.execute(sql, (cut.next, new_epoch(), id))
 
-        writer.database.transact(doing)
-
-    # ------------------------------------------------------------------ what engines need
+        self.writer.database.transact(doing)
 
     def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
-        """See ``axil_journals.SharedJournal``."""
         for run_id in run_ids:
             self.writer.finish_now(run_id)
         names = [run_id for run_id in run_ids if _is_storable(run_id)]
@@ -344,7 +318,6 @@ class PostgresJournal(Recording):
         without: Collection[str] = (),
         lost: bool = False,
     ) -> Sequence[str]:
-        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         writer.finish_now()
         given = {
@@ -356,12 +329,12 @@ class PostgresJournal(Recording):
 
         def doing(connection: Any) -> list[tuple[str, Record | None]]:
             with connection.transaction():
-                held = {**given, "holder": writer.database.living(connection)}
+                held = {**given, "holder": writer.database.renewed(connection)}
                 found = sorted(
                     connection.execute(_TAKE_LOST if lost else _TAKE_OTHERS, held).fetchall()
                 )
             short = {id: list[Any]() for _, id, _, _, next in found if next <= _SHORT}
-            if short:  # in a statement of its own: now nothing else changes them
+            if short:  # in a statement of its own: nothing else changes them now
                 for id, *row in connection.execute(_RECORDS, [list(short)]).fetchall():
                     short[id].append(row)
             return [
@@ -375,13 +348,11 @@ class PostgresJournal(Recording):
         return list(taken)
 
     def next_due(self, now: float) -> float | None:
-        """See ``axil_journals.SharedJournal``."""
         self.writer.finish_now()
         sql = "select min(due) from runs where holder = 0 and due > %s"
         return self._rows(sql, now)[0][0]
 
     def release(self, run_id: str) -> None:
-        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         if run_id in writer.taken:
             writer.taken.pop(run_id, None)
@@ -389,7 +360,6 @@ class PostgresJournal(Recording):
             self._rows(sql, run_id, writer.database.holder)
 
     def wake(self, run_id: str, due: float = DUE_NOW) -> None:
-        """See ``axil_journals.SharedJournal``."""
         self.writer.finish_now(run_id)
         sql = (
             "update runs set due = case when holder = 0 then %s else due end where run = %s "
@@ -397,19 +367,18 @@ class PostgresJournal(Recording):
         )
         found = _is_storable(run_id) and self._rows(sql, due, run_id, self.config.tables)
         if not found:
-            raise _unknown(run_id)
+            raise unknown_error(run_id)
 
     def post(self, run_id: str, entry: Entry) -> bool:
-        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         writer.finish_now(run_id)
-        question, body, sealed = writer.codec.letter(run_id, entry)
+        question, body = writer.codec.encode_mail(run_id, entry)
         given = {
             "run": run_id,
             "question": question,
             "kind": entry.kind,
-            "body": body,
-            "sealed": sealed,
+            "body": body if isinstance(body, str) else None,
+            "sealed": body if isinstance(body, bytes) else None,
             "tables": self.config.tables,
         }
 
@@ -418,19 +387,17 @@ class PostgresJournal(Recording):
 
         known, added, _ = writer.database.transact(doing) if _is_storable(run_id) else (0, 0, "")
         if not known:
-            raise _unknown(run_id)
+            raise unknown_error(run_id)
         return bool(added)
 
     def mail(self, run_ids: Collection[str]) -> Sequence[RunMail]:
-        """See ``axil_journals.SharedJournal``."""
-        opened = self.writer.codec.opened
+        decode = self.writer.codec.decode_mail
         return [
-            RunMail(number, run, opened(run, kind, body, sealed))
+            RunMail(number, run, decode(run, kind, body if sealed is None else bytes(sealed)))
             for number, run, kind, body, sealed in self._rows(_MAIL, list(run_ids))
         ]
 
     def discard(self, numbers: Collection[int]) -> None:
-        """See ``axil_journals.SharedJournal``."""
         given = (list(numbers),)
 
         def doing(connection: Any) -> None:
@@ -453,14 +420,11 @@ class PostgresJournal(Recording):
         self.writer.database.transact(doing)
 
     async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
-        """See ``axil_journals.SharedJournal``; the server notifies of changes."""
         database = (await asyncio.to_thread(lambda: self.writer)).database
         database.listen()
-        if is_work:  # negative, so that no number of one bell is one of the other
-            return -await database.work.rung(-since, seconds)
-        return await database.bell.rung(since, seconds)
-
-    # ------------------------------------------------------------------ its end
+        if is_work:  # negative, so that no number of one signal is one of the other
+            return -await database.work.wait(-since, seconds)
+        return await database.changes.wait(since, seconds)
 
     def close(self) -> None:
         """Write what is left and disconnect; the next use connects again.
@@ -477,7 +441,7 @@ class PostgresJournal(Recording):
 
 
 class PostgresRunWriter(RunWriter):
-    """One run's part; see ``axil_journals.JournalWriter``."""
+    """One run's part of the journal."""
 
     def __init__(self, journal: PostgresJournal, run_id: str) -> None:
         writer = journal.writer
@@ -489,25 +453,13 @@ class PostgresRunWriter(RunWriter):
         """The epoch that the claim will have."""
 
     def check_names(self, *names: str) -> None:
-        """Raises: JournalError (AX501)."""
-        _storable(*names)
+        """See ``RunWriter``."""
+        _check_names(*names)
 
 
 def _info(row: Sequence[Any]) -> RunInfo:
-    run, graph, status, is_held, thread, begun, touched, entries, source, due = row
-    if status in ("open", "running"):
-        status = "running" if is_held else "open"
-    return RunInfo(
-        run_id=run,
-        graph=graph,
-        status=status,
-        thread=thread,
-        begun=begun,
-        touched=touched,
-        entries=entries,
-        forked_from=source,
-        due=due,
-    )
+    *facts, is_held = row
+    return run_info(facts, lambda: is_held)
 
 
 def _close(writer: Writer) -> None:
@@ -523,19 +475,10 @@ def _is_storable(name: str) -> bool:
     return "\0" not in name
 
 
-def _storable(*names: str) -> None:
-    """Raises: JournalError (AX501): a name holds what no text of a database can hold."""
+def _check_names(*names: str) -> None:
+    """Raises: JournalError (AX501): the database cannot hold a name."""
     for name in names:
         if not _is_storable(name):
-            raise JournalError(
-                f"the name {name!a} cannot be kept: it holds half a character or a zero.",
-                id="AX501",
-                hint="Choose another name; values may hold any text.",
-            )
-
-
-def _unknown(run_id: str) -> JournalError:
-    return JournalError(f'the journal knows no run "{run_id}".', id="AX503")
-
-
-__all__ = ["PostgresJournal", "Settings"]
+            message = f"the name {name!a} cannot be kept: it holds half a character or a zero."
+            hint = "Choose another name; values may hold any text."
+            raise JournalError(message, id="AX501", hint=hint)

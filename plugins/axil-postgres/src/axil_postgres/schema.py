@@ -60,17 +60,13 @@ create table sealing (id integer primary key check (id = 1), proof bytea not nul
 """
 
 TURN: Final = "(case when due = 0 then touched else due end)"
-"""The time by which due runs are taken, the earliest first: one that was submitted, answered or
-interrupted (``DUE_NOW``) has waited since it was last written.
-"""
+"""The time by which due runs are taken; one that is due at once has waited since it was written."""
 _INDEXES: Final = (
     f"create index if not exists runs_by_turn on runs ({TURN}, id) "
     "where holder = 0 and due is not null",
     "create index if not exists runs_by_loss on runs (id) where holder = 0 and status = 'running'",
 )
-"""The indexes that due and lost runs are taken by; no part of a version, as every version works
-with them.
-"""
+"""The indexes by which runs are taken; no part of a version, as every version works with them."""
 _MIGRATIONS: Final[dict[int, str]] = {1: _TABLES}
 """Statements that make version n of version n - 1; forward only, each in one transaction."""
 
@@ -89,10 +85,8 @@ def migrate(connection: Any, schema: str) -> None:
         connection.execute("create table if not exists version (number integer not null)")
         version = _version(connection, schema)
         if version > VERSION:
-            message = (
-                f"the tables in the schema {schema} were made by a newer axil-postgres "
-                f"(format {version}; this one knows {VERSION})."
-            )
+            found = f"(format {version}; this one knows {VERSION})"
+            message = f"a newer axil-postgres made the tables in the schema {schema} {found}."
             hint = "Upgrade axil-postgres, or name another schema."
             raise JournalError(message, id="AX510", hint=hint)
         for number in range(version + 1, VERSION + 1):

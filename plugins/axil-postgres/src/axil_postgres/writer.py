@@ -1,12 +1,12 @@
-"""The writer of a process: what its runs have appended by then is committed at once.
+"""The writer of a process, which commits what its runs appended together.
 
-A caller that needs entries safe asks; the thread of the writer takes what was appended by then, in
-all runs that were asked for, and commits it in one transaction. The statement that writes also
-checks of each run that this process still holds it: the epoch is the one of the claim, the number
-of the next entry is the one that its writer knows. A run of which that is not so is refused, alone.
+A thread takes what was appended by then, in all runs that were asked for, and commits it in one
+transaction. The statement that writes also checks of each run that this process still holds it: its
+epoch is the one of the claim, and the number of its next entry the one that its writer knows. A run
+of which that is not so is refused, alone.
 
-A transaction whose connection was lost may have been committed. It is tried again: a run whose
-epoch stands in the database with the number behind its rows was committed before.
+A transaction whose connection was lost may have been committed. It is tried again: a run that has
+its epoch and the number behind its rows in the database was committed before.
 """
 
 from __future__ import annotations
@@ -96,35 +96,22 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self.held: set[PostgresRunWriter] = set()
         self.taken: dict[str, Record | None] = {}
-        """Runs that were taken for this process, and that no writer of a run holds yet, each with
-        its record if it was read when it was taken, and not used since."""
-        self._finishing: set[PostgresRunWriter] = set()  # closed, and not written to their end yet
-        self._lock = threading.RLock()
+        """Runs that were taken, and that no ``RunWriter`` holds yet, each with its record if it was
+        read when it was taken, and not used since."""
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
-    # ------------------------------------------------------------------ requests
-
     def finish(self, run: PostgresRunWriter) -> None:
-        """Write the rest of a run, and release it."""
-        self._finishing.add(run)
+        self.finishing.add(run)
         self.ask([(run, None)])
-
-    def finish_now(self, run_id: str = "") -> None:
-        """Write closed runs to their end now; those of one run, or of all."""
-        if any(not run_id or run.run_id == run_id for run in self._finishing.copy()):
-            with self._lock:
-                if closing := list(self._finishing):
-                    self.commit(closing)
 
     def ask(self, asked: Asked) -> None:
         self._asked.put(asked)
         if self._thread is None:
-            with self._lock:
+            with self.lock:
                 if self._thread is None:
-                    self._thread = threading.Thread(
-                        target=self._work, name="axil-postgres", daemon=True
-                    )
+                    name = "axil-postgres"
+                    self._thread = threading.Thread(target=self._work, name=name, daemon=True)
                     self._thread.start()
 
     def _work(self) -> None:
@@ -144,17 +131,17 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         if self._is_closed:
             return
         self._is_closed = True
-        with self._lock:
+        with self.lock:
             for run in list(self.held):
                 run.closing = True
-            self.commit(list(self.held | self._finishing))
+            self.commit(list(self.held | self.finishing))
         if self._thread is not None:
             self._asked.put(None)
             if self._thread is not threading.current_thread():
                 self._thread.join()
 
     def record(self, run_id: str) -> Record:
-        """Return the record of a run, as it is or as it was read when the run was taken."""
+        """Return the record of a run, as it is or as it was when the run was taken."""
         if (found := self.taken.get(run_id)) is not None:
             self.taken[run_id] = None
             return found
@@ -162,13 +149,10 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         seen = rows("select epoch, next from runs where run = %s", (run_id,))
         return (seen[0], rows(ROWS, (run_id,))) if seen else ((0, 0), ())
 
-    # ------------------------------------------------------------------ transactions
-
     def commit(self, runs: Sequence[PostgresRunWriter]) -> None:
-        """Commit what ``runs`` have appended; a run that is refused has a ``fault``."""
         if not runs:
             return
-        with self._lock:
+        with self.lock:
             # one that was released may have been asked for before that
             parts = [run.take_part() for run in runs if run.fault is None and not run.is_released]
             try:
@@ -179,13 +163,10 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                 if not parts:
                     return
                 faults = self.database.transact(lambda connection: self._put(connection, parts))
+            # whatever it is: the waiters get it, and nothing is written behind a gap
             except BaseException as error:
-                # whatever it is: those who wait hear of it, and nothing is written behind a gap
-                fault = (
-                    error
-                    if isinstance(error, AxilError)
-                    else self.database.unusable(error, reading=False)
-                )
+                is_ours = isinstance(error, AxilError)
+                fault = error if is_ours else self.database.unusable(error, reading=False)
                 faults = {part.run: fault for part in parts}
                 if not isinstance(error, Exception):
                     raise
@@ -201,21 +182,20 @@ class Writer(GroupCommit["PostgresRunWriter"]):
                     run.is_released = part.is_closing
             for run in runs:
                 if run.is_released or run.fault is not None:  # else it was closed meanwhile
-                    self._finishing.discard(run)
+                    self.finishing.discard(run)
 
     def _put(self, connection: Any, parts: Sequence[Part]) -> dict[PostgresRunWriter, AxilError]:
         """Write parts in one transaction; return the faults of runs that were refused."""
         faults: dict[PostgresRunWriter, AxilError] = {}
         claiming = [part for part in parts if part.run.epoch is None]
-        is_alone = not claiming and not any(part.superseded for part in parts)
-        if is_alone:
+        if not claiming and not any(part.superseded for part in parts):  # one statement
             self._write(connection, parts, faults)
             return faults
         claimed: dict[PostgresRunWriter, tuple[int, int]] = {}
         written = parts
         with connection.transaction():
             if claiming:
-                self.database.living(connection)
+                self.database.renewed(connection)
             if any(part.run.header.get("thread") for part in claiming):
                 # a run begins on a thread after the run before it has been released
                 known = [part for part in parts if part.run.epoch is not None]
@@ -236,10 +216,8 @@ class Writer(GroupCommit["PostgresRunWriter"]):
             for part in parts:
                 if part.superseded and part.run not in faults:
                     id, _ = claimed.get(part.run) or (part.run.id, 0)
-                    connection.execute(
-                        "delete from entries where run = %s and seq = any(%s)",
-                        (id, list(part.superseded)),
-                    )
+                    sql = "delete from entries where run = %s and seq = any(%s)"
+                    connection.execute(sql, (id, list(part.superseded)))
         for run, (id, epoch) in claimed.items():
             run.id, run.epoch = id, epoch
         return faults
@@ -285,9 +263,9 @@ class Writer(GroupCommit["PostgresRunWriter"]):
     def _claimed_at_once(
         self, connection: Any, runs: Sequence[PostgresRunWriter]
     ) -> dict[PostgresRunWriter, tuple[int, int]]:
-        """Claim those runs of which nothing has to be asked first; return their numbers and epochs.
+        """Claim runs in as few statements as possible; return their numbers and epochs.
 
-        The others are known to another process, have changed, or are of a thread.
+        Left are runs that another process holds, that have changed, or that are of a thread.
         """
         own = self.database.holder
         held = {run.run_id for run in self.held}
@@ -345,25 +323,20 @@ class Writer(GroupCommit["PostgresRunWriter"]):
         if thread:
             connection.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", (thread,))
             sql = (
-                f"select run, status, {_ALIVE} from runs where thread = %s order by id desc limit 1"
+                f"select run, status = 'running' and {_ALIVE} from runs where thread = %s "
+                "order by id desc limit 1"
             )
-            last = connection.execute(sql, (thread,)).fetchone()
-            is_at_work = last is not None and last[1] == "running" and last[2]
-            if header.get("after", "") != (last[0] if last else "") or is_at_work:
-                return overtaken_error(thread, last[0] if last else "")
+            last, is_at_work = connection.execute(sql, (thread,)).fetchone() or ("", False)
+            if header.get("after", "") != last or is_at_work:
+                return overtaken_error(thread, last)
         sql = (
             "insert into runs (run, graph, digest, thread, forked_from, epoch, holder, begun, "
             f"touched) values (%s, %s, %s, %s, %s, %s, %s, {_NOW}, {_NOW}) "
             "on conflict do nothing returning id"
         )
-        names = (
-            run.run_id,
-            str(header.get("graph", "")),
-            run.digest,
-            thread,
-            str(header.get("forked_from", "")),
-        )
-        values = (*names, run.claiming, self.database.holder)
+        graph, source = str(header.get("graph", "")), str(header.get("forked_from", ""))
+        claim = (run.claiming, self.database.holder)
+        values = (run.run_id, graph, run.digest, thread, source, *claim)
         made = connection.execute(sql, values).fetchone()
         if made is None:
             return claimed_error(run.run_id, "since its journal was read")
@@ -385,6 +358,3 @@ def new_epoch() -> int:
 
 def _columns(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]
-
-
-__all__ = ["ROWS", "Record", "Writer", "new_epoch"]

@@ -1,11 +1,11 @@
-"""Large bodies of databases of version 1, each in a file of its own."""
+"""Files of databases of version 1."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
 
-from axil_journals import damaged_error as damaged
+from axil_journals import damaged_error
 
 
 class Files:
@@ -22,19 +22,17 @@ class Files:
         try:
             raw = (self.folder / name[:2] / name).read_bytes()
         except OSError as error:
-            raise damaged(
-                run_id, seq, f"its file cannot be read ({error.strerror or error})"
-            ) from None
+            how = f"its file cannot be read ({error.strerror or error})"
+            raise damaged_error(run_id, seq, how) from None
         if hashlib.sha256(raw).hexdigest() != name:
-            raise damaged(run_id, seq, "its file is not what was stored")
+            raise damaged_error(run_id, seq, "its file is not what was stored")
         return raw.decode()
 
     def is_used(self) -> bool:
-        """Return whether there are such files."""
         return next(self.folder.glob("??/*"), None) is not None
 
     def sweep(self, used: set[str]) -> int:
-        """Remove files that no row names; gives how many."""
+        """Remove files that no row names; return how many."""
         gone = 0
         for path in self.folder.glob("??/*"):
             if f"@{path.name}" not in used:

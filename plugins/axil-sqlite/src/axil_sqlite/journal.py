@@ -15,7 +15,7 @@ from heapq import merge
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,14 +23,19 @@ from axil.plugin import JournalError
 from axil_journals import (
     DUE_NOW,
     Cipher,
+    Damage,
     Entry,
     Recording,
     RunInfo,
     RunMail,
     RunWriter,
     claimed_error,
-    entry_row as row_of,
-    row_entries as entries_of,
+    damage_of,
+    entry_row,
+    find_cut,
+    row_entries,
+    run_info,
+    unknown_error,
 )
 from axil_sqlite.codec import Codec, Stored
 from axil_sqlite.parts import Part
@@ -42,19 +47,16 @@ _ROWS = (
     "where run = ?) order by seq"
 )
 _INFOS = (
-    "select run, graph, status, owner, beat, thread, begun, touched, next, forked_from, due "
+    "select run, graph, status, thread, begun, touched, next, forked_from, due, owner, beat "
     "from runs"
 )
 _NAMING = (
     "select substr(body, 2) from entries where substr(body, 1, 1) = '#' "
     "union all select body from parts where kind = 'list'"
 )
-
-
-_SLICE = 1_000
-"""Pages that are given back to the disk in one go."""
+_SLICE = 1_000  # pages that are given back to the disk in one go
 POLL_SECONDS = 0.1
-"""Seconds between two questions whether another process has written."""
+"""Seconds between two looks whether another process has written."""
 
 
 class Settings(BaseModel):
@@ -79,20 +81,10 @@ class Settings(BaseModel):
     )
 
 
-class Damage(NamedTuple):
-    """The damage that ``examine`` found."""
-
-    run_id: str
-    """Empty: the database itself."""
-    problem: str
-    good: int = 0
-    """The number of sound entries before it."""
-
-
 class SqliteJournal(Recording):
-    """Runs in one SQLite database, for any number of runs, threads and processes on one machine.
+    """A ``SharedJournal`` in one SQLite database, for the threads and processes of one machine.
 
-    Making one has no effects; the database is opened, and made if need be, by the first use.
+    The database is opened, and made if need be, by the first use.
     """
 
     Config = Settings
@@ -105,7 +97,7 @@ class SqliteJournal(Recording):
         cipher: Cipher | None = None,
         **settings: Any,
     ) -> None:
-        """Set where runs are kept, and how.
+        """Store the settings.
 
         Args:
             config: the settings, or just the folder.
@@ -137,32 +129,22 @@ class SqliteJournal(Recording):
                 self._closing = weakref.finalize(self, self._writer.close)
             return self._writer
 
-    # ------------------------------------------------------------------ what a run needs
-
     def open(self, run_id: str) -> SqliteRunWriter:
-        """See ``axil_journals.Journal``. Raises: JournalError (AX511): an entry is damaged."""
+        """Return the writer of a run. Raises: JournalError (AX511): an entry is damaged."""
         return SqliteRunWriter(self, run_id)
 
     def entries(self, run_id: str) -> Sequence[Entry]:
-        """See ``axil_journals.Journal``; with superseded entries, as far as they are kept."""
+        """Return the entries of a run, with superseded ones, as far as they are kept."""
         self.writer.finish_now(run_id)
-        return [entry for _, entry in self.numbered(run_id)]
-
-    def numbered(self, run_id: str) -> Sequence[tuple[int, Entry]]:
-        """Return the entries with their numbers in the run.
-
-        Raises: JournalError (AX511): one is damaged.
-        """
-        return list(self.read(run_id))
+        return [entry for _, entry in self.read(run_id)]
 
     def read(self, run_id: str) -> Iterator[tuple[int, Entry]]:
-        """Yield the entries with their numbers, as they are at one time: nothing that is deleted
-        meanwhile is missed.
+        """Yield the entries with their numbers, as they are at one time.
 
         Raises: JournalError (AX511): one is damaged.
         """
-        _storable(run_id)
-        parts: dict[str, Part] = {}  # that one entry has most others have, too
+        _check_names(run_id)
+        parts: dict[str, Part] = {}
         writer = self.writer
         with self._reading(writer) as reader:
             for row in reader.execute(_ROWS, (run_id,)):
@@ -170,8 +152,8 @@ class SqliteJournal(Recording):
 
     @contextmanager
     def _reading(self, writer: Writer) -> Generator[sqlite3.Connection]:
-        """Read at one time. Inside, ``self.writer`` is not asked for: ``close`` waits for the
-        readers, and what asks for the writer waits for ``close``.
+        """Begin a transaction that reads. It does not use ``self.writer``: ``close`` waits for the
+        readers, and ``self.writer`` for ``close``.
         """
         with writer.reading:
             reader = writer.store.reader
@@ -179,42 +161,29 @@ class SqliteJournal(Recording):
                 reader.execute("begin")
                 yield reader
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                message = f"the journal in {self.config.folder} cannot be read: {error}."
                 hint = "Keep a copy, and try SqliteJournal.examine; a backup may be needed."
-                raise JournalError(
-                    f"the journal in {self.config.folder} cannot be read: {error}.",
-                    id="AX510",
-                    hint=hint,
-                ) from None
+                raise JournalError(message, id="AX510", hint=hint) from None
             finally:
                 if reader.in_transaction:
                     reader.execute("rollback")
 
     def query(self, sql: str, *values: Any) -> list[Any]:
         """Return rows of a reading query. Raises: JournalError (AX510): the database is damaged."""
-        _storable(*(value for value in values if isinstance(value, str)))
+        _check_names(*(value for value in values if isinstance(value, str)))
         with self._reading(self.writer) as reader:
             return reader.execute(sql, values).fetchall()
 
     def thread(self, name: str) -> Sequence[str]:
-        """See ``axil_journals.Journal``."""
-        return (
-            [
-                run
-                for (run,) in self.query("select run from runs where thread = ? order by id", name)
-            ]
-            if name
-            else []
-        )
-
-    # ------------------------------------------------------------------ what people need
+        sql = "select run from runs where thread = ? order by id"
+        return [run for (run,) in self.query(sql, name)] if name else []
 
     def runs(
         self, *, status: Collection[str] = (), after: str = "", limit: int = 0
     ) -> Sequence[RunInfo]:
-        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         writer.finish_now()
-        # whether one that was at work is so still is found out below
+        # the two are told apart below
         wanted = {*status, "open", "running"} if {"open", "running"} & {*status} else {*status}
         where, values = ["? or status in (select value from json_each(?))"], list[Any]()
         values += [not status, json.dumps(sorted(wanted))]
@@ -228,25 +197,12 @@ class SqliteJournal(Recording):
             return list(islice(fitting, limit or None))
 
     def forget(self, run_id: str) -> None:
-        """See ``axil_journals.Journal``."""
-        _storable(run_id)
-        writer = self.writer
-        writer.finish_now()
-        with writer.lock, writer.store.writing() as connection:
-            found = connection.execute(
-                "select id, owner, beat from runs where run = ?", (run_id,)
-            ).fetchone()
-            if found is None:
-                raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
-            id, owner, beat = found
-            if writer.is_held(owner, beat, run_id):
+        with self._changing(run_id) as (connection, id, is_held):
+            if is_held:
                 raise claimed_error(run_id, "it is at work")
             connection.execute("delete from runs where id = ?", (id,))
 
-    # ------------------------------------------------------------------ what engines need
-
     def infos(self, run_ids: Collection[str]) -> Sequence[RunInfo]:
-        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         for run_id in run_ids:
             writer.finish_now(run_id)
@@ -263,24 +219,23 @@ class SqliteJournal(Recording):
         without: Collection[str] = (),
         lost: bool = False,
     ) -> Sequence[str]:
-        """See ``axil_journals.SharedJournal``; a run of an unknown digest fits every engine."""
+        """See ``SharedJournal``; a run of an unknown digest fits every engine."""
         writer = self.writer
         writer.finish_now()
         left_out = frozenset(without)
 
         def fits(run: str, owner: str, beat: float) -> bool:
-            # one that this process holds no more after a fault of its disk is not lost
+            # one that this process no longer holds after a fault of its disk is not lost
             is_lost = owner not in ("", writer.owner)
             return is_lost == lost and not writer.is_held(owner, beat, run)
 
-        # in the order of the index, each: those that are due at once, and those whose time has come
-        sql = "select touched, run, digest, owner, beat from runs where due = 0 order by touched"
+        # each in the order of the index; few runs have an owner, and many may be due
+        where = "indexed by runs_by_owner where owner != '' and" if lost else "where"
+        sql = f"select touched, run, digest, owner, beat from runs {where} due = 0 order by touched"
         timed = (
-            "select due, run, digest, owner, beat from runs where due > 0 and due <= ? order by due"
+            f"select due, run, digest, owner, beat from runs {where} due > 0 and due <= ? "
+            "order by due"
         )
-        if lost:  # few runs have an owner, and many may be due
-            sql = sql.replace("where", "indexed by runs_by_owner where owner != '' and")
-            timed = timed.replace("where", "indexed by runs_by_owner where owner != '' and")
         with self._reading(writer) as reader:  # no further than there is room for
             due = (
                 run
@@ -306,12 +261,10 @@ class SqliteJournal(Recording):
         return taken
 
     def next_due(self, now: float) -> float | None:
-        """See ``axil_journals.SharedJournal``."""
         self.writer.finish_now()
         return self.query("select min(due) from runs where due > ?", now)[0][0]
 
     def release(self, run_id: str) -> None:
-        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         with writer.lock:
             if run_id in writer.taken:
@@ -322,14 +275,12 @@ class SqliteJournal(Recording):
                 writer.taken.pop(run_id, None)
 
     def wake(self, run_id: str, due: float = DUE_NOW) -> None:
-        """See ``axil_journals.SharedJournal``."""
         with self._changing(run_id) as (connection, id, is_held):
             if not is_held:
                 connection.execute("update runs set due = ? where id = ?", (due, id))
 
     def post(self, run_id: str, entry: Entry) -> bool:
-        """See ``axil_journals.SharedJournal``."""
-        question, body = self.writer.codec.letter(run_id, entry)
+        question, body = self.writer.codec.encode_mail(run_id, entry)
         with self._changing(run_id) as (connection, id, is_held):
             added = connection.execute(
                 "insert or ignore into mail (run, question, kind, body) values (?, ?, ?, ?)",
@@ -341,37 +292,38 @@ class SqliteJournal(Recording):
 
     @contextmanager
     def _changing(self, run_id: str) -> Generator[tuple[sqlite3.Connection, int, bool]]:
-        """Open a transaction about a run; also says whether a process holds it."""
-        _storable(run_id)
+        """Open a transaction about a run, of which a process may hold the run.
+
+        Raises: JournalError (AX503).
+        """
+        _check_names(run_id)
         writer = self.writer
         writer.finish_now(run_id)
         with writer.lock, writer.store.writing() as connection:
             sql = "select id, owner, beat from runs where run = ?"
             found = connection.execute(sql, (run_id,)).fetchone()
             if found is None:
-                raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+                raise unknown_error(run_id)
             yield connection, found[0], writer.is_held(found[1], found[2], run_id)
 
     def mail(self, run_ids: Collection[str]) -> Sequence[RunMail]:
-        """See ``axil_journals.SharedJournal``."""
         sql = (
             "select mail.id, runs.run, kind, body from mail join runs on runs.id = mail.run "
             "where not read and runs.run in (select value from json_each(?)) order by mail.id"
         )
         return [
-            RunMail(number, run, self.writer.codec.entry(run, kind, body))
+            RunMail(number, run, self.writer.codec.decode_mail(run, kind, body))
             for number, run, kind, body in self.query(sql, json.dumps(list(run_ids)))
         ]
 
     def discard(self, numbers: Collection[int]) -> None:
-        """See ``axil_journals.SharedJournal``."""
         writer = self.writer
         with writer.lock, writer.store.writing() as connection:
             sql = "update mail set read = 1 where id in (select value from json_each(?))"
             connection.execute(sql, (json.dumps(list(numbers)),))
 
     async def changed(self, since: int, seconds: float, *, is_work: bool = False) -> int:
-        """See ``axil_journals.SharedJournal``: the database says whether anything was written."""
+        """See ``SharedJournal``; everything that is written is a change."""
         ends = time.monotonic() + seconds
         while True:
             await asyncio.sleep(min(POLL_SECONDS, max(0.0, ends - time.monotonic())))
@@ -380,8 +332,8 @@ class SqliteJournal(Recording):
                 return now
 
     def shrink(self) -> int:
-        """Give the space of what was deleted back to the disk; return how many large values of
-        databases of version 1, which lie in files of their own, went.
+        """Give the space of what was deleted back to the disk; return how many files were deleted,
+        which databases of version 1 have for large values.
         """
         writer = self.writer
         gone = 0
@@ -400,7 +352,7 @@ class SqliteJournal(Recording):
         return gone
 
     def examine(self) -> Sequence[Damage]:
-        """Read everything and say what is damaged; nothing is changed."""
+        """Return what is damaged; nothing is changed."""
         found: list[Damage] = []
         try:
             found.extend(self._miscounted())
@@ -409,17 +361,11 @@ class SqliteJournal(Recording):
             runs = [run for (run,) in self.query("select run from runs order by id")]
         except JournalError as error:
             return [*found, Damage("", error.message)]
-        for run_id in runs:
-            good = 0
-            try:
-                for _ in self.read(run_id):
-                    good += 1
-            except JournalError as error:
-                found.append(Damage(run_id, error.message, good))
-        return found
+        damages = (damage_of(run_id, self.read(run_id)) for run_id in runs)
+        return [*found, *(each for each in damages if each.problem)]
 
     def _miscounted(self) -> Iterator[Damage]:
-        """Yield what is wrong with how often parts are named."""
+        """Yield parts whose count of uses is wrong."""
         with self._reading(self.writer) as reader:
             counted = Counter[str]()
             for (names,) in reader.execute(_NAMING):
@@ -429,54 +375,28 @@ class SqliteJournal(Recording):
         for name in counted.keys() | there.keys():
             if counted[name] != there.get(name, 0):
                 known = there.get(name, "no")
-                yield Damage(
-                    "", f"part {name} has {known} uses, and is named {counted[name]} times"
-                )
+                how = f"has {known} uses, and is named {counted[name]} times"
+                yield Damage("", f"part {name} {how}")
 
     def cut(self, run_id: str, at: int) -> None:
         """Drop the entries of a run but for the first ``at``, so that it continues from there.
 
         Raises: JournalError (AX503, AX506).
         """
-        _storable(run_id)
-        writer = self.writer
-        writer.finish_now()
-        with writer.lock, writer.store.writing() as connection:
-            found = connection.execute(
-                "select id, owner, beat from runs where run = ?", (run_id,)
-            ).fetchone()
-            if found is None:
-                raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
-            if found[1] and writer.is_alive(found[1], found[2], run_id):
+        codec = self.writer.codec
+        with self._changing(run_id) as (connection, id, is_held):
+            if is_held:
                 raise claimed_error(run_id, "it is at work")
-            left = at
-            # one by one: their numbers have gaps, as superseded ones may be gone
-            for row in connection.execute(_ROWS, (run_id,)).fetchall():
-                try:
-                    several = _entries_of(writer.codec, connection, row, run_id)
-                except JournalError:
-                    several = [(row[0], Entry(row[1]))]
-                if len(several) > left:
-                    connection.execute(
-                        "delete from entries where run = ? and seq >= ?", (found[0], row[0])
-                    )
-                    insert(
-                        connection,
-                        [
-                            value
-                            for whole in several[:left]
-                            for value in (
-                                found[0],
-                                *writer.codec.stored(connection, run_id, row_of(*whole)),
-                            )
-                        ],
-                    )
-                    sql = (
-                        "update runs set next = ?, status = 'open', epoch = epoch + 1 where id = ?"
-                    )
-                    connection.execute(sql, (several[left][0], found[0]))
-                    break
-                left -= len(several)
+            rows = connection.execute(_ROWS, (run_id,)).fetchall()
+            cut = find_cut(rows, lambda row: _entries_of(codec, connection, row, run_id), at)
+            if cut is None:
+                return
+            sql = "delete from entries where run = ? and seq >= ?"
+            connection.execute(sql, (id, cut.row))
+            stored = (codec.stored(connection, run_id, entry_row(*each)) for each in cut.kept)
+            insert(connection, [value for row in stored for value in (id, *row)])
+            sql = "update runs set next = ?, status = 'open', epoch = epoch + 1 where id = ?"
+            connection.execute(sql, (cut.next, id))
 
     def close(self) -> None:
         """Write what is left and close the database; the next use opens it again.
@@ -493,7 +413,7 @@ class SqliteJournal(Recording):
 
 
 class SqliteRunWriter(RunWriter):
-    """One run's part; see ``axil_journals.JournalWriter``."""
+    """One run's part of the journal."""
 
     def __init__(self, journal: SqliteJournal, run_id: str) -> None:
         journal.writer.finish_now(run_id)  # what an earlier writer of this process has to write
@@ -507,26 +427,14 @@ class SqliteRunWriter(RunWriter):
         )
 
     def check_names(self, *names: str) -> None:
-        """Raises: JournalError (AX501)."""
-        _storable(*names)
+        """See ``RunWriter``."""
+        _check_names(*names)
 
 
 def _info(writer: Writer, row: Sequence[Any]) -> RunInfo:
-    """Return what a row of ``_INFOS`` says."""
-    run, graph, status, owner, beat, thread, begun, touched, entries, source, due = row
-    if status in ("open", "running"):
-        status = "running" if writer.is_held(owner, beat, run) else "open"
-    return RunInfo(
-        run_id=run,
-        graph=graph,
-        status=status,
-        thread=thread,
-        begun=begun,
-        touched=touched,
-        entries=entries,
-        forked_from=source,
-        due=due,
-    )
+    """Return the facts of a row of ``_INFOS``."""
+    *facts, owner, beat = row
+    return run_info(facts, lambda: writer.is_held(owner, beat, row[0]))
 
 
 def _entries_of(
@@ -537,18 +445,15 @@ def _entries_of(
     parts: dict[str, Part] | None = None,
 ) -> list[tuple[int, Entry]]:
     row, crc = codec.row(connection, run_id, stored, parts)
-    return entries_of(row, crc, run_id)
+    return row_entries(row, crc, run_id)
 
 
-def _storable(*names: str) -> None:
-    """Raises: JournalError (AX501): a name holds what is no character, and no database text."""
+def _check_names(*names: str) -> None:
+    """Raises: JournalError (AX501): the database cannot hold a name."""
     for name in names:
         try:
             name.encode()
         except UnicodeEncodeError:
+            message = f"the name {name!a} cannot be kept: it holds half a character."
             hint = "Choose another name; values may hold any text."
-            raise JournalError(
-                f"the name {name!a} cannot be kept: it holds half a character.",
-                id="AX501",
-                hint=hint,
-            ) from None
+            raise JournalError(message, id="AX501", hint=hint) from None

@@ -2,21 +2,19 @@
 
 Theory of operation
 -------------------
-A thread's runs begin and end with all that was said, and a body may write a growing list whole at
+A thread's runs begin and end with all its messages, and a body may write a growing list whole at
 every round. Stored whole, n turns cost n² bytes. So a body longer than ``LONG`` is cut into
-*parts*; a part has the digest of its contents as its name, and one that is there already is not
-written again. Cuts follow from the text near them, not from positions: where a list has grown at
-its end, or lost items at its beginning, nearly all parts are those of the turn before. The names of
-a body's parts are a list that grows, too; it is cut in the same way, into *lists*, until what is
-left is short enough to stand in the row. A turn then costs what it adds, a part, and a list for
-each level.
+*parts*, each named by the digest of its contents and stored once. Cuts follow from the text near
+them, not from positions: where a list has grown at its end, or lost items at its beginning, nearly
+all parts are those of the turn before. The names of the parts are a list that grows, too; it is cut
+in the same way, into *lists*, until the rest is short enough for the row. A turn then costs what it
+adds, a part, and a list for each level.
 
-A part counts the rows and lists that name it; triggers of the database keep count, and delete a
-part that nothing names. So what is superseded, cut off or forgotten is given back at once, in the
-transaction that deletes it, whichever way it is deleted.
+Triggers of the database count the rows and lists that name a part, and delete a part that nothing
+names. So space is given back in the transaction that deletes a row, whichever way it is deleted.
 
-Invariant: where a list is stored, so are all parts that it names. Therefore a list that is there
-needs no look at its parts, and a turn asks for few names.
+Invariant: where a list is stored, so are all parts that it names. So a list that is there needs no
+look at its parts.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ LONG: Final = 8_192
 _PART: Final = 1_024
 """Bytes of a part, on average."""
 _TEXT, _LONGEST = 4_096, 16_384
-"""Bytes of a text, and of several, from which on they are cut wherever that is."""
+"""Bytes of a text, and of several, above which they are cut anywhere."""
 _LIST: Final = 32
 """Names in a list, on average."""
 _SEAM: Final = b'","'
@@ -73,21 +71,20 @@ end;
 Part = tuple[str, bytes]
 """The kind of a part, ``part`` or ``list``, and what it holds."""
 Seal = Callable[[bytes, bytes], bytes]
-"""``seal`` and ``open`` of a cipher: a text and what it belongs to → the text, sealed or opened."""
+"""``seal`` or ``open`` of a cipher."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """A body that was cut: what stands in its row, and what that names."""
+    """A body that was cut."""
 
     names: Sequence[str]
-    """In the row."""
+    """The names that its row has."""
     made: dict[str, bytes | list[str]] = field(default_factory=dict[str, bytes | list[str]])
     """Contents of parts, and names in lists, by name."""
 
 
 def plain_digest(raw: bytes) -> bytes:
-    """Return the digest of a text that is not sealed."""
     return hashlib.blake2b(raw, digest_size=24).digest()
 
 
@@ -110,8 +107,8 @@ def cut(raw: bytes, digest: Callable[[bytes], bytes] = plain_digest) -> Pieces:
 
 
 def _cuts(raw: bytes) -> Iterator[bytes]:
-    """Yield the parts of ``raw``: a cut is behind a text whose checksum is small for its size, so
-    that parts have ``_PART`` bytes on average, however short the texts are.
+    """Yield the parts of ``raw``. A cut is behind a text whose checksum is small for its size: so
+    parts have ``_PART`` bytes on average, however short the texts are.
     """
     start = end = 0
     for text in raw.split(_SEAM):
@@ -142,7 +139,7 @@ def _groups(names: Sequence[str]) -> Iterator[list[str]]:
 
 
 def put(connection: sqlite3.Connection, pieces: Pieces, seal: Seal | None = None) -> str:
-    """Store the pieces that are not there; return what stands for the body in its row."""
+    """Store the pieces that are not there; return the body for the row."""
 
     def store(names: Sequence[str]) -> None:
         asked = "select name from parts where name in (select value from json_each(?))"
@@ -175,8 +172,8 @@ def get(
     """Return the body that ``put`` stored.
 
     Args:
-        fault: makes the error of what is damaged, from how it is damaged.
-        known: parts that were read before, by name; those that are read are added to it.
+        fault: returns the error for a damage.
+        known: parts that were read before, by name; those that are read are added.
     """
     known = {} if known is None else known
     names, listed = [body], {body: ("list", body[1:].encode())}

@@ -1,4 +1,4 @@
-"""The file: one SQLite database in WAL mode, its tables, and who may write to it when."""
+"""The database: a file in WAL mode, its tables, and the lock of its writers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ create index mail_by_run on mail (run) where not read;
 PATIENCE = 30.0
 """Seconds that a process waits for another one to release the lock."""
 LONGEST_PAUSE = 0.005
-"""Seconds between two questions for the lock, at most: as long has to be free what others wait for.
+"""Seconds between two tries to take the lock, at most; a lock that others wait for is released for
+as long.
 """
 
 _MIGRATIONS: dict[int, str] = {1: _TABLES, 2: _PARTS, 3: _SHARED}
@@ -78,51 +79,41 @@ _INDEXES = (
     "create index if not exists runs_by_touched on runs (touched, id)",
     "create index if not exists runs_by_owner on runs (owner) where owner != ''",
 )
-"""The indexes that pages of runs and runs with a holder are read by; no part of a version, as every
-version works with them and without them.
+"""The indexes for pages of runs and for runs with a holder; no part of a version, as every version
+works with and without them.
 """
 
 _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
 
 
 class Store:
-    """An open database.
-
-    ``lock`` is held by users of the connection; ``alone`` by the writer, among all
-    processes.
-    """
+    """An open database."""
 
     def __init__(self, folder: Path, sync: Sync) -> None:
         """Open or make it.
 
-        Raises: JournalError (AX510): it cannot be opened, is newer than this, or lies where SQLite
-        is not safe.
+        Raises: JournalError (AX510): it cannot be opened, is of a newer version, or is where SQLite
+            is not safe.
         """
         self.folder, self.path = folder, folder / "runs.db"
         try:
             os.fsencode(folder)
             kind = _file_system(folder)
         except ValueError as error:  # a character that no path can have
-            raise unusable(
-                Path(str(folder).encode("utf-8", "backslashreplace").decode()),
-                f"no folder can have this name ({error})",
-                "Correct the path.",
-            ) from None
+            shown = Path(str(folder).encode("utf-8", "backslashreplace").decode())
+            why = f"no folder can have this name ({error})"
+            raise unusable(shown, why, "Correct the path.") from None
         if kind in _REMOTE:
-            raise unusable(
-                folder,
-                f"it is on a network file system ({kind}), where SQLite's log is not safe",
-                "Choose a local folder.",
-            )
+            why = f"it is on a network file system ({kind}), where SQLite's log is not safe"
+            raise unusable(folder, why, "Choose a local folder.")
         try:
-            # What runs were given and said is the user's alone; a folder that is there already
-            # keeps its permissions.
+            # for the user alone; a folder that is there already keeps its permissions
             folder.mkdir(0o700, parents=True, exist_ok=True)
             ignored = folder / ".gitignore"
             if not ignored.exists():
                 ignored.write_text("*\n", "utf-8")
             self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-            # SQLite gives the files beside it the permissions of this one.
+            # SQLite gives its other files the permissions of this one
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
             raise unusable(folder, f"{error}", "Check the path and the permissions.") from None
@@ -130,10 +121,8 @@ class Store:
         try:
             self.connection = self._connected(sync)
             try:
-                self.reader = sqlite3.connect(
-                    self.path, timeout=30, isolation_level=None, check_same_thread=False
-                )
-                """For who only reads: it does not wait for the disk, as who writes does."""
+                self.reader = self._connect()
+                """A connection for reading, which does not wait for the disk."""
                 self.reader.execute("pragma query_only = on")
             except BaseException:
                 self.connection.close()
@@ -143,23 +132,22 @@ class Store:
             raise
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:  # a message quotes damage
             os.close(self._lock)
-            raise unusable(
-                folder, f"{error}", "Check the path, the permissions and the space on the disk."
-            ) from None
+            hint = "Check the path, the permissions and the space on the disk."
+            raise unusable(folder, f"{error}", hint) from None
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
 
     def _connected(self, sync: Sync) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path, timeout=30, isolation_level=None, check_same_thread=False
-        )
+        connection = self._connect()
         try:
             connection.execute(f"pragma synchronous = {sync}")
             connection.execute("pragma fullfsync = 1")
             connection.execute("pragma foreign_keys = on")
-            # a list that nothing names any more gives up its parts, which may be lists
+            # a list that is deleted names parts, which may be lists
             connection.execute("pragma recursive_triggers = on")
             connection.execute("pragma journal_size_limit = 16777216")
-            # SQLite itself waits no longer than ``timeout`` for others that make it at the same
-            # time
+            # others that make it at the same time may take longer than SQLite's ``timeout``
             with self.alone():
                 # must come before the first table
                 connection.execute("pragma auto_vacuum = incremental")
@@ -173,11 +161,8 @@ class Store:
     def _migrate(self, connection: sqlite3.Connection) -> None:
         version = int(connection.execute("pragma user_version").fetchone()[0])
         if version > VERSION:
-            message = (
-                "it was written by a newer axil-sqlite "
-                f"(format {version}; this one knows {VERSION})"
-            )
-            raise unusable(self.folder, message, "Upgrade axil-sqlite, or choose another folder.")
+            why = f"a newer axil-sqlite wrote it (format {version}; this one knows {VERSION})"
+            raise unusable(self.folder, why, "Upgrade axil-sqlite, or choose another folder.")
         for next in range(version + 1, VERSION + 1):
             if version:
                 path = self.path.with_suffix(f".before-{next}")
@@ -192,8 +177,8 @@ class Store:
 
     @contextmanager
     def alone(self) -> Generator[None]:
-        """Among all processes, only this one writes: SQLite before 3.51.3 can lose a log that two
-        write and check in at once.
+        """Hold the lock of the writers of all processes: SQLite before 3.51.3 can lose a log that
+        two write and check in at once.
 
         Raises: JournalError (AX510): another process has held the lock for more than ``PATIENCE``.
         """
@@ -219,11 +204,8 @@ class Store:
                     break
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
-        raise unusable(
-            self.folder,
-            f"{_holder(self._lock)} holds its lock, for more than {PATIENCE:g} seconds",
-            "End that process, or let it finish; then try again.",
-        )
+        why = f"{_holder(self._lock)} holds its lock, for more than {PATIENCE:g} seconds"
+        raise unusable(self.folder, why, "End that process, or let it finish; then try again.")
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
@@ -240,15 +222,12 @@ class Store:
                 raise
 
     def one(self, sql: str, *values: Any) -> Any:
-        """Return the first row, or None."""
         return self.connection.execute(sql, values).fetchone()
 
     def version(self) -> int:
         """Return a number that differs when another connection has committed meanwhile."""
         if self._watching is None:
-            self._watching = sqlite3.connect(
-                self.path, timeout=30, isolation_level=None, check_same_thread=False
-            )
+            self._watching = self._connect()
         return int(self._watching.execute("pragma data_version").fetchone()[0])
 
     def close(self) -> None:
@@ -268,7 +247,7 @@ def unusable(folder: Path, why: str, hint: str) -> JournalError:
 
 
 def _holder(lock: int) -> str:
-    """Return which process holds a lock, as far as the system says."""
+    """Return the process that holds a lock, if the system knows it."""
     seen = os.fstat(lock)
     file = f"{os.major(seen.st_dev):02x}:{os.minor(seen.st_dev):02x}:{seen.st_ino}"
     with suppress(OSError, ValueError):
@@ -283,7 +262,7 @@ def _holder(lock: int) -> str:
 
 
 def _file_system(folder: Path) -> str:
-    """Tell on which file system ``folder`` is, or will be; empty: the system does not say."""
+    """Return the file system on which ``folder`` is, or will be; empty: it is not known."""
     try:
         lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
     except OSError:

@@ -1,10 +1,8 @@
-"""The writer of a process: what its runs appended is committed together, so that many runs share
-one wait for the disk.
+"""The writer of a process, which commits what its runs appended together.
 
-A caller that needs entries safe asks; the thread of the writer takes what was appended by then, in
-every run that was asked for, and commits it as one transaction. Where safety does not mean the disk
-(``normal``), the event loop commits itself, once for all that was asked for in one turn: that takes
-less time than waking a thread.
+Where runs wait for the disk (``full``), a thread takes what was appended by then, in all runs that
+were asked for, and commits it as one transaction. Where they do not (``normal``), the event loop
+commits itself, once a turn: that takes less time than waking a thread.
 
 Every transaction checks of each run that this process still holds it: its epoch is the one of the
 claim. A run of which that is not so is refused, alone.
@@ -40,9 +38,7 @@ if TYPE_CHECKING:
 BEAT = 10.0
 """Seconds between signs of life."""
 SILENCE = 30.0
-"""Seconds without one after which a holder counts as gone, even if its process is there: it may be
-stopped for good.
-"""
+"""Seconds without one after which a holder counts as gone, even if its process is there."""
 
 _HOLD = (
     "update runs set next = ?, status = ?, owner = ?, beat = ?, touched = ?, due = case when ? "
@@ -53,10 +49,7 @@ _HOLD = (
 LOST = ":::"
 """The owner of a run that was lost, and was taken and released since: no process."""
 _SEVERAL = (64, 8, 1)
-"""Rows to an insert.
-
-Python's interpreter lock is released and taken once a statement, not once a row.
-"""
+"""Rows to an insert: the interpreter's lock is released and taken once a statement."""
 _INSERTS = {
     n: "insert into entries (run, seq, kind, who, body, crc) values "
     f"{', '.join(['(?, ?, ?, ?, ?, ?)'] * n)}"
@@ -70,46 +63,31 @@ class Writer(GroupCommit["SqliteRunWriter"]):
     def __init__(self, store: Store, codec: Codec, sync: Sync) -> None:
         super().__init__()
         self.store, self.codec, self.sync = store, codec, sync
-        self.lock, self.reading, self._gate = threading.RLock(), threading.Lock(), threading.RLock()
+        self.reading, self._gate = threading.Lock(), threading.RLock()
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{id(self):x}"
         self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self._held: set[SqliteRunWriter] = set()
         self.taken: dict[str, bool] = {}
-        """Runs that were taken for this process, and that no writer of a run holds yet; each with
-        whether it was lost."""
-        self._finishing: set[SqliteRunWriter] = set()  # closed, and not written to their end yet
+        """Runs that were taken, and that no ``RunWriter`` holds yet, with whether each was lost."""
         self._beaten = time.time()
         self._thread: threading.Thread | None = None
         self._closed = self._ends_alone = False
         self.commits = 0
-        """Transactions so far: for tests and measurements."""
+        """The number of transactions so far, for tests and measurements."""
 
     def ask(self, asked: Sequence[tuple[SqliteRunWriter, asyncio.Future[None]]]) -> None:
-        """Commit, or have committed, what was asked for in one turn of an event loop."""
         if self.sync != "full" or not self._ask(asked):
             self.commit(list(dict.fromkeys(run for run, _ in asked)))
             self.settle(asked)
 
     def finish(self, run: SqliteRunWriter) -> None:
-        """Write the rest of a run, and release it."""
-        self._finishing.add(run)
+        self.finishing.add(run)
         if self.sync == "normal" or not self._ask([(run, None)]):
             self.commit([run])
 
-    def finish_now(self, run_id: str = "") -> None:
-        """Write closed runs to their end now, where the thread has not done it yet.
-
-        Args:
-            run_id: those of this run only; empty: of all runs.
-        """
-        if any(not run_id or run.run_id == run_id for run in self._finishing.copy()):
-            with self.lock:  # the thread may be at it
-                if closing := list(self._finishing):
-                    self.commit(closing)
-
     def _ask(self, asked: Asked) -> bool:
-        """Have the thread commit. False: there is none, so the caller does it."""
-        with self._gate:  # other event loops ask, too, and somebody may close
+        """Have the thread commit; False: there is none, so the caller does it."""
+        with self._gate:  # other event loops ask, too, and another thread may close
             if self._closed or not self._has_thread():
                 return False
             self._asked.put(asked)
@@ -144,15 +122,10 @@ class Writer(GroupCommit["SqliteRunWriter"]):
                     self._end()
                 return
 
-    # ------------------------------------------------------------------ transactions
-
     def commit(self, runs: Sequence[SqliteRunWriter]) -> None:
-        """Commit what ``runs`` have appended; a run whose part is refused, or all if nothing can
-        be written, has a ``fault``.
-        """
         with self.lock:
             # a run that was released may be another process's by now
-            self._finishing.difference_update([run for run in runs if run.is_released])
+            self.finishing.difference_update([run for run in runs if run.is_released])
             runs = [run for run in runs if not run.is_released]
             if not runs:
                 return
@@ -163,18 +136,12 @@ class Writer(GroupCommit["SqliteRunWriter"]):
                         taken.append(run.take_part())
                     self._put(connection, taken)
                 self.commits += 1
-            except (
-                BaseException
-                # whatever it is: those who wait hear of it, the thread lives on, and nothing is
-                # written behind a gap
-            ) as error:
-                message = str(error) or type(error).__name__
-                fault = JournalError(
-                    f"the journal in {self.store.folder} cannot be written: {message}.",
-                    id="AX512",
-                    hint="Make room or mend the disk; "
-                    "then resume the run: what was safe before is.",
-                )
+            # whatever it is: the waiters get it, and nothing is written behind a gap
+            except BaseException as error:
+                why = str(error) or type(error).__name__
+                message = f"the journal in {self.store.folder} cannot be written: {why}."
+                hint = "Make room or repair the disk; then resume the run: what was safe is."
+                fault = JournalError(message, id="AX512", hint=hint)
                 for run in runs:
                     run.fault = run.fault or fault
                 if not isinstance(error, Exception):
@@ -185,12 +152,9 @@ class Writer(GroupCommit["SqliteRunWriter"]):
                 # one that was closed meanwhile has rows still to be written
                 if is_closing and run.fault is None:
                     run.is_released = True
-                    self._held.discard(run)
-                    self._finishing.discard(run)
-            for run in runs:
-                if run.fault is not None:
-                    self._held.discard(run)
-                    self._finishing.discard(run)
+            ended = [run for run in runs if run.is_released or run.fault is not None]
+            self._held.difference_update(ended)
+            self.finishing.difference_update(ended)
             if self._held and time.time() - self._beaten > BEAT:
                 self._beat()
         # for signs of life, however long nothing is committed
@@ -200,18 +164,14 @@ class Writer(GroupCommit["SqliteRunWriter"]):
                     self._has_thread()
 
     def _put(self, connection: sqlite3.Connection, taken: Sequence[Part]) -> None:
-        """Insert the rows of all runs in few statements; a run that this process no longer
-        holds is left out, with a ``fault``.
-        """
+        """Write parts in few statements; a run that this process no longer holds gets a fault."""
         parts: list[Part] = []
         for part in taken:
             run = part.run
             if run.fault is not None:
                 if part.is_closing and run.epoch is not None:
-                    connection.execute(
-                        "update runs set owner = '' where id = ? and epoch = ?",
-                        (run.id, run.epoch),
-                    )
+                    sql = "update runs set owner = '' where id = ? and epoch = ?"
+                    connection.execute(sql, (run.id, run.epoch))
             elif run.epoch is not None:
                 parts.append(part)
         parts = self._hold(connection, parts)  # before others claim: some of these let go
@@ -228,15 +188,13 @@ class Writer(GroupCommit["SqliteRunWriter"]):
                 self.taken.pop(run.run_id, None)
                 fresh.append(part)
         parts += self._hold(connection, fresh)
-        insert(
-            connection,
-            [
-                value
-                for run, rows, *_ in parts
-                for row in rows
-                for value in (run.id, *self.codec.stored(connection, run.run_id, row))
-            ],
-        )
+        values = [
+            value
+            for run, rows, *_ in parts
+            for row in rows
+            for value in (run.id, *self.codec.stored(connection, run.run_id, row))
+        ]
+        insert(connection, values)
         for run, *_ in parts:
             if run.digest:
                 connection.execute("update runs set digest = ? where id = ?", (run.digest, run.id))
@@ -246,7 +204,7 @@ class Writer(GroupCommit["SqliteRunWriter"]):
             connection.executemany("delete from entries where run = ? and seq = ?", gone)
 
     def _hold(self, connection: sqlite3.Connection, parts: Sequence[Part]) -> list[Part]:
-        """Say of each run where it stands; return the parts of those that this process holds."""
+        """Write the rows of the runs; return the parts of those that this process holds."""
         if not parts:
             return []
         now, changes = time.time(), list[tuple[Any, ...]]()
@@ -254,22 +212,11 @@ class Writer(GroupCommit["SqliteRunWriter"]):
             run, is_closing = part.run, part.is_closing
             status = part.ended or ("open" if is_closing else "running")
             owner = "" if is_closing else self.owner
-            changes.append(
-                (
-                    part.next,
-                    status,
-                    owner,
-                    now,
-                    now,
-                    is_closing and status == "paused",  # mail that came is read at once
-                    part.due,
-                    run.id,
-                    run.epoch,
-                )
-            )
-        # which of them were lost is asked one by one
+            reads_mail = is_closing and status == "paused"  # what has come makes it due
+            times = (now, now, reads_mail, part.due)
+            changes.append((part.next, status, owner, *times, run.id, run.epoch))
         if connection.executemany(_HOLD, changes).rowcount != len(changes):
-            for (run, *_), change in zip(parts, changes, strict=True):
+            for (run, *_), change in zip(parts, changes, strict=True):  # which of them were lost
                 if not connection.execute(_HOLD, change).rowcount:
                     run.fault = claimed_error(run.run_id, "it was taken over")
         return [part for part in parts if part.run.fault is None]
@@ -288,33 +235,21 @@ class Writer(GroupCommit["SqliteRunWriter"]):
                     "select run, status, owner, beat from runs where thread = ? "
                     "order by id desc limit 1"
                 )
-                last = connection.execute(sql, (header["thread"],)).fetchone()
-                if header.get("after", "") != (last[0] if last else ""):
-                    raise overtaken_error(header["thread"], last[0] if last else "")
-                if (
-                    last
-                    and last[1] == "running"
-                    and last[2]
-                    and self.is_alive(last[2], last[3], last[0])
-                ):
-                    # it did not end well, and was resumed
-                    raise overtaken_error(header["thread"], last[0])
-            now = time.time()
-            names = (
-                run.run_id,
-                header.get("graph", ""),
-                header.get("thread", ""),
-                header.get("forked_from", ""),
-                now,
-                now,
-            )
+                found = connection.execute(sql, (header["thread"],)).fetchone()
+                last, status, owner, beat = found or ("", "", "", 0.0)
+                # it may have failed, and be resumed now
+                is_at_work = status == "running" and owner and self.is_alive(owner, beat, last)
+                if header.get("after", "") != last or is_at_work:
+                    raise overtaken_error(header["thread"], last)
             # unlike that of any run before, whose number this one may get
-            run.epoch = time.time_ns()
+            run.epoch, now = time.time_ns(), time.time()
+            names = [header.get(name, "") for name in ("graph", "thread", "forked_from")]
             sql = (
                 "insert into runs (run, graph, thread, forked_from, begun, touched, epoch) "
                 "values (?, ?, ?, ?, ?, ?, ?)"
             )
-            run.id = connection.execute(sql, (*names, run.epoch)).lastrowid or 0
+            values = (run.run_id, *names, now, now, run.epoch)
+            run.id = connection.execute(sql, values).lastrowid or 0
             return
         id, epoch, next, owner, beat = found
         if owner and self.is_alive(owner, beat, run.run_id):
@@ -333,9 +268,7 @@ class Writer(GroupCommit["SqliteRunWriter"]):
         run.id, run.epoch = id, epoch + 1
 
     def is_alive(self, owner: str, beat: float, run_id: str) -> bool:
-        """Return whether a holder is alive: its process exists, and it has renewed its claim of
-        late.
-        """
+        """Return whether a holder's process exists, and it has renewed its claim lately."""
         host, pid, started, _ = owner.rsplit(":", 3)
         if owner == self.owner:
             # a reader does not hold the lock
@@ -353,23 +286,19 @@ class Writer(GroupCommit["SqliteRunWriter"]):
         return bool(owner) and self.is_alive(owner, beat, run_id)
 
     def _beat(self) -> None:
-        """Show that the runs of this process are at work."""
+        """Renew the claims of this process."""
         with self.lock:
             self._beaten = time.time()
             if self._held or self.taken:
-                with (
-                    suppress(sqlite3.Error, OSError, JournalError),
-                    self.store.writing() as connection,
-                ):
-                    connection.execute(
-                        "update runs set beat = ? where owner = ?", (self._beaten, self.owner)
-                    )
+                sql = "update runs set beat = ? where owner = ?"
+                failures = (sqlite3.Error, OSError, JournalError)
+                with suppress(*failures), self.store.writing() as connection:
+                    connection.execute(sql, (self._beaten, self.owner))
 
     def close(self) -> None:
         """Write all that is left, end the thread, and close the database.
 
-        In the thread itself only what is under way comes first: the collector may come by there,
-        and find that the journal is free.
+        The garbage collector may call this in the thread itself, which then ends when it is done.
         """
         with self._gate:
             self._closed = True
@@ -391,7 +320,7 @@ class Writer(GroupCommit["SqliteRunWriter"]):
 
 
 def insert(connection: sqlite3.Connection, values: list[Any]) -> None:
-    """Insert rows of entries, one behind the other."""
+    """Insert rows of entries, given as one list of values."""
     at = 0
     for several in _SEVERAL:
         while len(values) - at >= 6 * several:
@@ -405,25 +334,25 @@ def _whose(owner: str) -> str:
 
 
 def _started(pid: int) -> str:
-    """Return when a process began, by the system's count, so that a reused process number is
-    recognised.
+    """Return when a process began, as the system counts, to recognise a reused process number.
 
     Empty: there is no such process; "?": it is not known.
     """
     try:
-        return (
-            Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
-        )
+        stat = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
+        return stat.rpartition(")")[2].split()[19]
     except (FileNotFoundError, ProcessLookupError):
         pass
-    except OSError:  # too many files are open: that says nothing of the process
+    except OSError:  # too many files are open: that tells nothing of the process
         return "?"
-    if Path("/proc/self/stat").exists() or os.name == "nt":
-        return "" if os.name != "nt" else "?"
+    if os.name == "nt":
+        return "?"
+    if Path("/proc/self/stat").exists():
+        return ""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return ""
     except PermissionError:
-        return "?"
+        pass
     return "?"

@@ -46,6 +46,3 @@ class SuspendingClock:
         bodies = {id.rpartition("~")[0] for id in self._sleeping}  # a body may sleep several times
         is_waiting = self.run is not None and self.run.at_work == len(bodies)
         return is_waiting and first - self.now() > self.patience_seconds
-
-
-__all__ = ["SuspendingClock"]

@@ -1,8 +1,4 @@
-"""Loading a run from a shared journal: its record, its mail, and its execution until it waits.
-
-Whatever waits for the journal is called off the event loop (``off_loop``), so that a database that
-is slow or far away holds up no other run.
-"""
+"""Loading a run from a shared journal: its record, its mail, and its execution until it waits."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
@@ -26,7 +22,8 @@ from axil_journals.journal import (
     JournalWriter,
     RunMail,
     SharedJournal,
-    question_due,
+    first_due,
+    unknown_error,
 )
 from axil_journals.recorder import Recording
 from axil_journals.replay import ReplayIndex
@@ -36,9 +33,7 @@ T = TypeVar("T")
 OfRun = TypeVar("OfRun", bound="_OfRun")
 
 PATIENCE_SECONDS = 5.0
-"""The seconds that all bodies of a run have to sleep before the run is unloaded."""
 RECHECK_SECONDS = 5.0
-"""Seconds between two looks at a journal that reports no change."""
 MAX_RECOVERIES = 5
 """Recoveries without progress before a run is left for a person to resume."""
 _THREADS = 8
@@ -48,7 +43,9 @@ _SETTLED = 8  # callers that are resumed in one turn of the loop
 async def off_loop(
     journal: SharedJournal, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Call a method of a journal: in a thread, if the journal waits for a disk or a network."""
+    """Call a method of a journal, in a thread if the journal waits for a disk or a network: a slow
+    one then delays no other run.
+    """
     if not journal.blocking:
         return call(*args, **kwargs)
     loop = asyncio.get_running_loop()
@@ -125,13 +122,11 @@ class LastingExecutor:
         self._executor = executor
 
     def check(self, plan: Plan) -> None:
-        """See ``Executor``."""
         given: Any = self._executor
         if hasattr(given, "check"):
             given.check(plan)
 
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
-        """See ``Executor``."""
         return await self._executor.execute(body, task, ctx)
 
     async def close(self) -> None:
@@ -155,39 +150,33 @@ def lasting_executor(options: dict[str, Any]) -> LastingExecutor | None:
 
 
 class OpenedJournal(Recording):
-    """A journal as one run needs it: with what the run reads when it is made, read before."""
+    """A journal for one run, with what the run reads when it is made already read."""
 
     def __init__(self, journal: SharedJournal, run_id: str, thread: str = "") -> None:
-        """Read the record of a run, and of the runs before it in its thread."""
         self._journal, self._run_id = journal, run_id
         self.writer: JournalWriter = journal.open(run_id)
         self._thread, self._runs = thread, tuple(journal.thread(thread)) if thread else ()
         self._records: dict[str, Sequence[Entry]] = {}
-        for each in reversed(self._runs):
+        for each in reversed(self._runs):  # back to the state with which the next run begins
             self._records[each] = entries = list(journal.entries(each))
             ended = ReplayIndex(entries).ended
             if ended is not None and ended.data["status"] == "done":
-                break  # the state with which the next run of the thread begins
+                break
 
     def open(self, run_id: str) -> JournalWriter:
-        """See ``Journal``."""
         return self.writer if run_id == self._run_id else self._journal.open(run_id)
 
     def entries(self, run_id: str) -> Sequence[Entry]:
-        """See ``Journal``."""
         found = self._records.get(run_id)
         return list(self._journal.entries(run_id)) if found is None else found
 
     def thread(self, name: str) -> Sequence[str]:
-        """See ``Journal``."""
         return self._runs if name == self._thread else self._journal.thread(name)
 
     def runs(self) -> Sequence[Any]:
-        """See ``Journal``."""
         return self._journal.runs()
 
     def forget(self, run_id: str) -> None:
-        """See ``Journal``."""
         self._journal.forget(run_id)
 
 
@@ -195,24 +184,22 @@ class BusyError(Exception):
     """A lost run has to be the only one that its engine executes, and it is not."""
 
 
-@dataclass(slots=True)
 class Trial:
-    """The execution of a lost run, from its resumption to the first progress that is stored.
+    """The execution of a lost run, from its resumption to the first progress that is stored; it is
+    the writer of the run.
 
     A run that was lost, and had made progress since it was last resumed, may be executed beside
     others. One that had not is executed with no other run in the engine, and this is recorded: if
     the process dies again, it was this run. After ``MAX_RECOVERIES`` of these it is parked.
     """
 
-    run_id: str
-    is_idle: bool
-    """True: the engine executes no other run."""
-    on_progress: Callable[[], None]
-    has_progressed: bool = False
-    parked: str = ""
-    """The reason why it was parked; empty: it was not."""
-    _writer: JournalWriter | None = None
-    _reporting: asyncio.Task[None] | None = field(default=None, repr=False)
+    def __init__(self, run_id: str, is_idle: bool, on_progress: Callable[[], None]) -> None:
+        """``is_idle``: the engine executes no other run."""
+        self.run_id, self.is_idle, self._on_progress = run_id, is_idle, on_progress
+        self.has_progressed = False
+        self.parked = ""
+        """The reason why it was parked; empty: it was not."""
+        self._reporting: asyncio.Task[None] | None = None
 
     def parked_entry(self, entries: Sequence[Entry]) -> Entry | None:
         """Return the entry that parks the run; None: it is tried. Raises: BusyError."""
@@ -227,31 +214,13 @@ class Trial:
             raise BusyError
         return None
 
-    @property
-    def entries(self) -> Sequence[Entry]:
-        """See ``JournalWriter``."""
-        return self._given.entries
-
-    def kept(self) -> Awaitable[None] | None:
-        """See ``JournalWriter``."""
-        return self._given.kept()
-
-    def close(self) -> None:
-        """See ``JournalWriter``."""
-        self._given.close()
-
-    @property
-    def _given(self) -> JournalWriter:
-        assert self._writer is not None
-        return self._writer
-
     async def begin(self, writer: JournalWriter) -> None:
         """Record that the run is resumed, and wait until it is stored: its bodies follow."""
-        self._writer = writer
+        self._append, self.kept, self.close = writer.append, writer.kept, writer.close
+        self.entries = writer.entries
         try:
             writer.append(Entry("resumed", data={"alone": True} if self.is_idle else {}))
-            if (stored := writer.kept()) is not None:
-                await stored
+            await _stored(writer.kept())
         except BaseException:
             writer.close()
             raise
@@ -260,16 +229,21 @@ class Trial:
         """See ``JournalWriter``; the resumption has been recorded, unless it has data."""
         if entry.kind == "resumed" and "now" not in entry.data:
             return
-        self._given.append(entry)
+        self._append(entry)
         if entry.kind not in NO_PROGRESS and self._reporting is None:
             self._reporting = asyncio.ensure_future(self._report())
 
     async def _report(self) -> None:
         with suppress(JournalError):
-            if (stored := self._given.kept()) is not None:
-                await stored
+            await _stored(self.kept())
             self.has_progressed = True
-            self.on_progress()
+            self._on_progress()
+
+
+async def _stored(waiting: Awaitable[None] | None) -> None:
+    """Wait for what ``kept`` returned."""
+    if waiting is not None:
+        await waiting
 
 
 async def load(
@@ -281,25 +255,21 @@ async def load(
     patience_seconds: float = PATIENCE_SECONDS,
     trial: Trial | None = None,
 ) -> tuple[Workflow, ManagedRun] | None:
-    """Return a run that was taken, ready to be awaited, with the answers in its mail.
+    """Return a run that was taken, ready to be awaited, with the answers in its mail; None: it was
+    cancelled by its mail, or parked.
 
-    Args:
-        workflow_of: returns the workflow for a record; it may raise.
-        options: as of ``axil.Options``.
-        trial: of a run that was lost.
-    Returns: None: its mail cancels it, and it is cancelled; or it is parked.
     Raises: JournalError; BusyError; what ``workflow_of`` raises. The run is not released then.
     """
     opened = await off_loop(journal, OpenedJournal, journal, run_id)
     entries = opened.writer.entries
     replay = ReplayIndex(entries)
     workflow = workflow_of(replay, entries)
-    letters = await mail.of(run_id)
-    for letter in letters:
-        if letter.entry.kind == "ended":
+    waiting = await mail.of(run_id)
+    for each in waiting:
+        if each.entry.kind == "ended":
             if replay.ended is None or replay.ended.data["status"] == "paused":
-                await append(opened.writer, [letter.entry])
-            await off_loop(journal, journal.discard, [each.number for each in letters])
+                await append(opened.writer, [each.entry])
+            await _discard(journal, waiting)
             await off_loop(journal, journal.release, run_id)
             return None
     if trial is not None:
@@ -317,46 +287,49 @@ async def load(
     except BaseException:
         opened.writer.close()  # a run on trial is held by it
         raise
-    if letters:
-        answers = [letter.entry for letter in letters if _is_new(letter.entry, replay, clock)]
+    if waiting:
+        answers = [each.entry for each in waiting if _is_new(each.entry, replay, clock)]
         if answers and not await run.take(answers):
             raise JournalError(f'the run "{run_id}" takes no answers.', id="AX506")
-        await off_loop(journal, journal.discard, [letter.number for letter in letters])
+        await _discard(journal, waiting)
     return workflow, run
 
 
 async def append(writer: JournalWriter, entries: Sequence[Entry]) -> None:
-    """Append to the record of a run that is not loaded, let go, and wait until it is stored."""
+    """Append to the record of a run that is not loaded, and wait until it is stored."""
     try:
         for entry in entries:
             writer.append(entry)
         stored = writer.kept()
     finally:
         writer.close()  # before it is stored, so that one transaction stores and releases it
-    if stored is not None:
-        await stored
+    await _stored(stored)
 
 
-async def deliver(journal: SharedJournal, run: ManagedRun, letters: Sequence[RunMail]) -> None:
-    """Give mail to a loaded run, and discard it when it is stored in the record of the run.
+async def deliver(journal: SharedJournal, run: ManagedRun, mail: Sequence[RunMail]) -> None:
+    """Deliver mail to a loaded run, and discard it when it is stored in the record of the run.
 
-    A letter that cancels the run stays until the run has ended: ``finish`` discards it.
+    A cancellation stays until the run has ended: ``finish`` discards it.
     """
-    answers = [letter for letter in letters if letter.entry.kind == "answer"]
+    answers = [each for each in mail if each.entry.kind == "answer"]
     if answers:
         known = run.services.answers
         fresh = [each.entry for each in answers if each.entry.data["id"] not in known]
         if await run.take(fresh):
-            await off_loop(journal, journal.discard, [letter.number for letter in answers])
-    for letter in letters:
-        if letter.entry.kind == "ended":
-            run.cancel(str(letter.entry.data.get("error", "cancelled")))
+            await _discard(journal, answers)
+    for each in mail:
+        if each.entry.kind == "ended":
+            run.cancel(str(each.entry.data.get("error", "cancelled")))
 
 
 async def discard_all(journal: SharedJournal, run_id: str, mail: Mail) -> None:
     """Discard the mail of a run that has ended."""
     if left := await mail.of(run_id):
-        await off_loop(journal, journal.discard, [letter.number for letter in left])
+        await _discard(journal, left)
+
+
+async def _discard(journal: SharedJournal, mail: Iterable[RunMail]) -> None:
+    await off_loop(journal, journal.discard, [each.number for each in mail])
 
 
 async def finish(
@@ -368,11 +341,9 @@ async def finish(
         return None
     if run.is_answered(result.questions):
         await off_loop(journal, journal.wake, run.id)
-    dues = [
-        question_due({"data": each.data}) if each.due is None else each.due
-        for each in result.questions
-    ]
-    return min((due for due in dues if due is not None), default=None)
+    return first_due(
+        {"data": each.data} if each.due is None else {"due": each.due} for each in result.questions
+    )
 
 
 def _is_new(answer: Entry, replay: ReplayIndex, clock: Clock) -> bool:
@@ -383,15 +354,6 @@ def _is_new(answer: Entry, replay: ReplayIndex, clock: Clock) -> bool:
     with suppress(JournalError):
         return bool(accept_answers(replay, {question: answer.data["value"]}, clock))
     return False
-
-
-def check_recoveries(run_id: str, entries: Sequence[Entry], most: int = MAX_RECOVERIES) -> None:
-    """Refuse a run that is interrupted again and again. Raises: EngineError (AX543)."""
-    times = recoveries_without_progress(entries)
-    if times >= most:
-        message = f'the run "{run_id}" was recovered {times} times without progress.'
-        hint = "Find out what interrupts it; then resume or cancel it."
-        raise EngineError(message, id="AX543", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,15 +379,13 @@ async def resume_run(
 ) -> ResumedStatus:
     """Execute a run until it ends or waits: what an engine does with a run that is due.
 
-    Another engine decides when; the journal decides whether: a run that another process holds is
-    refused (AX506). Mail is read when the run is loaded and whenever the journal reports a change.
-    ``workflow`` has to be entered (``async with workflow``).
+    Mail is read when the run is loaded and whenever the journal reports a change. ``workflow`` has
+    to be entered (``async with workflow``).
 
     Args:
         recheck_seconds: between two looks for mail, where the journal reports no change.
-        patience_seconds: how long all bodies have to sleep before the run is put away.
-        max_recoveries: how often it may be recovered without progress; None: without limit, since
-            somebody asked for it.
+        patience_seconds: how long all bodies have to sleep before the run is unloaded.
+        max_recoveries: how often it may be recovered without progress; None: without limit.
         options: as of ``axil.Options``.
     Raises: JournalError: AX506: another process holds the run; AX503, AX504 and others.
         EngineError (AX543): it was recovered too often.
@@ -433,9 +393,12 @@ async def resume_run(
 
     def found(replay: ReplayIndex, entries: Sequence[Entry]) -> Workflow:
         if replay.header is None:
-            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
-        if max_recoveries is not None:
-            check_recoveries(run_id, entries, max_recoveries)
+            raise unknown_error(run_id)
+        times = recoveries_without_progress(entries)
+        if max_recoveries is not None and times >= max_recoveries:
+            message = f'the run "{run_id}" was recovered {times} times without progress.'
+            hint = "Find out what interrupts it; then resume or cancel it."
+            raise EngineError(message, id="AX543", hint=hint)
         return workflow
 
     mail = Gathered(journal, journal.mail)
@@ -458,8 +421,5 @@ async def _read_mail(
     since = 0
     while True:
         since = await journal.changed(since, recheck_seconds, is_work=True)
-        if letters := await mail.of(run.id):
-            await deliver(journal, run, letters)
-
-
-__all__ = ["LastingExecutor", "ResumedStatus", "lasting_executor", "resume_run"]
+        if found := await mail.of(run.id):
+            await deliver(journal, run, found)

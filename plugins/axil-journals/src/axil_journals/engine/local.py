@@ -3,33 +3,30 @@ recovers them after a crash.
 
 Theory of operation
 -------------------
-The journal holds the runs and is their queue; a ``ManagedRun`` only executes one. An engine accepts
-a run by storing its header. From then on the run is in one of three states:
+The journal holds the runs and is their queue; a ``ManagedRun`` only executes one. A run whose
+header is stored is in one of three states:
 
 * *due*: an engine may load it: it was submitted, answered or interrupted, or its time has come;
-* *loaded*: a ``ManagedRun`` executes it in a task of its own, and the journal knows who holds it;
+* *loaded*: a ``ManagedRun`` executes it in a task of its own, and the journal knows its holder;
 * *waiting*: for a person or a time. No engine keeps anything of it.
 
 One task (``_pull``) takes due runs from the journal, as many as there is room for, and loads them;
-then it waits until there may be more: a run was unloaded, the journal reports a change, or the next
-time in the journal has come. Another task (``_watch``) waits for changes by other processes: due
-runs and mail for loaded runs. A third one (``_watch_ends``), started by the first call of
-``result`` that has to wait, looks for runs that have ended in other processes.
+then it waits until there may be more. Another one looks for changes by other processes
+(``_deliver``): due runs, and mail for loaded runs. A third one (``_resolve_all``), started by the
+first call of ``result`` that has to wait, looks for runs that have ended in other processes.
 
-A run that asks a person ends as paused and is unloaded. A run all of whose bodies sleep is paused
-at these sleeps (``SuspendingClock``) and is unloaded, too: the journal has the ends of the sleeps
-by the wall clock, and the first of them is when the run is due. An answer is an entry in the
-record; it makes the run due. Where another process holds the run, an answer or a cancellation is
-posted to it.
+A run that asks a person ends as paused and is unloaded. So is a run all of whose bodies sleep
+(``SuspendingClock``): the journal has the ends of the sleeps by the wall clock, and the first of
+them is when the run is due. An answer is an entry in the record; it makes the run due. Where
+another process holds the run, an answer or a cancellation is posted to it.
 
-What the engine says it did (started, answered, cancelled) was stored before it said so. So after a
-crash nothing has to be repeated by hand: runs without a living holder are due.
+What the engine reports (started, answered, cancelled) was stored before. So after a crash nothing
+has to be repeated by hand: runs without a living holder are due. A run may be what ends the
+process: runs whose process died (*lost*) are tried one at a time (``Trial``), and the engine begins
+nothing else until such a run has made progress. One that ends the process again and again, with no
+other run in it, is parked: that is an end in its record.
 
-A run may be what ends the process. So runs whose process died (*lost*) are tried one at a time
-(``Trial``): until such a run has made progress, the engine begins nothing else. One that ends the
-process again and again, with no other run in it, is parked: that is an end in its record.
-
-What must stay true:
+Invariants:
 
 * A run that is changed while it is not loaded is changed under its lock, and a locked run is not
   loaded.
@@ -83,7 +80,7 @@ from axil_journals.engine.managed import ManagedRun
 from axil_journals.engine.protocol import RunStatus
 from axil_journals.engine.status import OVER, PARKED, status_of
 from axil_journals.inspection.snapshots import snapshot
-from axil_journals.journal import Entry, RunInfo, RunMail, SharedJournal
+from axil_journals.journal import Entry, RunInfo, RunMail, SharedJournal, unknown_error
 from axil_journals.memory import MemoryJournal
 from axil_journals.recorder import answer_entry
 from axil_journals.replay import ReplayIndex
@@ -93,14 +90,14 @@ log = logging.getLogger("axil_journals")
 
 _READ_AT_ONCE = 16  # records
 _GATHER_SECONDS = 0.02  # changes that follow each other so closely are looked at together
-_SHARE = 10.0  # of the time between two looks, a look takes no more than one part in so many
+_SHARE = 10.0  # a look takes at most one part in so many of the time between two looks
 _LONGEST_GATHER_SECONDS = 0.5
 _LONGEST_SECONDS = 3600.0  # the wall clock may be set: it is read again after so long
 _PASSING = ("AX506", "AX510", "AX512")  # errors of a journal after which a run is tried again
 
 Waiters = deque[asyncio.Future[Result]]
 Find = Callable[[Mapping[str, Any]], Workflow]
-"""From the header of a run (``graph``, ``digest``, ``origin``) to its workflow."""
+"""A function from the header of a run (``graph``, ``digest``, ``origin``) to its workflow."""
 
 
 class LocalEngine:
@@ -131,8 +128,8 @@ class LocalEngine:
         Args:
             journal: None: one in memory.
             workflows: those whose runs it loads; the engine also knows those of ``start``.
-            find: returns the workflow of a run where it is none of these. If it raises, the run
-                is left to other engines.
+            find: returns the workflow of other runs. A run for which it raises is left to other
+                engines.
             loaded: how many runs may be loaded at the same time; 0: it only submits.
             patience_seconds: how long all bodies of a run have to sleep before it is unloaded.
             recheck_seconds: real time between two looks at a journal that reports no change.
@@ -170,7 +167,7 @@ class LocalEngine:
         self._is_closed = False
         self._wanted.set()
         self._pulling = asyncio.create_task(self._pull())
-        self._background = [asyncio.create_task(self._watch())]
+        self._background = [asyncio.create_task(self._repeat(self._deliver, is_work=True))]
         self._is_watching_ends = False
         return self
 
@@ -189,7 +186,7 @@ class LocalEngine:
         thread: str = "",
         origin: Mapping[str, Any] | None = None,
     ) -> str:
-        """Store a new run and return its id; see ``Engine``.
+        """See ``Engine``.
 
         Raises: EngineError (AX540); JournalError: AX504, AX505, AX508, AX509; StateError.
         """
@@ -206,18 +203,17 @@ class LocalEngine:
         return run_id
 
     def list(self) -> Sequence[RunInfo]:
-        """Return the runs of the journal; see ``Engine``."""
         return self._with_live_status(self.journal.runs())
 
     def get(self, run_id: str) -> RunStatus:
-        """Return the status of a run; see ``Engine``. Raises: JournalError (AX503)."""
+        """See ``Engine``. Raises: JournalError (AX503)."""
         found = self._with_live_status(self.journal.infos([run_id]))
         if not found:
-            raise _unknown_run(run_id)
+            raise unknown_error(run_id)
         return status_of(found[0], ReplayIndex(self.journal.entries(run_id)))
 
     async def answer(self, run_id: str, answers: Mapping[str, Any]) -> None:
-        """Store answers and resume the run; see ``Engine``.
+        """See ``Engine``.
 
         Raises: EngineError: AX540, AX541; JournalError: AX503; AX522: the deadline has passed.
         """
@@ -240,7 +236,7 @@ class LocalEngine:
             self._refused.pop(run_id, None)
 
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
-        """End a run, whatever its status; see ``Engine``. Raises: JournalError (AX503)."""
+        """See ``Engine``. Raises: JournalError (AX503)."""
         since, is_posted = 0, False
         while not await self._is_cancelled(run_id, reason):
             entry = Entry("ended", data={"status": "cancelled", "error": reason})
@@ -270,7 +266,7 @@ class LocalEngine:
             return is_stored
 
     async def resume(self, run_id: str) -> None:
-        """Make a run due that is not done and that no process holds; see ``Engine``.
+        """See ``Engine``; a run that a process holds is not changed.
 
         Raises: JournalError (AX503); EngineError: AX540, AX542.
         """
@@ -283,7 +279,7 @@ class LocalEngine:
             self._look()
 
     async def result(self, run_id: str) -> Result:
-        """Wait until a run has ended, and return its result; see ``Engine``.
+        """See ``Engine``.
 
         Raises: JournalError: AX503, and what the journal refused meanwhile; EngineError (AX540):
             the engine was closed meanwhile.
@@ -297,16 +293,13 @@ class LocalEngine:
         self._waiters.setdefault(run_id, deque()).append(waiter)
         if not self._is_watching_ends:
             self._is_watching_ends = True
-            self._background.append(asyncio.create_task(self._watch_ends()))
+            watching = self._repeat(self._resolve_all, is_work=False)
+            self._background.append(asyncio.create_task(watching))
         await self._resolve_ended(run_id)  # it may have ended while its record was read
         return await waiter
 
     async def close(self, *, grace_seconds: float = 0.0) -> None:
-        """Stop all runs; see ``Engine``.
-
-        Args:
-            grace_seconds: how long loaded runs may take to end before they are interrupted.
-        """
+        """See ``Engine``; ``grace_seconds``: how long loaded runs may take to end before that."""
         self._is_closed = True
         async with self._closing:  # a second call waits, and finishes what a cancelled one left
             self._wanted.set()
@@ -365,10 +358,7 @@ class LocalEngine:
             await self._until(due)
 
     async def _load_due(self) -> float | None:
-        """Load the runs that are due, as many as there is room for.
-
-        Returns: when the next one is due; None: not known, or not before something happens.
-        """
+        """Load due runs, and return when the next one is due; None: not before a change."""
         self._cancelled.clear()
         room, journal = self.max_loaded - len(self._loaded), self.journal
         self._is_emptying = self._is_emptying and bool(self._loaded)
@@ -384,7 +374,6 @@ class LocalEngine:
         return await off_loop(journal, journal.next_due, now) if len(taken) < room else None
 
     async def _until(self, due: float | None) -> None:
-        """Wait until there may be due runs: something happened, or the time has come."""
         waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._wanted.wait())]
         if due is not None:
             left = min(due - wall_time(self._clock), _LONGEST_SECONDS)
@@ -413,10 +402,7 @@ class LocalEngine:
             end()
 
     async def _load(self, run_id: str, trial: Trial | None = None) -> bool:
-        """Load a run that was taken, or release it.
-
-        Returns: False: it was released, and may be loaded later.
-        """
+        """Load a run that was taken; False: it was released, and may be loaded later."""
         looks = self._looks
         try:
             async with self._lock(run_id):
@@ -443,13 +429,12 @@ class LocalEngine:
                     )
             if found is None and trial is not None and trial.parked:
                 log.error("run %s is parked: %s", run_id, trial.parked)
-                await self._tell_hooks(run_id)
+                await self._call_hooks(run_id)
                 await self._resolve_ended(run_id)
         except BusyError:
             self._is_emptying = True  # nothing begins until this engine is idle
             await off_loop(self.journal, self.journal.release, run_id)
             return False
-        # A workflow that is not found, or does not compile, concerns the runs of it alone.
         except Exception as error:  # noqa: BLE001  # ``find`` may raise anything
             await self._interrupted(run_id, error)
             await off_loop(self.journal, self.journal.release, run_id)
@@ -459,8 +444,8 @@ class LocalEngine:
                 await self._deliver_to(run_id, await self._mail.of(run_id))
         return True
 
-    async def _tell_hooks(self, run_id: str) -> None:
-        """Tell the hooks of its workflow of a run that was parked: it began, and ended so."""
+    async def _call_hooks(self, run_id: str) -> None:
+        """Call the hooks of the workflow of a parked run: it began, and ended so."""
         try:
             replay = await self._recorded(run_id)
             workflow, result = self._workflow_of(replay), await self._recorded_result(run_id)
@@ -468,10 +453,9 @@ class LocalEngine:
                 hooks.hook.run_started(run_id=run_id, plan=workflow.plan, inputs=None)
                 hooks.hook.run_finished(run_id=run_id, result=result)
         except Exception:  # whatever a plugin raises: the run is parked
-            log.exception("hooks were not told that run %s is parked", run_id)
+            log.exception("the hooks of the parked run %s failed", run_id)
 
     async def _work(self, workflow: Workflow, run: ManagedRun) -> None:
-        """Execute a loaded run, and unload it."""
         result: Result | None = None
         try:
             result = await self._execute(workflow, run)
@@ -504,12 +488,12 @@ class LocalEngine:
     async def _interrupted(self, run_id: str, error: Exception) -> None:
         """Report that a run broke off, or was not loaded; callers of ``result`` get the error.
 
-        If another process went on with it (AX506), they get its result, when there is one.
+        If another process continued it (AX506), they get its result, when there is one.
         """
-        is_elsewhere = isinstance(error, JournalError) and error.id == "AX506"
-        if not (isinstance(error, JournalError) and error.id in _PASSING):
+        id = error.id if isinstance(error, JournalError) else ""
+        if id not in _PASSING:
             self._refused[run_id] = error
-        if is_elsewhere:
+        if id == "AX506":
             log.info("run %s is left to another process: %s", run_id, error)
             with suppress(Exception):  # what waits is resolved when it has ended
                 await self._resolve_ended(run_id)
@@ -519,17 +503,7 @@ class LocalEngine:
 
     # ------------------------------------------------------------------ other processes
 
-    async def _watch(self) -> None:
-        """Look for due runs and for mail, which other processes may have left."""
-        await self._look_repeatedly(self._deliver, is_work=True)
-
-    async def _watch_ends(self) -> None:
-        """Look for ends that are waited for, of runs in other processes."""
-        await self._look_repeatedly(self._resolve_all, is_work=False)
-
-    async def _look_repeatedly(
-        self, look: Callable[[], Awaitable[float]], *, is_work: bool
-    ) -> None:
+    async def _repeat(self, look: Callable[[], Awaitable[float]], *, is_work: bool) -> None:
         """Look whenever something may have changed; ``look`` returns how long the journal took."""
         since, took = 0, 0.0
         while True:
@@ -543,23 +517,23 @@ class LocalEngine:
             await asyncio.sleep(min(max(_GATHER_SECONDS, _SHARE * took), _LONGEST_GATHER_SECONDS))
 
     async def _deliver(self) -> float:
-        """Look for due runs soon, and give their mail to the loaded runs."""
+        """Deliver mail to the loaded runs, and look for due runs soon."""
         began = time.monotonic()
         self._looks += 1
         self._look()
         if not self._loaded:
             return 0.0
-        letters = await off_loop(self.journal, self.journal.mail, list(self._loaded))
+        mail = await off_loop(self.journal, self.journal.mail, list(self._loaded))
         took = time.monotonic() - began
-        for run_id in dict.fromkeys(letter.run_id for letter in letters):
-            await self._deliver_to(run_id, [each for each in letters if each.run_id == run_id])
+        for run_id in dict.fromkeys(each.run_id for each in mail):
+            await self._deliver_to(run_id, [each for each in mail if each.run_id == run_id])
         return took
 
-    async def _deliver_to(self, run_id: str, letters: Sequence[RunMail]) -> None:
+    async def _deliver_to(self, run_id: str, mail: Sequence[RunMail]) -> None:
         """Give its mail to a run, if it is loaded."""
         if (loaded := self._loaded.get(run_id)) is not None:
-            await deliver(self.journal, loaded.run, letters)
-            is_cancelled = any(letter.entry.kind == "ended" for letter in letters)
+            await deliver(self.journal, loaded.run, mail)
+            is_cancelled = any(each.entry.kind == "ended" for each in mail)
             if is_cancelled and not loaded.run.has_begun:  # it may never be provisioned
                 loaded.abort()
 
@@ -603,7 +577,7 @@ class LocalEngine:
     async def _recorded(self, run_id: str) -> ReplayIndex:
         replay = ReplayIndex(await off_loop(self.journal, self.journal.entries, run_id))
         if replay.header is None:
-            raise _unknown_run(run_id)
+            raise unknown_error(run_id)
         return replay
 
     def _workflow_of(self, replay: ReplayIndex) -> Workflow:
@@ -667,7 +641,7 @@ class LocalEngine:
         """Return the result of a run from its journal; None: it has not ended."""
         found = await self._infos.of(run_id)
         if not found:
-            raise _unknown_run(run_id)
+            raise unknown_error(run_id)
         return await self._recorded_result(run_id) if self._has_ended(found[0]) else None
 
     async def _recorded_result(self, run_id: str) -> Result | None:
@@ -720,14 +694,6 @@ def _answered_before(run_id: str, question: str) -> EngineError:
     return EngineError(message, id="AX541", hint="The first answer counts.")
 
 
-def _unknown_run(run_id: str) -> JournalError:
-    message = f'the journal knows no run "{run_id}".'
-    return JournalError(message, id="AX503", hint="See the runs that it knows with `list`.")
-
-
 def _closed() -> EngineError:
     hint = "Enter it with `async with`; its runs are in the journal."
     return EngineError("the engine is closed.", id="AX540", hint=hint)
-
-
-__all__ = ["LocalEngine"]

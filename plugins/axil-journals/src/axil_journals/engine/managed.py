@@ -1,4 +1,4 @@
-"""Managed runs: what an engine does with a run beyond starting, cancelling and awaiting it."""
+"""Managed runs: runs of engines."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ class ManagedRun(Run):
     """
 
     async def submit(self) -> bool:
-        """Store the run in its journal, and release it there.
+        """Store the run in its journal, and release it there. Raises: JournalError.
 
-        Returns: whether it can be resumed; False: the journal knows it, and it ended or paused.
-        Raises: JournalError: the journal did not store it.
+        Returns: False: the journal knows it, and it ended or paused.
         """
         recorder, services = self.recorder, self.services
         assert recorder is not None
@@ -45,7 +44,7 @@ class ManagedRun(Run):
         """Add answers while the run is loaded, and wait until they are stored.
 
         Args:
-            answers: as the recorder has them: to a journal, entries of the kind ``answer``.
+            answers: for a journal, entries of the kind ``answer``.
         Returns: False: the run has ended, or its journal refuses entries; nothing was added.
         """
         services = self.services
@@ -61,6 +60,3 @@ class ManagedRun(Run):
     def is_answered(self, questions: Sequence[Question]) -> bool:
         """Return whether any of the questions was answered since they were asked."""
         return any(question.id in self.services.answers for question in questions)
-
-
-__all__ = ["ManagedRun"]

@@ -1,8 +1,4 @@
-"""The protocol of engines, which start and recover runs of workflows, and the status of a run.
-
-``axil.driver`` has both. An engine needs of axil what its journal needs, and ``ManagedRun``;
-``LocalEngine`` is one, for one process.
-"""
+"""The protocol of engines, which start and recover runs of workflows, and the status of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from axil_journals.journal import RunInfo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStatus:
-    """The status of a run, as its journal and its engine know it."""
+    """The status of a run, of its journal and its engine."""
 
     info: RunInfo
     """``info.status`` is ``queued`` while the run waits for the engine to load it."""
@@ -86,6 +82,3 @@ class Engine(Protocol):
     async def close(self) -> None:
         """Stop all runs; another engine can resume them. May be called again."""
         ...
-
-
-__all__ = ["Engine", "RunStatus"]

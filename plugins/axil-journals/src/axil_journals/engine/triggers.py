@@ -1,12 +1,11 @@
 """Triggers: they start runs without a caller, at times or for files in a folder.
 
-Every worker of a journal has the same triggers, and each looks for itself. The id of a run is made
-of the name of its trigger and of the time, or of the file with its content, so that all workers
-give an occurrence one id. A journal begins a run id once: the first worker starts the run, and the
-others find it there. No worker leads, and nothing is stored but the runs.
+Every worker of a journal has the same triggers. The id of a run is made of the name of its trigger
+and of the time, or of the file with its content, so that all workers give an occurrence one id; a
+journal begins a run id once. No worker leads, and nothing is stored but the runs.
 
-An occurrence that was missed, because there was no worker, is made up for when there is one, up to
-``late_seconds`` later; of several that were missed, the last one.
+Of the occurrences that were missed because there was no worker, the last one is made up for, up to
+``late_seconds`` later.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import Any, Final, Protocol, Self, cast
+from typing import Any, Final, Self, cast
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -34,16 +33,12 @@ from axil_journals.journal import SharedJournal
 
 log = logging.getLogger("axil_journals")
 
-_LONGEST_SECONDS: Final = 60.0
-"""The wall clock may be set: it is read again after so long."""
+_LONGEST_SECONDS: Final = 60.0  # the wall clock may be set: it is read again after so long
 _RETRY_SECONDS: Final = 5.0
-_FILES: Final = 100
-"""Files that one look at a folder reads; the next look reads on."""
+_FILES: Final = 100  # that one look at a folder reads; the next look reads on
 _PLACE: Final = re.compile(r"\{(time|path|name|text)\}")
-_EXISTS: Final = ("AX505", "AX506")
-"""Errors of a journal that has the run: another worker was first."""
-_PASSING: Final = ("AX510", "AX512")
-"""Errors of a journal after which an occurrence is tried again."""
+_EXISTS: Final = ("AX505", "AX506")  # errors of a journal that has the run of another worker
+_PASSING: Final = ("AX510", "AX512")  # errors after which an occurrence is tried again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,29 +50,6 @@ class Occurrence:
     """Texts that the input names in braces: ``time``; or ``path``, ``name``, ``text`` of a file."""
 
 
-class Trigger(Protocol):
-    """A source of occurrences."""
-
-    def occurrences(self, since: float, now: float) -> Sequence[Occurrence]:
-        """Return the occurrences after ``since`` up to ``now``, in seconds since 1970.
-
-        An occurrence may be returned again: its run id is the same.
-        """
-        ...
-
-    def next(self, now: float) -> float:
-        """Return when to look again, in seconds since 1970."""
-        ...
-
-
-class Times(Protocol):
-    """A series of times."""
-
-    def after(self, time: float) -> float:
-        """Return the first one after ``time``, in seconds since 1970."""
-        ...
-
-
 class Interval:
     """The multiples of a number of seconds since 1970: the same times on all machines.
 
@@ -86,19 +58,18 @@ class Interval:
     """
 
     def __init__(self, seconds: float) -> None:
-        """``seconds``: more than 0."""
         self.seconds = seconds
 
     def after(self, time: float) -> float:
-        """See ``Times``."""
+        """Return the first time after ``time``, in seconds since 1970."""
         return (time // self.seconds + 1) * self.seconds
 
 
 class Cron:
     """The times of a line of cron, in a time zone: minute, hour, day, month, weekday.
 
-    Where clocks are put forward, a time that is left out is due right after the gap; where they are
-    put back, a fixed time is due once.
+    Where clocks are put forward, a time in the gap is due right after it; where they are put back,
+    a fixed time is due once.
     """
 
     def __init__(self, line: str, timezone: tzinfo = UTC) -> None:
@@ -112,7 +83,7 @@ class Cron:
             raise ValueError(f'"{line}" is no line of cron: {error}') from None
 
     def after(self, time: float) -> float:
-        """See ``Times``; infinity: there is none within the next 50 years."""
+        """Return the first time after ``time``; infinity: none within the next 50 years."""
         found = next(self._make(self.line, datetime.fromtimestamp(time, self.timezone)), None)
         return float("inf") if found is None else found.timestamp()
 
@@ -121,14 +92,19 @@ class Schedule:
     """A trigger at times."""
 
     def __init__(
-        self, name: str, times: Times, *, late_seconds: float = 3600.0, timezone: tzinfo = UTC
+        self,
+        name: str,
+        times: Interval | Cron,
+        *,
+        late_seconds: float = 3600.0,
+        timezone: tzinfo = UTC,
     ) -> None:
-        """Store the settings; ``timezone`` is that of ``{time}`` in inputs."""
+        """``timezone``: of ``{time}`` in inputs."""
         self.name, self.times = name, times
         self.late_seconds, self.timezone = late_seconds, timezone
 
     def occurrences(self, since: float, now: float) -> Sequence[Occurrence]:
-        """See ``Trigger``: of several times the last one, if it is not too late."""
+        """Return the last occurrence after ``since`` up to ``now``, if it is not too late."""
         last, time = None, self.times.after(max(since, now - self.late_seconds))
         while time <= now:
             last, time = time, self.times.after(time)
@@ -140,26 +116,25 @@ class Schedule:
         return [Occurrence(run_id=f"{self.name}-{at:%Y%m%dT%H%M%S}{part}Z", values={"time": shown})]
 
     def next(self, now: float) -> float:
-        """See ``Trigger``."""
+        """Return when to look again, in seconds since 1970."""
         return self.times.after(now)
 
 
 class Folder:
     """A trigger for files: one occurrence for each file with each content that it has.
 
-    A file counts when it has had the same size and time of change in two looks, so that one which
-    is being written is left alone.
+    A file that is being written is left alone: it counts when it has had the same size and time of
+    change in two looks.
     """
 
     def __init__(self, name: str, folder: Path, *, files: str = "*", poll_seconds: float = 2.0):
-        """Store the settings; ``files`` is a pattern as of ``pathlib``, ``**/*.txt``."""
         self.name, self.folder, self.files = name, folder, files
         self.poll_seconds = poll_seconds
         self._seen: dict[Path, tuple[int, int]] = {}
         self._started: dict[Path, tuple[int, int]] = {}
 
     def occurrences(self, since: float, now: float) -> Sequence[Occurrence]:
-        """See ``Trigger``."""
+        """Return the occurrences of new and changed files; some may be returned again."""
         before, self._seen = self._seen, dict(self._found())
         self._started = {path: was for path, was in self._started.items() if path in self._seen}
         found: list[Occurrence] = []
@@ -197,11 +172,10 @@ class Folder:
             self._started[path] = self._seen[path]
 
     def next(self, now: float) -> float:
-        """See ``Trigger``."""
         return now + self.poll_seconds
 
 
-# ------------------------------------------------------------------------------------ settings
+Trigger = Schedule | Folder
 
 
 class TriggerSettings(BaseModel):
@@ -244,7 +218,7 @@ class TriggerSettings(BaseModel):
         return self
 
     def trigger(self, name: str, folder: Path) -> Trigger:
-        """Return the trigger; ``folder`` is that of the file."""
+        """Return the trigger; ``folder``: of the file of triggers."""
         if self.folder:
             place = folder / self.folder
             return Folder(name, place, files=self.files, poll_seconds=self.poll_seconds)
@@ -294,9 +268,6 @@ def _zone(name: str) -> tzinfo:
         raise ValueError(f'there is no time zone "{name}"') from None
 
 
-# ------------------------------------------------------------------------------------- occurrence
-
-
 @dataclass(slots=True, kw_only=True)
 class TriggeredRuns:
     """The runs that one trigger starts, in a journal that other workers may share."""
@@ -322,7 +293,7 @@ class TriggeredRuns:
         try:
             for occurrence in await self._occurrences(self._since, now):
                 await self._start(occurrence)
-        except (JournalError, OSError) as error:  # what is away may be there the next time
+        except (JournalError, OSError) as error:
             log.warning("a trigger is tried again in %g seconds: %s", _RETRY_SECONDS, error)
             return min(self.trigger.next(now), now + _RETRY_SECONDS)
         self._since = now
@@ -349,18 +320,3 @@ class TriggeredRuns:
                     log.error("the run %s was not started: %s", occurrence.run_id, error)
         if isinstance(self.trigger, Folder):
             self.trigger.done(occurrence)
-
-
-__all__ = [
-    "Cron",
-    "Folder",
-    "Interval",
-    "Occurrence",
-    "Schedule",
-    "Times",
-    "Trigger",
-    "TriggerSettings",
-    "TriggeredRuns",
-    "input_of",
-    "read_triggers",
-]

@@ -22,7 +22,6 @@ class Breakpoints:
 
     @hookimpl
     def wrap_body(self, body: Body) -> Body | None:
-        """Wrap a body; see ``axil.plugin.Hooks``."""
         return None if body.mode == "scope" else _BreakingBody(self.paths, body)
 
 
@@ -49,6 +48,3 @@ class _BreakingBody:
             return await asyncio.to_thread(self.body, task, ctx)
         out = self.body(task, ctx)
         return await out if self.body.mode == "async" else out
-
-
-__all__ = ["Breakpoints"]

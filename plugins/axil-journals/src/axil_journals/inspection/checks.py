@@ -1,4 +1,4 @@
-"""Checks of workflows: everything that is wrong with one, found without running it."""
+"""Checks of workflows, which run nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CheckResult:
     problems: tuple[Problem, ...]
     plan: Plan | None = None
     wants: tuple[Want, ...] = ()
-    """Actions that the file needs leave for, and those that it does without leave."""
+    """The actions of the file, granted or not."""
 
     @property
     def is_fine(self) -> bool:
@@ -45,33 +45,24 @@ class CheckResult:
     @property
     def cycles(self) -> list[PlanScope]:
         """Its cycles, nested ones and those of inner graphs included."""
-        return (
-            []
-            if self.plan is None
-            else [
-                step.scope
-                for step in walk_plan(self.plan)
-                if step.kind == "open" and step.scope.kind == "cycle"
-            ]
-        )
+        found = () if self.plan is None else walk_plan(self.plan)
+        return [each.scope for each in found if each.kind == "open" and each.scope.kind == "cycle"]
 
 
 def check_workflow(make: Callable[[], Workflow], registry: Registry) -> CheckResult:
-    """Return everything that can be known of a workflow without running it.
-
-    Components are resolved and configured, cycles are folded; nothing runs.
+    """Return all problems and wants of a workflow; nothing runs.
 
     Args:
-        make: reads the workflow, as ``lambda: load("flow.yaml", registry=registry)`` does.
-        registry: the registry that it is read with.
+        make: reads the workflow with the registry, as ``lambda: load("flow.yaml",
+            registry=registry)`` does.
     """
     renamed: list[Problem] = []
-    telling, registry.tell = registry.tell, renamed.append
+    former, registry.tell = registry.tell, renamed.append
     try:
         with noting_wants() as wants:
             found = _examined(make, registry, renamed)
     finally:
-        registry.tell = telling
+        registry.tell = former
     problems = dict.fromkeys((*refusals_of(wants), *found.problems))
     return replace(found, problems=tuple(problems), wants=tuple(wants))
 
@@ -82,21 +73,18 @@ def _examined(
     try:
         workflow = make()
     except AxilError as error:
-        return CheckResult(
-            problems=(*(each for each in renamed if each.where), *_problems_of(error))
-        )
+        placed = [each for each in renamed if each.where]
+        return CheckResult(problems=(*placed, *_problems_of(error)))
     warnings: tuple[Problem, ...] = tuple(workflow.spec.extras.get("warnings", ()))
-    planner = Compiler(workflow.setting)
+    compiler = Compiler(workflow.setting)
     plan = None
-    report: tuple[Problem, ...] = ()
     try:
-        plan = planner.compile(workflow.spec)
+        plan = compiler.compile(workflow.spec)
+        more = tuple(_double_entries(plan, registry))
     except AxilError as error:
-        report = _problems_of(error)
-    unsure = () if plan is None else tuple(_at_once(plan, registry))
-    found = dict.fromkeys(
-        (*warnings, *(each for each in renamed if each.where), *planner.problems, *report, *unsure)
-    )
+        more = _problems_of(error)
+    placed = [each for each in renamed if each.where]
+    found = dict.fromkeys((*warnings, *placed, *compiler.problems, *more))
     return CheckResult(problems=tuple(found), plan=plan)
 
 
@@ -108,8 +96,8 @@ def _problems_of(error: AxilError) -> tuple[Problem, ...]:
     return (getattr(error, "problem", None) or Problem(error.id, "", str(error)),)
 
 
-def _at_once(plan: Plan, registry: Registry) -> Iterator[Problem]:
-    """Find cycles that two nodes enter which both fire in every run: that fails with AX402."""
+def _double_entries(plan: Plan, registry: Registry) -> Iterator[Problem]:
+    """Yield cycles that two nodes enter which both fire in every run: that fails with AX402."""
     for step in walk_plan(plan):
         scope = step.scope
         if (
@@ -147,9 +135,7 @@ def _is_plain(edge: EdgeSpec) -> bool:
 
 
 def _always(spec: GraphSpec, members: set[str], registry: Registry) -> set[str]:
-    """``@entry``, and nodes outside the cycle that fire in every run and do not choose where their
-    output goes.
-    """
+    """Return ``@entry`` and the nodes outside the cycle that fire in every run, on all edges."""
     nodes = {
         node.id: node
         for node in spec.nodes
@@ -185,8 +171,8 @@ def _chooses(node: NodeSpec, registry: Registry) -> bool:
 
 
 def want_rows(wants: Iterable[Want]) -> list[dict[str, Any]]:
-    """Return wants as plain data, one for each word, in the order of the file: those that need no
-    leave, those that were granted, those that are missing.
+    """Return wants as plain data, one for each word: those that need no leave, those that were
+    granted, those that are missing.
     """
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for each in wants:
@@ -200,7 +186,7 @@ def want_rows(wants: Iterable[Want]) -> list[dict[str, Any]]:
 
 
 def want_lines(wants: Iterable[Want]) -> Iterator[str]:
-    """Yield wants as lines for people: those that need leave as they are typed."""
+    """Yield wants as lines for people."""
     last = ""
     for row in want_rows(wants):
         if row["status"] != last:
@@ -211,6 +197,3 @@ def want_lines(wants: Iterable[Want]) -> Iterator[str]:
         places = [one_line(each) for each in row["places"]]
         more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
         yield f"    {shown:<28} {', '.join(places[:_MOST_PLACES])}{more}".rstrip()
-
-
-__all__ = ["CheckResult", "check_workflow", "want_lines", "want_rows"]

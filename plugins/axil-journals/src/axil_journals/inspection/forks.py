@@ -10,7 +10,7 @@ from typing import Any
 from axil import MISSING, Options, Schema, Workflow
 from axil.plugin import OVERWRITE, FieldChange, JournalError, as_messages
 from axil_journals.inspection.snapshots import routed
-from axil_journals.journal import Entry, Journal, JournalWriter
+from axil_journals.journal import Entry, Journal, JournalWriter, unknown_error
 from axil_journals.migrations import adapt_entries, graph_of_frame
 from axil_journals.records import record_graph
 from axil_journals.values import encode_delta, encode_value
@@ -21,22 +21,16 @@ class Edit:
     """The differences of a fork from its source run."""
 
     input: Any = MISSING
-    """Instead of the run's input. Recorded outcomes stay, so without ``at`` the fork begins at the
-    beginning."""
+    """Instead of the run's input; without ``at`` the fork then begins at the beginning."""
     state: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Values of fields, as if the step ``at`` had written them."""
     output: Any = MISSING
     """The payload that the edges of the step ``at`` carry."""
     is_routed: bool = False
-    """The edges of the step decide again which of them carry what of ``output``; else those that
-    carried something carry it as it is."""
+    """True: the edges of the step decide again about ``output``; else those that carried something
+    carry it as it is."""
     origin: Mapping[str, Any] | None = None
     """Instead of the run's own; see ``axil.Options.origin``."""
-
-    @property
-    def is_empty(self) -> bool:
-        """True if the record is unchanged; ``origin`` does not count."""
-        return not self.state and self.output is MISSING and self.input is MISSING
 
 
 async def fork(
@@ -57,25 +51,24 @@ async def fork(
         at: None: all entries, without the end of the run.
         workflow: the graph for the fork, perhaps another version; outcomes of nodes that it does
             not have are left out.
-        edit: what else is changed; for its input and state the workflow is needed.
+        edit: what else is changed; it needs the workflow.
     Raises: JournalError: AX503 there is no such run; AX506 there is a run ``new_id``; AX525, AX526
         its state cannot be migrated to the workflow's; AX528 the edit does not fit the step.
-        StateError: nor does it fit the schema.
+        StateError: the edit does not fit the schema.
     """
     edit = edit or Edit()
-    entries = list(journal.entries(run_id))
-    has_only_input = edit.input is not MISSING and not edit.state and edit.output is MISSING
-    if at is None and has_only_input:
+    has_outcome = bool(edit.state) or edit.output is not MISSING
+    if at is None and edit.input is not MISSING and not has_outcome:
         at = 1
-    entries = entries[:at]
+    entries = list(journal.entries(run_id))[:at]
     if not entries:
-        raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+        raise unknown_error(run_id)
     if list(journal.entries(new_id)):
         message = f'there is a run "{new_id}" already.'
         raise JournalError(message, id="AX506", hint="Choose another name.")
     if workflow is not None:
         entries = list(adapt_entries(entries, workflow.plan, migrate=True))
-    if not edit.is_empty:
+    if has_outcome or edit.input is not MISSING:
         entries = _edited(entries, edit, workflow, is_placed=at is not None)
     forked = [_forked(entry, run_id, workflow, edit) for entry in entries]
     stored = [entry for entry in forked if entry is not None]
@@ -100,10 +93,7 @@ async def _store(journal: Journal, run_id: str, entries: Sequence[Entry]) -> Non
 
 
 async def _withdraw(
-    journal: Journal,
-    writer: JournalWriter,
-    run_id: str,
-    entries: Sequence[Entry],
+    journal: Journal, writer: JournalWriter, run_id: str, entries: Sequence[Entry]
 ) -> None:
     """Forget what was stored of a fork that failed: a part of it would be taken for the whole."""
     with suppress(JournalError):
@@ -135,15 +125,8 @@ def _forked(entry: Entry, run_id: str, workflow: Workflow | None, edit: Edit) ->
     return replace(entry, data=data)
 
 
-# ---------------------------------------------------------------------------------------- edits
-
-
 def _edited(
-    entries: Sequence[Entry],
-    edit: Edit,
-    workflow: Workflow | None,
-    *,
-    is_placed: bool,
+    entries: Sequence[Entry], edit: Edit, workflow: Workflow | None, *, is_placed: bool
 ) -> list[Entry]:
     """Return the entries, the first and the last one edited. Raises: JournalError (AX528)."""
     if workflow is None:
@@ -168,8 +151,7 @@ def _check_step(entry: Entry, edit: Edit, *, is_placed: bool) -> None:
         return
     found = f"{entry.kind} {entry.activation}".strip() if is_placed else "no step"
     message = f"an outcome is edited at the step of a node; found {found}."
-    where = "Name the step of a node that is done (axil runs show);"
-    hint = f"{where} for the state, the first step is the beginning."
+    hint = "Name a step of the kind done (axil runs show); for the state, also the first step."
     raise JournalError(message, id="AX528", hint=hint)
 
 
@@ -190,12 +172,12 @@ def _with_first_values(entry: Entry, edit: Edit, workflow: Workflow) -> Entry:
 
 
 def _with_outcome(entry: Entry, edit: Edit, schema: Schema) -> Entry:
-    """Return an outcome with other values and another output.
-
-    A field is set to the value, whatever it held before and whatever its reducer is.
-    """
+    """Return an outcome with another output and other values, which no reducer combines."""
     values = schema.check(edit.state, whole=True)
-    changed = {name: _set(schema, name, value) for name, value in values.items()}
+    changed = {
+        name: value if schema.of(name).reducer is OVERWRITE else FieldChange((), value)
+        for name, value in values.items()
+    }
     delta = {**entry.data["delta"], **encode_delta(changed, schema)}
     own_values = encode_delta(values, schema)
     sends: list[list[Any]] = []
@@ -212,10 +194,3 @@ async def _with_route(entries: Sequence[Entry], output: Any, workflow: Workflow)
         output = as_messages(output)
     sends = await routed(workflow, entries, output)
     return replace(last, data={**last.data, "sends": sends})
-
-
-def _set(schema: Schema, name: str, value: Any) -> Any:
-    return value if schema.of(name).reducer is OVERWRITE else FieldChange((), value)
-
-
-__all__ = ["Edit", "fork"]

@@ -1,7 +1,7 @@
 """The state of a run at a step, and what would have run next.
 
-No body of the run is executed: the run is resumed from a part of its record with bodies that pause
-at once. The bodies that pause are what would have run next, and they have its inputs.
+The run is resumed from a part of its record with bodies that pause at once: these would have run
+next. No body of the run is executed.
 """
 
 from __future__ import annotations
@@ -34,11 +34,10 @@ class Snapshot:
     """The state of a run at a step."""
 
     state: Mapping[str, Any]
-    """The state with the writes of all its paths."""
     due: tuple[DueFiring, ...]
     """The firings that would have been next, in plan order."""
     result: Result
-    """The result of a run that was interrupted there; ``done`` if nothing was left to do."""
+    """The result of the run if it was interrupted there; ``done`` if nothing was left to do."""
 
 
 async def snapshot(
@@ -51,8 +50,7 @@ async def snapshot(
 
     Args:
         workflow: the graph that was run; none of its bodies is executed.
-        entries: the record of the run. Without its superseded entries, nothing inside an
-            activation that has ended is seen.
+        entries: the record; without superseded entries, ended activations are seen as a whole.
     Raises: JournalError: AX503: there are no entries; AX504: another graph wrote them.
     """
     if not entries:
@@ -65,19 +63,18 @@ async def snapshot(
 async def routed(workflow: Workflow, entries: Sequence[Entry], output: Any) -> Sequence[Any]:
     """Return what the edges of the last entry, an outcome, carry of another output.
 
-    They decide again, in the state after the recorded outcome: conditions, routers, processors and
-    filters are asked, and no body is executed. A body that chose its edges itself chose all.
+    Conditions, routers, processors and filters decide again, in the state after the recorded
+    outcome. A body that chose its edges itself is taken to have chosen all.
 
-    Raises: JournalError (AX528): an edge refuses the output, or the firing lies in what a body
-        runs, which is not replayed.
+    Raises: JournalError (AX528): an edge refuses the output, or the firing is in a sub-run.
     """
     *known, last = entries
-    giving = _Giving(last, output)
-    result, added = await _replayed(workflow, known, [], giving)
+    edited = _EditedOutcome(last, output)
+    result, added = await _replayed(workflow, known, [], edited)
     for entry in added:
         if entry.kind == "done" and entry.activation == last.activation:
             return entry.data["sends"]
-    reason = str(result.error) if giving.is_reached else "the firing lies inside of a body."
+    reason = str(result.error) if edited.is_reached else "the firing lies inside of a body."
     message = f"the edges of {last.activation} cannot decide again: {reason}"
     hint = "Change the output, or fork without is_routed."
     raise JournalError(message, id="AX528", hint=hint)
@@ -87,24 +84,24 @@ async def _replayed(
     workflow: Workflow,
     entries: Sequence[Entry],
     due: list[DueFiring],
-    giving: _Giving | None = None,
+    edited: _EditedOutcome | None = None,
 ) -> tuple[Result, Sequence[Entry]]:
     """Return the result of a run that pauses at the end of its record, and what it recorded."""
     known = [_unpinned(each) for each in entries if each.kind not in ("asked", "ended")]
     copy, record = _pausing_copy(workflow), _Record(known)
-    token = _looks.set((due, giving))
+    token = _replay.set((due, edited))
     try:
         run = copy.start(run_id="past", journal=cast("Any", record), resuming=True, hooks=None)
         result = await run.result()
     finally:
-        _looks.reset(token)
+        _replay.reset(token)
     return result, record.added
 
 
-_looks: ContextVar[tuple[list[DueFiring], _Giving | None]] = ContextVar("looks")
-"""The list that gets the firings that pause in this replay, and the one with another output."""
+_replay: ContextVar[tuple[list[DueFiring], _EditedOutcome | None]] = ContextVar("replay")
+"""The list of the firings that pause in this replay, and the outcome with another output."""
 _copies: WeakKeyDictionary[Workflow, tuple[Any, Any, Workflow]] = WeakKeyDictionary()
-"""Workflows, with the spec and the setting that their copies were compiled from."""
+"""Workflows, with the spec, the setting and the result of their copies' compilation."""
 
 
 def _pausing_copy(workflow: Workflow) -> Workflow:
@@ -118,7 +115,7 @@ def _pausing_copy(workflow: Workflow) -> Workflow:
 
 
 def _unpinned(entry: Entry) -> Entry:
-    """Return an entry without the versions of plugins: none of their code is executed here."""
+    """Return an entry without the versions of plugins, which execute nothing here."""
     if entry.kind == "resumed" and "now" in entry.data:
         return replace(entry, data={"now": {**entry.data["now"], "pins": {}}})
     return replace(entry, data={**entry.data, "pins": {}}) if entry.kind == "run" else entry
@@ -132,15 +129,14 @@ class _Pausing:
         return None if body.mode == "scope" else _PausingBody()
 
 
-class _Giving:
-    """An outcome that is known, with another output."""
+class _EditedOutcome:
+    """A recorded outcome with another output."""
 
     def __init__(self, outcome: Entry, output: Any) -> None:
         self.activation, self.is_reached = outcome.activation, False
         self._delta, self._output = outcome.data["delta"], output
 
     def out(self, task: Task) -> Out:
-        """Return the outcome."""
         self.is_reached = True
         return Out(self._output, decode_delta(self._delta, task.state.schema, task.state))
 
@@ -150,9 +146,9 @@ class _PausingBody:
     wants_ctx = True
 
     def __call__(self, task: Task, ctx: Any, /) -> Any:
-        due, giving = _looks.get()
-        if giving is not None and ctx.activation == giving.activation:
-            return giving.out(task)
+        due, edited = _replay.get()
+        if edited is not None and ctx.activation == edited.activation:
+            return edited.out(task)
         activation = str(ctx.activation)
         state = {name: value for name, value in task.state.items() if not name.startswith("@")}
         inputs = without_views(inputs_of(task))
@@ -162,7 +158,7 @@ class _PausingBody:
 
 
 class _Record(Recording):
-    """A journal of one run, and its writer; what is added is not part of the record."""
+    """A journal of one run, and its writer, which keeps what is added apart."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = list(entries)
@@ -192,6 +188,3 @@ class _Record(Recording):
 
     def forget(self, run_id: str) -> None:
         pass
-
-
-__all__ = ["DueFiring", "Snapshot", "routed", "snapshot"]

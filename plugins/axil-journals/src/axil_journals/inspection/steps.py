@@ -27,15 +27,15 @@ class RunStep:
     """The payloads of its edges, by edge; of a question its text, of an answer its value, of an end
     its status."""
     delta: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Its writes to the state, without the fields that nodes keep for themselves."""
+    """Its writes to the state, without the nodes' own fields."""
     used: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """The usage of the run up to here, as far as the entry has it."""
+    """The usage of the run so far, as the entry has it."""
     by: str = ""
-    """The source of an answer that no person gave: ``deadline``."""
+    """``deadline``, if no person gave the answer."""
 
 
 def steps(entries: Sequence[Entry]) -> list[RunStep]:
-    """Return the steps of a run; sleeps, clock reads and prompts of bodies are left out."""
+    """Return the steps of a run, without sleeps, clock reads and prompts."""
     numbered = enumerate(entries, 1)
     return [_step(number, entry) for number, entry in numbered if entry.kind not in _NO_STEPS]
 
@@ -80,10 +80,7 @@ class Difference:
 
 
 def differences(first: Sequence[Entry], second: Sequence[Entry]) -> list[Difference]:
-    """Compare two runs activation by activation, in the order of the first run.
-
-    The order in which activations ended does not count.
-    """
+    """Return the differences of two runs by activation, in whatever order these ended."""
     return list(_differing(_outcomes(first), _outcomes(second)))
 
 
@@ -101,14 +98,9 @@ def _differing(
             continue
         there = other[name]
         if step.output != there.output:
-            outputs = {"first": step.output, "second": there.output}
-            yield Difference(activation=name, kind="output", **outputs)
+            yield Difference(activation=name, kind="output", first=step.output, second=there.output)
         if step.delta != there.delta:
-            deltas = {"first": step.delta, "second": there.delta}
-            yield Difference(activation=name, kind="delta", **deltas)
+            yield Difference(activation=name, kind="delta", first=step.delta, second=there.delta)
     for name, step in other.items():
         if name not in one:
             yield Difference(activation=name, kind="only second", second=step.output)
-
-
-__all__ = ["Difference", "RunStep", "differences", "steps"]

@@ -549,7 +549,7 @@ class JournalKit(Kit):
             require(
                 [(letter.run_id, _plain(letter.entry)) for letter in letters]
                 == [(run, _plain(answer))],
-                "a letter is not what was posted",
+                "mail is not what was posted",
             )
             writer.append(Entry("ended", data={"status": "paused", "questions": []}))
             await _kept(writer)
@@ -557,7 +557,7 @@ class JournalKit(Kit):
             taken = list(journal.take(9, 1.0))
             require(taken == [run], "a run that paused with mail unread is not due")
             journal.discard([letter.number for letter in letters])
-            require(not journal.mail([run]), "a letter that was discarded is given again")
+            require(not journal.mail([run]), "mail that was discarded is given again")
             require(journal.post(run, answer) is False, "a discarded answer is given once more")
             await self.append(journal, run, Entry("ended", data={"status": "paused"}))
             require(not journal.take(9, 1.0), "a run that paused with its mail read is due")
