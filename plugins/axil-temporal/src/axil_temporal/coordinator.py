@@ -1,9 +1,8 @@
 """The one workflow that Temporal knows: the coordinator of a run, whatever its graph is.
 
-Temporal replays it from its history, so what it does must stay as it is: a change of its commands
-needs ``workflow.patched``. ``tests/history.json`` holds it to that. The graph of the run is never
-replayed by Temporal, and its values are never sent there: the arguments and results are the id of
-the run, the digest of its graph, a status and a time.
+Temporal replays it from its history, so a change of its commands needs ``workflow.patched``:
+``tests/history.json`` holds it to that. Temporal never replays the graph of a run nor gets its
+values: arguments and results are the id of the run, the digest of its graph, a status and a time.
 """
 
 from __future__ import annotations

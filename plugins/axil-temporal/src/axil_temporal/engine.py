@@ -2,17 +2,17 @@
 
 Theory of operation
 -------------------
-The journal has the runs, with all their values; ``LocalEngine`` without room stores, answers and
-cancels them there, and waits for their results. For each run Temporal has one ``Coordinator``,
-which is named after the run. It has an activity executed, ``resume_run`` of the run, on a task
-queue that only workers with this version of its graph listen to; then it waits for the time at
-which the run is due, or for a signal.
+The journal has the runs, with all their values; a ``LocalEngine`` that loads none stores, answers
+and cancels them there, and waits for their results. For each run Temporal has one ``Coordinator``,
+named after the run. It has an activity executed, ``resume_run`` of the run, on a task queue of the
+workers with this version of its graph; then it waits for the time at which the run is due, or for a
+signal.
 
-Whether a run is executed is decided by the journal: it refuses a second holder, and says when a run
-is due. So a signal or an activity too many does no harm, and one that is missing is made up for: a
-worker looks for due runs whenever the journal changes (``_watch``), and signals their coordinators.
-This is also how a run begins that was stored by ``axil submit``, or goes on that was answered by a
-process that knows nothing of Temporal.
+The journal decides whether a run is executed: it refuses a second holder, and knows when a run is
+due. So a signal or an activity too many does no harm, and a missing one is made up for: whenever
+the journal changes, a worker looks for due runs (``_watch``) and signals their coordinators. So
+begins, too, a run that was stored by ``axil submit``, and continues one that was answered by a
+process without Temporal.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ from axil_journals import (
     fork,
     lasting_executor,
     resume_run,
+    unknown_error,
 )
 from axil_temporal.coordinator import (
     BEGIN,
@@ -75,20 +76,20 @@ log = logging.getLogger("axil_temporal")
 
 _AT_A_TIME: Final = 100  # runs that one look for due runs finds at most
 _PASSING: Final = ("AX506", "AX510", "AX512")
-"""Errors of a journal after which Temporal tries again: another process holds the run still."""
+"""Errors of a journal after which Temporal tries again."""
 
 Find = Callable[[Mapping[str, Any]], Workflow]
 
 
 class TemporalEngine:
-    """An engine on a Temporal server, for the runs of one journal.
+    """An ``Engine`` on a Temporal server, for the runs of one journal.
 
         async with TemporalEngine(PostgresJournal("postgresql://db/axil"), [letters]) as engine:
             run_id = await engine.start(letters, {"to": "Ada"})
             result = await engine.result(run_id)
 
-    Where the server is, and with which key and certificates it is reached, say the variables of
-    Temporal (``TEMPORAL_ADDRESS``, ``TEMPORAL_NAMESPACE`` …) and its configuration file.
+    The server, and the key and the certificates for it, are those of Temporal's variables
+    (``TEMPORAL_ADDRESS``, ``TEMPORAL_NAMESPACE`` …) and of its configuration file.
     """
 
     def __init__(
@@ -109,13 +110,13 @@ class TemporalEngine:
         Args:
             journal: shared with all other engines; None: one in memory, for tests.
             workflows: those whose runs this process executes, in these versions.
-            find: returns the workflow of a run where it is none of these. If it raises, the run is
-                left to other workers.
+            find: returns the workflow of other runs. A run for which it raises is left to other
+                workers.
             loaded: how many runs of each version may be at work in this process; 0: it only
                 submits.
             queue: the first part of the names of task queues, workflows and schedules.
             client: None: connected as Temporal's environment says.
-            patience_seconds: how long all bodies of a run have to sleep before it is put away.
+            patience_seconds: how long all bodies of a run have to sleep before it is unloaded.
             recheck_seconds: between two looks at a journal that reports no change.
             options: for all runs, as of ``axil.Options``.
         """
@@ -162,7 +163,6 @@ class TemporalEngine:
         thread: str = "",
         origin: Mapping[str, Any] | None = None,
     ) -> str:
-        """Store a new run and return its id; see ``axil_journals.Engine``."""
         given: dict[str, Any] = {"run_id": run_id, "thread": thread, "origin": origin}
         run_id = await self._runs.start(workflow, input, attributes, **given)
         if self.max_loaded:
@@ -171,41 +171,31 @@ class TemporalEngine:
         return run_id
 
     def list(self) -> Sequence[RunInfo]:
-        """Return the runs of the journal; see ``Engine``."""
         return self._runs.list()
 
     def get(self, run_id: str) -> RunStatus:
-        """Return the status of a run; see ``Engine``."""
         return self._runs.get(run_id)
 
     async def answer(self, run_id: str, answers: Mapping[str, Any]) -> None:
-        """Store answers and resume the run; see ``Engine``."""
         await self._runs.answer(run_id, answers)
         self._refused.discard(run_id)
         await self._signal_soon(run_id)
 
     async def cancel(self, run_id: str, reason: str = "cancelled") -> None:
-        """End a run, whatever its status; see ``Engine``."""
         await self._runs.cancel(run_id, reason)
         with suppress(RPCError):  # it may have ended already, or may never have begun
             await self._handle(run_id).signal(Coordinator.look, False)
 
     async def resume(self, run_id: str) -> None:
-        """Resume a run that was interrupted, failed or was cancelled; see ``Engine``."""
         await self._runs.resume(run_id)
         self._refused.discard(run_id)
         await self._signal(run_id, is_asked=True)
 
     async def result(self, run_id: str) -> Result:
-        """Wait until a run has ended, and return its result; see ``Engine``."""
         return await self._runs.result(run_id)
 
     async def close(self, *, grace_seconds: float = 0.0) -> None:
-        """Stop the runs at work here; other workers continue them. See ``Engine``.
-
-        Args:
-            grace_seconds: how long runs at work may take to end before they are interrupted.
-        """
+        """Stop the runs at work here, after ``grace_seconds``; other workers continue them."""
         at_work = [each for version in self._versions.values() for each in version.at_work]
         if at_work and grace_seconds:
             await asyncio.wait(at_work, timeout=grace_seconds)
@@ -247,10 +237,10 @@ class TemporalEngine:
         may_overlap: bool = False,
         origin: Mapping[str, Any] | None = None,
     ) -> None:
-        """Have Temporal start a run again and again; the same name again changes the schedule.
+        """Have Temporal start runs at times; the same name again changes the schedule.
 
-        The input is kept in the journal, as a run that waits and never begins; each firing is a run
-        with a copy of it, named after the schedule and the time, and begins once.
+        The input is kept in the journal, as a run that waits and never begins; each run has a copy
+        of it, is named after the schedule and the time, and begins once.
 
         Args:
             cron: expressions as ``0 9 * * MON-FRI``; Temporal adds them to ``every_seconds``.
@@ -267,12 +257,10 @@ class TemporalEngine:
         digest = workflow.plan.graph.digest
         policy = ScheduleOverlapPolicy.ALLOW_ALL if may_overlap else ScheduleOverlapPolicy.SKIP
         every = [] if every_seconds is None else [timedelta(seconds=every_seconds)]
+        id = self._id(name)
         schedule = Schedule(
             ScheduleActionStartWorkflow(
-                NAME,
-                args=["", digest, template],
-                id=f"{self.queue}/{name}",
-                task_queue=self.queue,
+                NAME, args=["", digest, template], id=id, task_queue=self.queue
             ),
             spec=ScheduleSpec(
                 cron_expressions=list(cron),
@@ -290,25 +278,25 @@ class TemporalEngine:
             return ScheduleUpdate(schedule)
 
         try:
-            await self._connected.create_schedule(self._schedule_id(name), schedule)
+            await self._connected.create_schedule(id, schedule)
         except ScheduleAlreadyRunningError:
-            handle = self._connected.get_schedule_handle(self._schedule_id(name))
-            await handle.update(changed)
+            await self._connected.get_schedule_handle(id).update(changed)
         for each in former:
             await self._runs.cancel(each, "the schedule was changed")
 
     async def unschedule(self, name: str) -> None:
         """Delete a schedule; runs that it started are not changed."""
-        handle = self._connected.get_schedule_handle(self._schedule_id(name))
+        handle = self._connected.get_schedule_handle(self._id(name))
         action: Any = (await handle.describe()).schedule.action
         await handle.delete()
         await self._runs.cancel(str(decode_payload(action.args[2])), "the schedule was deleted")
 
     async def trigger(self, name: str) -> None:
         """Start a run of a schedule now."""
-        await self._connected.get_schedule_handle(self._schedule_id(name)).trigger()
+        await self._connected.get_schedule_handle(self._id(name)).trigger()
 
-    def _schedule_id(self, name: str) -> str:
+    def _id(self, name: str) -> str:
+        """Return the id of a schedule or of a run's coordinator."""
         return f"{self.queue}/{name}"
 
     async def _keep_template(
@@ -322,8 +310,7 @@ class TemporalEngine:
         """Keep the input of a schedule, as a run that is paused and asks nothing."""
         from axil_journals import MemoryJournal
 
-        draft = LocalEngine(MemoryJournal(), loaded=0)
-        async with draft:
+        async with LocalEngine(MemoryJournal(), loaded=0) as draft:
             await draft.start(workflow, input, attributes, run_id=template, origin=origin)
             (header,) = draft.journal.entries(template)
         writer = await asyncio.to_thread(self.journal.open, template)
@@ -340,18 +327,15 @@ class TemporalEngine:
     @property
     def _connected(self) -> Client:
         if self._client is None:
-            raise EngineError(
-                "the engine is not connected.", id="AX540", hint="Enter it with `async with`."
-            )
+            message = "the engine is not connected."
+            raise EngineError(message, id="AX540", hint="Enter it with `async with`.")
         return self._client
 
     def _handle(self, run_id: str) -> Any:
-        return self._connected.get_workflow_handle(f"{self.queue}/{run_id}")
+        return self._connected.get_workflow_handle(self._id(run_id))
 
     async def _signal_soon(self, run_id: str, digest: str = "") -> None:
-        """Signal the coordinator of a run that was made due; while the server is away, the workers
-        are left to find the run in the journal.
-        """
+        """Signal the coordinator of a due run; without a server, workers find the run later."""
         try:
             await self._signal(run_id, digest)
         except RPCError as error:
@@ -372,7 +356,7 @@ class TemporalEngine:
         await self._connected.start_workflow(
             NAME,
             args=[run_id, digest, ""],
-            id=f"{self.queue}/{run_id}",
+            id=self._id(run_id),
             task_queue=self.queue,
             start_signal="look",
             start_signal_args=[is_asked],
@@ -381,7 +365,7 @@ class TemporalEngine:
     async def _header(self, run_id: str) -> Mapping[str, Any]:
         replay = ReplayIndex(await asyncio.to_thread(self.journal.entries, run_id))
         if replay.header is None:
-            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+            raise unknown_error(run_id)
         return replay.header.data
 
     def _listen(self, queue: str, **what: Any) -> None:
@@ -406,7 +390,6 @@ class TemporalEngine:
             )
 
     def _found(self, header: Mapping[str, Any]) -> Workflow:
-        """Return the workflow of a run; see ``find`` of ``LocalEngine``."""
         found = self._workflows.get(header["digest"])
         if found is None and self._find is not None:
             found = self._find(header)
@@ -415,10 +398,7 @@ class TemporalEngine:
             raise EngineError(message, id="AX542", hint="Pass it to the engine, or pass `find`.")
         return found
 
-    # ------------------------------------------------------------------ due runs
-
     async def _watch(self) -> None:
-        """Signal the coordinators of due runs whenever the journal changes."""
         since = 0
         while True:
             try:
@@ -429,7 +409,7 @@ class TemporalEngine:
                 await asyncio.sleep(min(self.recheck_seconds, 1.0))
 
     async def _look(self) -> None:
-        """Signal the coordinators of runs that are due and were not signalled lately."""
+        """Signal the coordinators of due runs that were not signalled lately."""
         now = time.monotonic()
         self._signalled = {
             run_id: when
@@ -455,7 +435,7 @@ class TemporalEngine:
 
     @asynccontextmanager
     async def _taken(self, most: int, without: Iterable[str]) -> AsyncGenerator[Sequence[str]]:
-        """Hold due runs for a moment, so that it is known that no other process has them."""
+        """Hold due runs for a moment: no other process has them then."""
         journal, digests = self.journal, None if self._find else list(self._workflows)
         call, now = asyncio.to_thread, time.time()
         async with self._taking:  # what one look holds, another would not find
@@ -470,7 +450,7 @@ class TemporalEngine:
                     await call(journal.release, run_id)
 
     def refuse(self, run_id: str, error: Exception) -> None:
-        """Leave a run alone that cannot be executed here, until somebody resumes it."""
+        """Leave a run that cannot be executed here, until it is answered or resumed."""
         log.error("run %s was interrupted: %s", run_id, error)
         self._refused.add(run_id)
 
@@ -478,12 +458,12 @@ class TemporalEngine:
         """Execute a run that is due: ``[status, due]``."""
         found = await asyncio.to_thread(self.journal.infos, [run_id])
         if not found:
-            raise JournalError(f'the journal knows no run "{run_id}".', id="AX503")
+            raise unknown_error(run_id)
         info = found[0]
         if info.due is None or info.due > time.time():
             return [info.status, info.due]
         more: dict[str, Any] = {"max_recoveries": None} if is_asked else {}
-        stand = await resume_run(
+        resumed = await resume_run(
             self.journal,
             workflow,
             run_id,
@@ -493,7 +473,7 @@ class TemporalEngine:
             **self._options,
         )
         (info,) = await asyncio.to_thread(self.journal.infos, [run_id])
-        return [stand.status, info.due]  # it may have been answered when it paused
+        return [resumed.status, info.due]  # it may have been answered when it paused
 
     async def end(self, run_id: str) -> None:
         """End a run whose coordinator was cancelled in Temporal."""
@@ -509,7 +489,6 @@ class _Version:
 
     @activity.defn(name=EXECUTE)
     async def execute(self, run_id: str, is_asked: bool) -> list[Any]:
-        """Execute a run until it ends or waits."""
         task = asyncio.current_task()
         assert task is not None
         self.at_work.add(task)
@@ -527,7 +506,6 @@ class _Version:
 
     @activity.defn(name=BEGIN)
     async def begin(self, template: str, run_id: str) -> None:
-        """Store the run of a schedule, unless it was stored before."""
         try:
             await fork(self._engine.journal, template, run_id, at=1)
         except JournalError as error:
@@ -536,7 +514,6 @@ class _Version:
 
     @activity.defn(name=CANCEL)
     async def cancel(self, run_id: str) -> None:
-        """End the run whose coordinator was cancelled."""
         beating = asyncio.create_task(_beat())
         try:
             await self._engine.end(run_id)
@@ -545,7 +522,7 @@ class _Version:
 
 
 async def _beat() -> None:
-    """Show Temporal that the activity is alive, and hear whether it is cancelled."""
+    """Show Temporal that the activity is alive, and learn whether it is cancelled."""
     while True:
         activity.heartbeat()
         await asyncio.sleep(HEARTBEAT_SECONDS / 3)
@@ -571,7 +548,7 @@ async def _connected() -> Client:
 
 
 def decode_payload(given: Any) -> Any:
-    """Return the value of an argument as Temporal describes it: a payload, or the value itself."""
+    """Return the value of an argument in a description by Temporal."""
     from temporalio.converter import DataConverter
 
     if not hasattr(given, "metadata"):
@@ -580,5 +557,3 @@ def decode_payload(given: Any) -> Any:
 
 
 _: type[Engine] = TemporalEngine  # the type checker compares them
-
-__all__ = ["TemporalEngine"]
