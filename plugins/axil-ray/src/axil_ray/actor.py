@@ -1,6 +1,6 @@
-"""The other side: a process of the cluster that runs bodies.
+"""A process of the cluster that runs bodies.
 
-Messages are those of ``docs/reference/conversations.md``, as JSON in bytes; Ray carries them.
+Its messages are those of ``docs/reference/conversations.md``, as JSON in bytes.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from axil_process import BodyHost
 
 
 class BodyActor:
-    """One process for bodies, which executes one at a time.
+    """A process that executes one body at a time.
 
     Ray calls its methods in threads: one call of ``exchange`` at a time, and any of ``tell``.
     """
 
     def __init__(self, path: Sequence[str]) -> None:
-        """``path``: the import path of the run's process, for what is here, too."""
+        """``path``: the import path of the run's process."""
         sys.path += [each for each in path if each not in sys.path and os.path.isdir(each)]
-        self._said: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        self._sent: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
         self._firings: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
-        self._host = BodyHost(self._said.put)
+        self._host = BodyHost(self._sent.put)
         threading.Thread(target=self._work, name="axil-ray", daemon=True).start()
 
     def where(self) -> tuple[str, int, str]:
@@ -39,15 +39,15 @@ class BodyActor:
         return socket.gethostname(), os.getpid(), ray.get_runtime_context().get_node_id()
 
     def exchange(self, messages: bytes) -> bytes:
-        """Take messages of the run, and return those of the body as soon as there are any."""
+        """Deliver messages of the run, and wait for those of the body."""
         self.tell(messages)
-        found = [self._said.get()]
-        while not self._said.empty():
-            found.append(self._said.get())
+        found = [self._sent.get()]
+        while not self._sent.empty():
+            found.append(self._sent.get())
         return json.dumps(found).encode()
 
     def tell(self, messages: bytes) -> None:
-        """Take messages of the run."""
+        """Deliver messages of the run."""
         for message in json.loads(messages):
             if "job" in message:
                 self._firings.put(message)

@@ -1,4 +1,4 @@
-"""The run's side: processes of a cluster that are kept and used again, by what they need."""
+"""Processes of a cluster, which are kept and used again, by their resources."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from axil_ray.config import RayConfig
 T = TypeVar("T")
 Resources = tuple[tuple[str, float], ...]
 _RAYS_NAMES: Final = {"cpus": "CPU", "gpus": "GPU"}
-_LOOK: Final = 5.0  # seconds after which a process that is not there yet is asked after
+_OPTIONS: Final = {"cpus": "num_cpus", "gpus": "num_gpus", "memory": "memory"}
+_LOOK: Final = 5.0  # seconds between two looks for a process that is not there yet
 _SILENCE: Final = 30.0  # seconds; after 60, Ray ends a program that cannot reach the head
-_NODE_DIED: Final = "node has died"  # as Ray says it of an actor
-_CALLS: Final = 4  # of an actor at the same time: it waits in one while it is told things
+_NODE_DIED: Final = "node has died"  # in Ray's message about an actor
+_CALLS: Final = 4  # of an actor at the same time: it waits in one while others bring messages
 
 
 class Cluster:
@@ -33,7 +34,7 @@ class Cluster:
         self._config = config
         self._pools = LoopLocal(dict[Resources, _Pool])
         self.started = 0
-        """Processes so far: for tests and measurements."""
+        """The number of processes so far, for tests and measurements."""
 
     @functools.cached_property
     def ray(self) -> Any:
@@ -93,28 +94,22 @@ class Cluster:
             worker = await self._ready(pool)
             pool.busy.add(worker)
             try:
-                answer = await worker.talk(job, given, ctx)
+                answer = await worker.execute(job, given, ctx)
             except BaseException:
                 worker.kill()
                 raise
             finally:
                 pool.busy.discard(worker)
-            pool.rest(worker, pools.values())
+            pool.keep(worker, pools.values())
         return outcome_of(answer, schema)
 
     async def _ready(self, pool: _Pool) -> _Worker:
-        """Return a process that has nothing to do, or a new one: whichever is there first.
-
-        What a new one waits for may be what the processes that are at work hold.
-        """
+        """Return an idle process or a new one, which may wait for what busy ones hold."""
         while not pool.idle.empty():
             worker = pool.idle.get_nowait()
             if await worker.is_there():
                 return worker
-        ways = (
-            asyncio.ensure_future(pool.idle.get()),
-            asyncio.ensure_future(self._started(pool)),
-        )
+        ways = [asyncio.ensure_future(each) for each in (pool.idle.get(), self._started(pool))]
         is_wanted = False
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -125,7 +120,7 @@ class Cluster:
             freed, started = await asyncio.gather(*ways, return_exceptions=True)
             there = [each for each in (freed, started) if isinstance(each, _Worker)]
             for worker in there[is_wanted:]:
-                pool.rest(worker, self._pools.get().values())
+                pool.keep(worker, self._pools.get().values())
         if isinstance(started, BaseException) and not there:
             raise started
         there[0].wake()
@@ -165,7 +160,7 @@ class Cluster:
                 pool.late += looks == 1
                 for other in self._pools.get().values():
                     if other is not pool and pool.shares(other):
-                        other.give_back()
+                        other.end_idle()
             await found
         except BaseException:
             found.cancel()
@@ -176,7 +171,7 @@ class Cluster:
         return worker
 
     async def _answered(self, ask: Callable[[], T]) -> T:
-        """Return what the cluster says. Raises: ProcessError (AX559): it says nothing."""
+        """Return what ``ask`` returns. Raises: ProcessError (AX559): the cluster is silent."""
         try:
             async with asyncio.timeout(_SILENCE):
                 return await asyncio.to_thread(ask)
@@ -190,15 +185,11 @@ class Cluster:
         for pool in (self._pools.pop() or {}).values():
             for worker in pool.busy:
                 worker.kill()
-            pool.give_back()
-
-
-_OPTIONS: Final = {"cpus": "num_cpus", "gpus": "num_gpus", "memory": "memory"}
+            pool.end_idle()
 
 
 def _last_line(error: Exception) -> str:
-    silence = f"nothing was heard for {_SILENCE:g} seconds"
-    lines = str(error).strip().splitlines() or [silence]
+    lines = str(error).strip().splitlines() or [f"no answer for {_SILENCE:g} seconds"]
     return lines[-1].strip()
 
 
@@ -215,18 +206,18 @@ class _Pool:
         self.idle: asyncio.LifoQueue[_Worker] = asyncio.LifoQueue()
         self.busy: set[_Worker] = set()
         self.late = 0
-        """Processes that were waited for, and not there, when they were last looked for."""
+        """The number of processes that were not there when they were last looked for."""
 
-    def rest(self, worker: _Worker, pools: Iterable[_Pool]) -> None:
+    def keep(self, worker: _Worker, pools: Iterable[_Pool]) -> None:
         """Keep a process for the next firing, unless another pool waits for what it holds."""
         if any(pool.late and pool.shares(self) for pool in pools if pool is not self):
             worker.kill()
         else:
-            worker.rest(self._idle_seconds)
+            worker.end_after(self._idle_seconds)
             self.idle.put_nowait(worker)
 
-    def give_back(self) -> None:
-        """End the processes that have nothing to do."""
+    def end_idle(self) -> None:
+        """End the idle processes."""
         while not self.idle.empty():
             self.idle.get_nowait().kill()
 
@@ -246,9 +237,9 @@ class _Worker:
         self._begin()
 
     def _begin(self) -> None:
-        self._unsaid: list[Mapping[str, Any]] = []
-        self._heard: deque[dict[str, Any]] = deque()
-        self._is_hearing = False
+        self._unsent: list[Mapping[str, Any]] = []
+        self._received: deque[dict[str, Any]] = deque()
+        self._is_receiving = False
 
     async def found(self) -> None:
         """Wait until it is there, and note where. Raises: WorkerDied; ProcessError (AX553)."""
@@ -262,12 +253,12 @@ class _Worker:
             raise ProcessError("AX553", message, hint) from None
         self._place = f"process {pid} on {host}"
 
-    def rest(self, seconds: float) -> None:
+    def end_after(self, seconds: float) -> None:
         """End it after so many seconds, unless it is woken: others may need what it holds."""
         self._end = asyncio.get_running_loop().call_later(seconds, self.kill)
 
     def wake(self) -> None:
-        """Let it live: it has something to do."""
+        """Keep it: it has work."""
         if self._end is not None:
             self._end.cancel()
 
@@ -285,7 +276,7 @@ class _Worker:
             raise
         return True
 
-    async def talk(self, job: Job, given: dict[str, Any], ctx: Context) -> Mapping[str, Any]:
+    async def execute(self, job: Job, given: dict[str, Any], ctx: Context) -> Mapping[str, Any]:
         """Return the last message of a firing. The job is sent with its first firing."""
         self._begin()
         if given["job"] not in self._jobs:
@@ -294,29 +285,29 @@ class _Worker:
         return await Conversation(self, ctx).run(given)
 
     def tell(self, message: Mapping[str, Any], /) -> None:
-        """See ``Link``: at once while messages are awaited, else with the next wait."""
-        self._unsaid.append(message)
-        if self._is_hearing:
-            self._actor.tell.remote(self._packed())
+        """Send a message, with the next ``hear`` unless one is waiting."""
+        self._unsent.append(message)
+        if self._is_receiving:
+            self._actor.tell.remote(self._take_unsent())
 
     async def hear(self) -> Mapping[str, Any]:
-        """See ``Link``. Raises: WorkerDied."""
-        if not self._heard:
-            self._is_hearing, call = True, self._actor.exchange.remote(self._packed())
+        """Return the next message of the body. Raises: WorkerDied."""
+        if not self._received:
+            self._is_receiving, call = True, self._actor.exchange.remote(self._take_unsent())
             try:
-                self._heard.extend(json.loads(await call))
+                self._received.extend(json.loads(await call))
             except self._ray.exceptions.RayError as error:  # also a result that was lost on its way
                 raise WorkerDied(None, await self._ended(error)) from None
             finally:
-                self._is_hearing = False
-        return self._heard.popleft()
+                self._is_receiving = False
+        return self._received.popleft()
 
-    def _packed(self) -> bytes:
-        said, self._unsaid = self._unsaid, []
-        return json.dumps(said).encode()
+    def _take_unsent(self) -> bytes:
+        sent, self._unsent = self._unsent, []
+        return json.dumps(sent).encode()
 
     async def _ended(self, error: Exception) -> str:
-        """Return why it does not answer: its node was lost, its process ended, or what Ray says."""
+        """Return why it does not answer."""
         try:
             async with asyncio.timeout(_SILENCE):
                 listed = await asyncio.to_thread(self._ray.nodes)
@@ -334,5 +325,4 @@ class _Worker:
         return f"{self._place} does not answer: {_last_line(error)}"
 
     def kill(self) -> None:
-        """End it at once, with the body that it runs."""
         self._ray.kill(self._actor)

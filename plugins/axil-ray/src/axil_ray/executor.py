@@ -13,8 +13,8 @@ from axil_ray.config import RayConfig
 
 
 class RayExecutor(JobExecutor):
-    """Bodies of nodes with ``resources``, of nodes in certain lanes, or all plain functions, on the
-    machines of a cluster; the rest where it usually is.
+    """An executor on the machines of a cluster, for bodies of nodes with ``resources``, of nodes in
+    certain lanes, or all plain functions.
 
     A run closes it, and its processes end; an engine keeps it as long as it lives.
     """
@@ -26,7 +26,7 @@ class RayExecutor(JobExecutor):
     def __init__(
         self, config: RayConfig | Mapping[str, Any] | None = None, /, **settings: Any
     ) -> None:
-        """Nothing is connected before the first plan is checked. Raises: ConfigError."""
+        """Store the settings. Raises: ConfigError."""
         given = (
             config
             if isinstance(config, RayConfig)
@@ -40,12 +40,8 @@ class RayExecutor(JobExecutor):
         self.cluster.place(spec)
 
     async def run(self, job: Job, task: Task, ctx: Context, schema: Schema) -> Out:
-        """Return one firing of a body in the cluster."""
         return await self.cluster.run(job, task, ctx, schema)
 
     async def end(self) -> None:
         """End the processes of this event loop."""
         await self.cluster.close()
-
-
-__all__ = ["RayExecutor"]
