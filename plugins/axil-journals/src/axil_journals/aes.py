@@ -44,8 +44,6 @@ class Settings(BaseModel):
 
 
 class _Key(NamedTuple):
-    """The keys that are derived from a given one."""
-
     id: bytes
     seals: Any
     """An ``AESGCM``."""
@@ -65,7 +63,6 @@ class Aes:
     Config = Settings
 
     def __init__(self, config: Settings | None = None, **settings: Any) -> None:
-        """``config``: the settings, or their values by name."""
         self.config = Settings(**settings) if config is None else config
 
     def seal(self, text: bytes, about: bytes) -> bytes:
@@ -112,7 +109,7 @@ class Aes:
         return {key.id: key for key in found}
 
     def _given(self) -> tuple[str, str]:
-        """Return where the keys are, and what is there."""
+        """Return the place of the keys, and its text."""
         variable = self.config.variable
         named = self.config.file or os.environ.get(f"{variable}_FILE")
         if named:

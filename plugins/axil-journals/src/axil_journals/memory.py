@@ -26,8 +26,6 @@ from axil_journals.threads import admit_run
 
 @dataclass(slots=True)
 class _StoredRun:
-    """One run in memory."""
-
     entries: dict[int, Entry] = field(default_factory=dict[int, Entry])
     superseding: Compactor[int] = field(default_factory=Compactor[int])
     count: int = 0

@@ -217,7 +217,6 @@ class _Pool:
             self.idle.put_nowait(worker)
 
     def end_idle(self) -> None:
-        """End the idle processes."""
         while not self.idle.empty():
             self.idle.get_nowait().kill()
 
@@ -258,7 +257,6 @@ class _Worker:
         self._end = asyncio.get_running_loop().call_later(seconds, self.kill)
 
     def wake(self) -> None:
-        """Keep it: it has work."""
         if self._end is not None:
             self._end.cancel()
 

@@ -183,7 +183,7 @@ class SqliteJournal(Recording):
     ) -> Sequence[RunInfo]:
         writer = self.writer
         writer.finish_now()
-        # the two are told apart below
+        # the two are distinguished below
         wanted = {*status, "open", "running"} if {"open", "running"} & {*status} else {*status}
         where, values = ["? or status in (select value from json_each(?))"], list[Any]()
         values += [not status, json.dumps(sorted(wanted))]

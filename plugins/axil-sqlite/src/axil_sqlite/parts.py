@@ -97,7 +97,7 @@ def cut(raw: bytes, digest: Callable[[bytes], bytes] = plain_digest) -> Pieces:
         made[name] = part
     while len(names) > 2 * _LIST:
         lists = list(_groups(names))
-        if len(lists) == len(names):  # no digest of this level says where to cut
+        if len(lists) == len(names):  # no digest of this level is a place to cut
             break
         names = []
         for several in lists:

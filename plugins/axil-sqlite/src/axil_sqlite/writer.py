@@ -174,7 +174,7 @@ class Writer(GroupCommit["SqliteRunWriter"]):
                     connection.execute(sql, (run.id, run.epoch))
             elif run.epoch is not None:
                 parts.append(part)
-        parts = self._hold(connection, parts)  # before others claim: some of these let go
+        parts = self._hold(connection, parts)  # before others claim: some of these release theirs
         fresh: list[Part] = []
         for part in taken:
             run = part.run

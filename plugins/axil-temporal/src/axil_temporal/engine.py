@@ -1,4 +1,4 @@
-"""The engine: runs are stored in a journal, and Temporal decides when and where they go on.
+"""The engine: runs are stored in a journal, and Temporal decides when and where they continue.
 
 Theory of operation
 -------------------
@@ -52,6 +52,7 @@ from axil_journals import (
     Engine,
     Entry,
     LocalEngine,
+    MemoryJournal,
     ReplayIndex,
     RunInfo,
     RunStatus,
@@ -115,7 +116,7 @@ class TemporalEngine:
             loaded: how many runs of each version may be at work in this process; 0: it only
                 submits.
             queue: the first part of the names of task queues, workflows and schedules.
-            client: None: connected as Temporal's environment says.
+            client: None: connected as of Temporal's environment.
             patience_seconds: how long all bodies of a run have to sleep before it is unloaded.
             recheck_seconds: between two looks at a journal that reports no change.
             options: for all runs, as of ``axil.Options``.
@@ -308,8 +309,6 @@ class TemporalEngine:
         origin: Mapping[str, Any] | None,
     ) -> None:
         """Keep the input of a schedule, as a run that is paused and asks nothing."""
-        from axil_journals import MemoryJournal
-
         async with LocalEngine(MemoryJournal(), loaded=0) as draft:
             await draft.start(workflow, input, attributes, run_id=template, origin=origin)
             (header,) = draft.journal.entries(template)
@@ -375,7 +374,6 @@ class TemporalEngine:
         self._workers.append((worker, asyncio.create_task(_run(worker, queue))))
 
     async def _serve(self, workflow: Workflow) -> None:
-        """Execute runs of a workflow, in this version."""
         digest = workflow.plan.graph.digest
         async with self._opening:
             if digest in self._versions:
@@ -536,7 +534,7 @@ async def _run(worker: Worker, queue: str) -> None:
 
 
 async def _connected() -> Client:
-    """Return a client as Temporal's environment says. Raises: EngineError (AX549)."""
+    """Return a client as of Temporal's environment. Raises: EngineError (AX549)."""
     config = cast("dict[str, Any]", {**ClientConfig.load_client_connect_config()})
     address = config.setdefault("target_host", "localhost:7233")
     try:

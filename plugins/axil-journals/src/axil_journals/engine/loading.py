@@ -87,7 +87,7 @@ class Gathered(Generic[OfRun]):
         return await waiter
 
     async def settle(self) -> None:
-        """Wait until no call is under way: one goes on when its callers are cancelled."""
+        """Wait until no call is under way, which may have outlived its callers."""
         if self._reading is not None:
             await asyncio.wait({self._reading})
 
@@ -130,7 +130,7 @@ class LastingExecutor:
         return await self._executor.execute(body, task, ctx)
 
     async def close(self) -> None:
-        """Keep what was acquired: the next run uses it."""
+        """Keep what was acquired for the next run."""
 
     async def end(self) -> None:
         """Release what was acquired."""
@@ -138,9 +138,8 @@ class LastingExecutor:
 
 
 def lasting_executor(options: dict[str, Any]) -> LastingExecutor | None:
-    """Replace the executor in the options of all runs by one that lasts, and return it.
-
-    That of the event loop is left as it is: it has nothing to keep.
+    """Replace the executor in the options of all runs by one that lasts, and return it; that of the
+    event loop has nothing to keep.
     """
     given = options.get("executor")
     if given is None or type(given) is LocalExecutor:
@@ -172,12 +171,6 @@ class OpenedJournal(Recording):
 
     def thread(self, name: str) -> Sequence[str]:
         return self._runs if name == self._thread else self._journal.thread(name)
-
-    def runs(self) -> Sequence[Any]:
-        return self._journal.runs()
-
-    def forget(self, run_id: str) -> None:
-        self._journal.forget(run_id)
 
 
 class BusyError(Exception):
@@ -241,7 +234,6 @@ class Trial:
 
 
 async def _stored(waiting: Awaitable[None] | None) -> None:
-    """Wait for what ``kept`` returned."""
     if waiting is not None:
         await waiting
 

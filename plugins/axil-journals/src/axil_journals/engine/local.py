@@ -40,16 +40,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections import deque
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -95,7 +86,7 @@ _LONGEST_GATHER_SECONDS = 0.5
 _LONGEST_SECONDS = 3600.0  # the wall clock may be set: it is read again after so long
 _PASSING = ("AX506", "AX510", "AX512")  # errors of a journal after which a run is tried again
 
-Waiters = deque[asyncio.Future[Result]]
+Waiters = list[asyncio.Future[Result]]
 Find = Callable[[Mapping[str, Any]], Workflow]
 """A function from the header of a run (``graph``, ``digest``, ``origin``) to its workflow."""
 
@@ -156,7 +147,7 @@ class LocalEngine:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._wanted = asyncio.Event()  # there may be due runs, and room for them
         self._is_pulling = self._is_emptying = False
-        self._trial: Trial | None = None  # while it goes on, nothing else begins
+        self._trial: Trial | None = None  # meanwhile nothing else begins
         self._changed, self._closing = asyncio.Event(), asyncio.Lock()
         self._pulling: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[Any]] = []
@@ -173,8 +164,6 @@ class LocalEngine:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    # -------------------------------------------------------------------------- the protocol
 
     async def start(
         self,
@@ -290,7 +279,7 @@ class LocalEngine:
         if (error := self._refused.get(run_id)) is not None:
             raise error
         waiter = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(run_id, deque()).append(waiter)
+        self._waiters.setdefault(run_id, []).append(waiter)
         if not self._is_watching_ends:
             self._is_watching_ends = True
             watching = self._repeat(self._resolve_all, is_work=False)
@@ -340,12 +329,10 @@ class LocalEngine:
     # ------------------------------------------------------------------ loading and unloading
 
     def _look(self) -> None:
-        """Look for due runs soon."""
         self._wanted.set()
         self._changed.set()
 
     async def _pull(self) -> None:
-        """Load due runs whenever there may be some, until the engine is closed."""
         while not self._is_closed:
             self._is_pulling, due = True, None
             self._wanted.clear()
@@ -530,7 +517,6 @@ class LocalEngine:
         return took
 
     async def _deliver_to(self, run_id: str, mail: Sequence[RunMail]) -> None:
-        """Give its mail to a run, if it is loaded."""
         if (loaded := self._loaded.get(run_id)) is not None:
             await deliver(self.journal, loaded.run, mail)
             is_cancelled = any(each.entry.kind == "ended" for each in mail)
@@ -590,7 +576,7 @@ class LocalEngine:
             self._workflows[header["digest"]] = found
         if found is None:
             name = header.get("graph", "")
-            message = f'the engine has no workflow "{name}" in the version that the run began with.'
+            message = f'the engine has no workflow "{name}" in the version of the run.'
             hint = "Pass this workflow to the engine, or a function `find` that returns it."
             raise EngineError(message, id="AX542", hint=hint)
         return found
@@ -600,23 +586,19 @@ class LocalEngine:
         return [self.live(info, now) for info in infos]
 
     def live(self, info: RunInfo, now: float | None = None) -> RunInfo:
-        """Return what a journal says of a run with the status that the run has in this engine."""
+        """Return the facts about a run with the status that it has in this engine."""
         now = wall_time(self._clock) if now is None else now
         if info.run_id in self._loaded and info.status not in OVER:  # else it is being unloaded
             return replace(info, status="running")
         is_due = info.status in ("open", "paused") and info.due is not None and info.due <= now
-        return (
-            replace(info, status="queued") if is_due and info.run_id not in self._refused else info
-        )
+        is_queued = is_due and info.run_id not in self._refused
+        return replace(info, status="queued") if is_queued else info
 
-    async def _append(self, run_id: str, entries: Collection[Entry]) -> bool:
-        """Append to the record of a run that is not loaded here, and wait until it is stored.
-
-        Returns: False: another process holds the run.
-        """
+    async def _append(self, run_id: str, entries: Sequence[Entry]) -> bool:
+        """Append to the record of a run that is not loaded; False: another process holds it."""
         try:
             writer = await off_loop(self.journal, self.journal.open, run_id)
-            await append(writer, list(entries))
+            await append(writer, entries)
         except JournalError as error:
             if error.id != "AX506":
                 raise
@@ -629,7 +611,6 @@ class LocalEngine:
             _resolve(self._waiters.pop(run_id, ()), result)
 
     async def _resolve_recorded(self, run_id: str) -> None:
-        """Resolve pending ``result`` calls of a run that the journal says has ended."""
         try:
             outcome = await self._recorded_result(run_id)
         except EngineError as error:  # it has no workflow here: that concerns its callers alone
@@ -638,21 +619,21 @@ class LocalEngine:
             _resolve(self._waiters.pop(run_id, ()), outcome)
 
     async def _ended_result(self, run_id: str) -> Result | None:
-        """Return the result of a run from its journal; None: it has not ended."""
+        """Return the result of a run that has ended, or None."""
         found = await self._infos.of(run_id)
         if not found:
             raise unknown_error(run_id)
         return await self._recorded_result(run_id) if self._has_ended(found[0]) else None
 
     async def _recorded_result(self, run_id: str) -> Result | None:
-        """Return the result of a run from its record; None: it has none."""
+        """Return the result that the record of a run has, or None."""
         entries = list(await off_loop(self.journal, self.journal.entries, run_id))
         replay = ReplayIndex(entries)
         if replay.ended is None or replay.ended.data["status"] == "paused":
             return None
         recorded = replay.ended.data
-        stood = await snapshot(self._workflow_of(replay), entries)
-        result = replace(stood.result, run_id=run_id)
+        final = await snapshot(self._workflow_of(replay), entries)
+        result = replace(final.result, run_id=run_id)
         if recorded["status"] == "done":
             return result
         error = RunError(str(recorded.get("error") or recorded["status"]), id="AX400")

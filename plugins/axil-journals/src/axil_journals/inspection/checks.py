@@ -89,7 +89,6 @@ def _examined(
 
 
 def _problems_of(error: AxilError) -> tuple[Problem, ...]:
-    """Return the problems that an error holds."""
     several = getattr(error, "problems", None)
     if several:
         return tuple(several)

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from axil import Out, Question, Result, Workflow, hookimpl
 from axil.driver import Pause
 from axil.plugin import Body, JournalError, Mode, Task, hook_manager, inputs_of, without_views
-from axil_journals.journal import Entry, JournalWriter, RunInfo
+from axil_journals.journal import Entry, JournalWriter
 from axil_journals.recorder import Recording
 from axil_journals.values import decode_delta
 
@@ -182,9 +182,3 @@ class _Record(Recording):
 
     def thread(self, name: str) -> Sequence[str]:
         return ()
-
-    def runs(self) -> Sequence[RunInfo]:
-        return ()
-
-    def forget(self, run_id: str) -> None:
-        pass
