@@ -293,13 +293,13 @@ class _Worker:
             given["define"] = job
         return await Conversation(self, ctx).run(given)
 
-    def tell(self, message: Mapping[str, Any], /) -> None:
+    def send(self, message: Mapping[str, Any], /) -> None:
         """See ``Link``: at once while messages are awaited, else with the next wait."""
         self._unsaid.append(message)
         if self._is_hearing:
             self._actor.tell.remote(self._packed())
 
-    async def hear(self) -> Mapping[str, Any]:
+    async def receive(self) -> Mapping[str, Any]:
         """See ``Link``. Raises: WorkerDied."""
         if not self._heard:
             self._is_hearing, call = True, self._actor.exchange.remote(self._packed())
