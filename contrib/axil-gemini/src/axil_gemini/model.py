@@ -219,8 +219,9 @@ def _delay(details: Any) -> str | None:
     error: Any = body.get("error", body)
     hints = cast("Mapping[str, Any]", error).get("details") if isinstance(error, Mapping) else None
     for each in cast("list[Any]", hints) if isinstance(hints, list) else ():
-        hint = cast("Mapping[str, Any]", each) if isinstance(each, Mapping) else {}
-        if isinstance(delay := hint.get("retryDelay"), str):
+        hint = cast("Mapping[str, Any]", each if isinstance(each, Mapping) else {})
+        delay = hint.get("retryDelay")
+        if isinstance(delay, str):
             return delay.removesuffix("s")
     return None
 
