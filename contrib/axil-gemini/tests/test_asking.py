@@ -13,7 +13,7 @@ from axil import ConfigError
 from axil.plugin import Grants, granted
 from axil_gemini import GeminiModel
 from axil_models import ModelError, Request, Structure, ToolSpec, file, image, on_clock
-from axil_testing.kit import Jumping
+from axil_testing.kit import JumpingClock
 from axil_testing.stub import Act, Call, Stub
 
 TOOL = ToolSpec(name="add", parameters={"type": "object", "properties": {"a": {"type": "integer"}}})
@@ -183,7 +183,7 @@ def test_a_call_that_cannot_be_made_is_asked_for_again():
 
 
 def test_a_delay_in_an_errors_details_is_waited_for():
-    clock = Jumping()
+    clock = JumpingClock()
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"}]
     with Stub("generate") as server:
         server.say(Act(status=429))

@@ -389,7 +389,7 @@ def test_a_memory_outside_the_workflows_folder_is_an_error(flow):
 
 def test_files_that_are_not_there_are_an_error_before_anything_runs(flow):
     store = [{"name": "bb", "type": "file", "config": {"file_sources": [{"path": "nowhere"}]}}]
-    with pytest.raises(SpecError, match=r"AX855 .*nowhere, but no such file"):
+    with pytest.raises(SpecError, match=r"AX855 .*no file or folder nowhere"):
         flow([agent("A", READ)], memory=store).plan  # noqa: B018
 
 

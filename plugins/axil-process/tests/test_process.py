@@ -264,16 +264,16 @@ def test_several_questions_at_once_are_all_open():
 
 
 def test_questions_of_a_body_that_has_ended_already_are_all_open(monkeypatch):
-    hear = workers._Worker.hear
+    receive = workers._Worker.receive
 
     # both questions and the end lie in the pipe when the first is heard
     async def late(worker: Any) -> Any:
-        message = await hear(worker)
+        message = await receive(worker)
         if message.get("ask") == "ask":
             await asyncio.sleep(0.5)
         return message
 
-    monkeypatch.setattr(workers._Worker, "hear", late)
+    monkeypatch.setattr(workers._Worker, "receive", late)
     (result,) = run(
         make(bodies.asks_two, ProcessWrapper(workers=1)), {"n": 1}, journal=MemoryJournal()
     )
@@ -494,8 +494,8 @@ def test_a_process_that_has_reported_its_bodys_result_closes_what_it_opened(exit
         def _done(self, given: Any, runner: Any) -> dict[str, Any]:
             return {"end": given}
 
-        def tell(self, message: Any, firing: int | None = None) -> None:
-            super().tell(message, firing)
+        def send(self, message: Any, firing: int | None = None) -> None:
+            super().send(message, firing)
             if "end" in message:
                 parent.close()
                 until(lambda: exits or not worker._tasks.empty())

@@ -87,10 +87,10 @@ def test_a_job_and_the_fields_that_a_node_pulls_travel_once(monkeypatch):
             sent.append(given)
             return outcome_of(await Conversation(self, ctx).run(given), schema)
 
-        def tell(self, message: Any) -> None:
+        def send(self, message: Any) -> None:
             self.said = json.dumps([message]).encode()
 
-        async def hear(self) -> Any:
+        async def receive(self) -> Any:
             (message,) = json.loads(await asyncio.to_thread(actor.exchange, self.said))
             return message
 

@@ -1,7 +1,7 @@
 """``anthropic``: the Messages API.
 
-A reply that holds more than text and tool calls (thinking, with its signature) is kept as it came
-in ``Reply.extra`` and goes back so.
+A reply that holds more than text and tool calls (thinking, with its signature) is kept in
+``Reply.extra`` and sent back unchanged.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
-from axil_anthropic.hearing import Heard
 from axil_anthropic.sending import conversation, marked, tool, tool_choice, with_text
+from axil_anthropic.streamed import StreamedReply
 from axil_models import (
     Emit,
     ModelError,
@@ -110,16 +110,14 @@ class AnthropicModel(Remote):
 
         async def attempt(client: AsyncAnthropic, show: Showing) -> Reply:
             create: Any = client.messages.create
-            heard, held = (
-                Heard(show),
-                sdk_arguments(self._held(request, asked), parameters_of_sdk(create)),
-            )
-            async with await create(stream=True, **held) as stream:
+            reply = StreamedReply(show)
+            given = sdk_arguments(self._with_schema(request, asked), parameters_of_sdk(create))
+            async with await create(stream=True, **given) as stream:
                 self.service.checked(stream.response.headers)
                 with reading_reply():
                     async for event in stream:
-                        heard.hear(event)
-                    return heard.reply(self.config.prices)
+                        reply.take(event)
+                    return reply.reply(self.config.prices)
 
         return await self.service.call(attempt, emit)
 
@@ -150,10 +148,8 @@ class AnthropicModel(Remote):
             asked = marked(asked)
         return asked
 
-    def _held(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
-        """Return the request with the form of the reply; the SDK says how the service takes a
-        schema.
-        """
+    def _with_schema(self, request: Request, asked: dict[str, Any]) -> dict[str, Any]:
+        """Return the request with the reply's schema, as the SDK transforms it."""
         if request.output is None or self.config.structured_output == "prompt":
             return asked
         from anthropic import transform_schema
@@ -162,23 +158,13 @@ class AnthropicModel(Remote):
             schema = transform_schema(dict(request.output.schema))
         except ValueError as error:
             if self.config.structured_output == "schema":
-                message = (
-                    f"the service cannot hold a reply to the schema {request.output.name}: {error}"
-                )
-                raise ModelError(
-                    message,
-                    transient=False,
-                    hint="Say what it may hold, or set structured_output: prompt.",
-                ) from error
+                message = f"the service cannot take the schema {request.output.name}: {error}"
+                hint = "Change the schema, or set structured_output: prompt."
+                raise ModelError(message, transient=False, hint=hint) from error
             schema_text = structure_prompt(request.output)
             return {**asked, "system": with_text(asked.get("system", ""), schema_text)}
-        return {
-            **asked,
-            "output_config": {
-                **(asked.get("output_config") or {}),
-                "format": {"type": "json_schema", "schema": schema},
-            },
-        }
+        form = {"format": {"type": "json_schema", "schema": schema}}
+        return {**asked, "output_config": {**(asked.get("output_config") or {}), **form}}
 
     def _make(self, key: str) -> AsyncAnthropic:
         """Return a client, with retries of its own switched off."""

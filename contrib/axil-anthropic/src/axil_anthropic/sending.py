@@ -13,7 +13,7 @@ EXTRA = "anthropic"
 
 
 def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
-    """Return the system's text, and messages of alternating roles: what one side says is joined."""
+    """Return the system text, and messages of alternating roles, neighbours of one role joined."""
     system: list[str] = []
     lines: list[dict[str, Any]] = []
     for each in messages:
@@ -35,8 +35,8 @@ _UNMARKABLE = ("thinking", "redacted_thinking")
 
 
 def marked(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request with marks where the service is to cache it: behind tools and system, and
-    at its end, where the next request of the same agent goes on.
+    """Return a request with marks where the service is to cache it: after tools and system, and at
+    its end.
     """
     made = dict(asked)
     if made.get("system"):
@@ -151,11 +151,8 @@ def tool_choice(given: Any, parallel: bool | None) -> dict[str, Any] | None:
     elif isinstance(given, Mapping):
         chosen = cast("Mapping[str, Any]", given)
         inner = chosen.get("function")
-        name = (
-            cast("Mapping[str, Any]", inner).get("name")
-            if isinstance(inner, Mapping)
-            else chosen.get("name")
-        )
+        source = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else chosen
+        name = source.get("name")
         choice = {"type": "tool", "name": name} if name else dict(chosen)
     if parallel is False:
         choice = choice or {"type": "auto"}

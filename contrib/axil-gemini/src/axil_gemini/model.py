@@ -1,7 +1,6 @@
 """``gemini``: the generateContent API, of Google's Gemini API.
 
-The signatures of thoughts, which the service wants back, are kept with their parts in
-``Reply.extra`` and go back so.
+The signatures of thoughts are kept with their parts in ``Reply.extra`` and sent back.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 from pydantic import Field, ValidationError
 
 from axil import ConfigError, Problem
-from axil_gemini.hearing import Heard
 from axil_gemini.sending import conversation, tool, tool_config
+from axil_gemini.streamed import StreamedReply
 from axil_models import (
     Emit,
     ModelError,
@@ -123,14 +122,14 @@ class GeminiModel(Remote):
         asked = self._asked(request)
 
         async def attempt(line: Line, show: Showing) -> Reply:
-            heard = Heard(show, request)
+            reply = StreamedReply(show, request)
             models: Any = line.client.aio.models
             stream = await models.generate_content_stream(**_typed(asked))
             try:
                 with reading_reply():
                     async for chunk in stream:
-                        heard.hear(chunk)
-                    return heard.reply(self.config.prices)
+                        reply.take(chunk)
+                    return reply.reply(self.config.prices)
             finally:
                 await stream.aclose()
 
@@ -176,9 +175,7 @@ class GeminiModel(Remote):
         return {"model": name, "contents": contents, "config": config}
 
     def _make(self, key: str) -> Line:
-        """Return a client on connections of our own, so that they are closed when we say so; it
-        asks nothing again by itself.
-        """
+        """Return a client, without retries, on connections that we close."""
         import httpx2
         from google.genai import Client, _api_client
         from google.genai.types import HttpOptions
@@ -187,12 +184,12 @@ class GeminiModel(Remote):
         lines = httpx2.AsyncClient(
             timeout=httpx2.Timeout(config.timeout_seconds, connect=config.connect_timeout_seconds)
         )
+        version = None  # a variable of the environment may set it, but not for a file
+        if self.service.is_of_a_file:
+            version = getattr(_api_client, "GOOGLE_AI_API_DEFAULT_VERSION", "v1beta")
         options = HttpOptions(
             base_url=self.service.base_url,
-            # part of the address; else a variable says it
-            api_version=getattr(_api_client, "GOOGLE_AI_API_DEFAULT_VERSION", "v1beta")
-            if self.service.is_of_a_file
-            else None,
+            api_version=version,
             headers=config.headers or None,
             httpx_async_client=lines,
         )
@@ -222,9 +219,8 @@ def _delay(details: Any) -> str | None:
     error: Any = body.get("error", body)
     hints = cast("Mapping[str, Any]", error).get("details") if isinstance(error, Mapping) else None
     for each in cast("list[Any]", hints) if isinstance(hints, list) else ():
-        delay = (
-            cast("Mapping[str, Any]", each).get("retryDelay") if isinstance(each, Mapping) else None
-        )
+        hint = cast("Mapping[str, Any]", each if isinstance(each, Mapping) else {})
+        delay = hint.get("retryDelay")
         if isinstance(delay, str):
             return delay.removesuffix("s")
     return None
@@ -244,12 +240,8 @@ def _typed(asked: Mapping[str, Any]) -> dict[str, Any]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(key) for key in first["loc"])
-        message = f"the API does not take it so ({first['msg']})."
-        raise ConfigError(
-            Problem(
-                "AX806", f"settings.{where}", message, "See GenerateContentConfig of google-genai."
-            )
-        ) from None
+        message, hint = first["msg"] + ".", "See GenerateContentConfig of google-genai."
+        raise ConfigError(Problem("AX806", f"settings.{where}", message, hint)) from None
     contents = [
         types.Content.model_validate_json(json.dumps(each, ensure_ascii=True))
         for each in asked["contents"]

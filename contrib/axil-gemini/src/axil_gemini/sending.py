@@ -15,7 +15,7 @@ OURS: Final = "axil_call_"
 
 
 def conversation(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
-    """Return the system's text, and contents of alternating roles: what one side says is joined."""
+    """Return the system text, and contents of alternating roles, neighbours of one role joined."""
     system: list[str] = []
     lines: list[dict[str, Any]] = []
     names: dict[str, str] = {}
@@ -109,11 +109,10 @@ def tool_config(given: Any) -> dict[str, Any] | None:
     if isinstance(given, Mapping):
         chosen = cast("Mapping[str, Any]", given)
         inner = chosen.get("function")
-        given = (
-            cast("Mapping[str, Any]", inner).get("name")
-            if isinstance(inner, Mapping)
-            else chosen.get("name") or "auto"
-        )
+        if isinstance(inner, Mapping):
+            given = cast("Mapping[str, Any]", inner).get("name")
+        else:
+            given = chosen.get("name") or "auto"
     mode = {"auto": "AUTO", "none": "NONE", "required": "ANY"}.get(str(given))
     if mode is not None:
         return {"function_calling_config": {"mode": mode}}

@@ -1,7 +1,4 @@
-"""Channels: how a person is asked while a run waits.
-
-``Replies`` has its answers ready; ``terminal`` reads them from a keyboard.
-"""
+"""Channels: ``replies`` has its answers ready; ``terminal`` reads them from a keyboard."""
 
 from __future__ import annotations
 

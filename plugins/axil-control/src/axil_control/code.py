@@ -2,9 +2,8 @@
 environment without secrets.
 
 A process is not a sandbox: the program can do what the user who runs it can do. So it runs only
-where the caller of the run allowed code. It starts in the run's workspace, sees a handful of
-harmless variables, and is killed with all that it started when its time is up or the run is
-cancelled; what it left behind is killed when it ends.
+where the caller of the run allowed code. It is killed, with all that it started, when it ends, its
+time is up or the run is cancelled.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from axil_process import CONTAINERS, Place, Wanted, run_program, sandboxed
 
 _BLOCK = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _MARGIN: Final = 30.0
-"""Seconds behind its time after which a program in a sandbox ends without us."""
+"""Seconds after its time is up at which the sandbox ends a program by itself."""
 _PASSED: Final = (
     "PATH",
     "LANG",
@@ -43,7 +42,7 @@ _PASSED: Final = (
     "VIRTUAL_ENV",
     "LD_LIBRARY_PATH",
 )
-"""Variables that a program may need and that hold no secrets. All others stay behind."""
+"""Variables that a program may need and that hold no secrets; it sees no others."""
 
 
 class Python:
@@ -156,7 +155,7 @@ def failure(error: str, exit_code: int | None = None, stderr: str = "") -> Messa
 def environment(
     config: Python.Config, workspace: Path, around: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return what the program sees of the environment: what it needs, and what its config says."""
+    """Return the variables that the program sees."""
     outside = os.environ if around is None else around
     passed = {name: outside[name] for name in _PASSED if name in outside}
     return {
@@ -169,8 +168,8 @@ def environment(
 
 
 async def execute(code: str, config: Python.Config, workspace: Path, given: str = "") -> Ended:
-    """Run ``code`` in ``workspace``, with ``given`` as its input, and wait for its end, or for that
-    of its time.
+    """Run ``code`` in ``workspace``, with ``given`` as its input, until it ends or its time is
+    up.
     """
     interpreter = config.interpreter or sys.executable
     making = asyncio.ensure_future(
@@ -180,7 +179,7 @@ async def execute(code: str, config: Python.Config, workspace: Path, given: str 
         script, stdin = await asyncio.shield(making)
     except asyncio.CancelledError:
         # the thread cannot be stopped: what it makes goes when it has made it
-        making.add_done_callback(_let_go)
+        making.add_done_callback(_remove)
         await asyncio.wait([making])
         raise
     try:
@@ -222,7 +221,7 @@ def _files(code: str, workspace: Path, given: tuple[str, str]) -> tuple[Path, IO
         raise
 
 
-def _let_go(made: asyncio.Future[tuple[Path, IO[bytes]]]) -> None:
+def _remove(made: asyncio.Future[tuple[Path, IO[bytes]]]) -> None:
     if not made.cancelled() and made.exception() is None:
         script, stdin = made.result()
         stdin.close()

@@ -1,7 +1,4 @@
-"""Conditions for edges: pure functions of what the edge sees.
-
-What they cannot decide they do not guess.
-"""
+"""Conditions for edges: pure functions of what the edge sees."""
 
 from __future__ import annotations
 
@@ -18,53 +15,39 @@ FAILED: Final = "==CODE EXECUTION FAILED=="
 """The beginning of the text of a failed ``python`` node."""
 
 
-class Plain(BaseModel, extra="forbid", frozen=True):
+class _Plain:
     """A condition without settings."""
 
+    class Config(BaseModel, extra="forbid", frozen=True):
+        """A condition without settings."""
 
-class Always:
+    def __init__(self, config: Config | None = None) -> None:
+        self.config = config or self.Config()
+
+
+class Always(_Plain):
     """``true``: the edge is taken."""
-
-    Config = Plain
-
-    def __init__(self, config: Plain | None = None) -> None:
-        self.config = config or Plain()
 
     def __call__(self, seen: EdgeInput) -> bool:
         return True
 
 
-class Never:
+class Never(_Plain):
     """``false``, ``always_false``: the edge is not taken."""
-
-    Config = Plain
-
-    def __init__(self, config: Plain | None = None) -> None:
-        self.config = config or Plain()
 
     def __call__(self, seen: EdgeInput) -> bool:
         return False
 
 
-class CodePassed:
+class CodePassed(_Plain):
     """``code_pass``: the text does not report failed code."""
-
-    Config = Plain
-
-    def __init__(self, config: Plain | None = None) -> None:
-        self.config = config or Plain()
 
     def __call__(self, seen: EdgeInput) -> bool:
         return FAILED not in seen.text
 
 
-class CodeFailed:
+class CodeFailed(_Plain):
     """``code_fail``: the text reports failed code."""
-
-    Config = Plain
-
-    def __init__(self, config: Plain | None = None) -> None:
-        self.config = config or Plain()
 
     def __call__(self, seen: EdgeInput) -> bool:
         return FAILED in seen.text
@@ -156,9 +139,8 @@ class Regex:
 
 
 class Stated:
-    """``expression``: an expression over ``text``, ``message`` and ``state`` holds.
-
-    ``axil_control.expression`` says what one may be made of.
+    """``expression``: an expression over ``text``, ``message`` and ``state`` holds; its language
+    is in ``axil_control.expression``.
     """
 
     examples = (
@@ -189,10 +171,7 @@ class Stated:
 
 
 class Function:
-    """``function``: a condition by its registered name, with no settings.
-
-    Import paths are not names.
-    """
+    """``function``: a condition by its registered name, without settings."""
 
     examples = ({"name": "true"},)
 
@@ -207,8 +186,7 @@ class Function:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        # The one component here that resolves when it is made: an unknown name has to be found
-        # before the run.
+        # resolved now: an unknown name has to be found before the run
         self._condition = as_condition(component("conditions", config.name))
 
     def __call__(self, seen: EdgeInput) -> bool:

@@ -5,7 +5,7 @@ Theory of operation
 -------------------
 A text is read once, when the plan is made, into nested closures; nothing in it can call, assign,
 import or loop, and its cost is bounded by its length and the values it looks at. Running it never
-raises. So there are two more rules than an expression in a programming language would need:
+raises; hence two rules:
 
 - A path that leads nowhere is *missing*. Every comparison with it is false, ``!=`` and ``not in``
   included, and so is its truth: ``message.score`` asks whether there is a score, ``not (state.mode
@@ -16,7 +16,7 @@ raises. So there are two more rules than an expression in a programming language
 ``and`` and ``or`` give one of their operands, so that ``state.next or "writer"`` is a value with a
 default.
 
-Paths begin at ``text`` (what the payload says), ``message`` (its fields; of several messages the
+Paths begin at ``text`` (of the payload), ``message`` (its fields; of several messages the
 last) or ``state``, and continue with ``.name``, ``[0]``, ``[-1]`` or ``["any name"]``. They follow
 mappings, sequences and declared fields of typed state; no attribute of any object can be reached.
 """
@@ -106,15 +106,10 @@ def path_of(text: str) -> tuple[Key, ...]:
         if step is None:
             raise ValueError(f'expected .name, [0] or ["name"], found {text[at:]!r}')
         name, index, quoted = step.groups()
-        keys.append(
-            int(index)
-            if index is not None
-            else quoted
-            if quoted is not None
-            else int(name)
-            if name.isdecimal()
-            else name
-        )
+        if quoted is not None:
+            keys.append(quoted)
+        else:
+            keys.append(int(index or name) if index or name.isdecimal() else name)
         at = step.end()
     return tuple(keys)
 
@@ -126,13 +121,9 @@ def follow(value: Any, keys: Sequence[Key]) -> Any:
     for key in keys:
         if isinstance(value, Mapping):
             there = cast("Mapping[Any, Any]", value)
-            value = (
-                there[key]
-                if key in there
-                else there.get(str(key), MISSING)
-                if isinstance(key, int)
-                else MISSING
-            )
+            value = there.get(key, MISSING)
+            if value is MISSING and isinstance(key, int):
+                value = there.get(str(key), MISSING)
         elif isinstance(key, int):
             items: Sequence[Any] = (
                 cast("Sequence[Any]", value)

@@ -1,19 +1,17 @@
-"""``map`` and ``tree``: a node that runs once per item, side by side, or group by group until one
-message is left.
+"""``map`` and ``tree``: a node that runs once per item, or per group of items until one is left.
 
 Theory of operation
 -------------------
-Both are wrappers: they take the place of a node's body and run what they wrap in frames of their
-own, one per item, with the item, behind whatever is the same for all, as its input. Each frame
-begins with the state at the entry; what comes back is what its items wrote, as one delta in item
-order, whatever finished first. An item that asks a person pauses alone; the node pauses when all
-others have ended, with the questions of all.
+Both are wrappers: they run the body in one frame per item, whose input is what all items share,
+then the item. Each frame begins with the state at the entry. The node's delta is what the frames
+wrote, in item order, whatever finished first. An item that asks a person pauses alone; the node
+pauses when all others have ended, with the questions of all.
 
 Items are messages, or the values of a list in a field (``over``): then each firing gets one value
 beside the other fields, and each field that the firings give becomes a list, one value each.
 
-In a tree every group of a layer is such a frame, and what a layer wrote is upstream of the next. As
-node types they are the same around a body that is written into their config.
+In a tree every group of a layer is such a frame, and what a layer wrote is upstream of the next.
+The node types are these wrappers around a body that their config holds.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Protocol, Self, cast
+from typing import Any, Final, Self, cast
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
@@ -45,10 +43,12 @@ from axil.plugin import (
     Mode,
     NodeInfo,
     Plan,
+    SubgraphSpec,
     SubRunResult,
     Task,
     as_messages,
     check_size,
+    combine_deltas,
     did_you_mean,
     fold_payloads,
     format_names,
@@ -61,7 +61,7 @@ from axil_control.parts import ByMessage, Split
 from axil_control.subgraph import surroundings
 
 MOST_LAYERS: Final = 100
-"""Layers after which a tree that is not coming to an end is given up."""
+"""The number of layers after which a tree fails."""
 
 
 class MapConfig(BaseModel, extra="forbid", frozen=True):
@@ -127,30 +127,6 @@ class TreeConfig(MapConfig, frozen=True):
     group_size: int = Field(default=3, ge=2, description="Items that one firing takes together.")
 
 
-class _Items(Protocol):
-    """Items as payloads hold them: messages, or values of a list in a field."""
-
-    def split(self, task: Task) -> tuple[Any, list[Any]]:
-        """Return what all items share, and the items."""
-        ...
-
-    def payload(self, static: Any, group: list[Any], *, is_group: bool) -> Any:
-        """Return what one firing gets."""
-        ...
-
-    def given(self, results: Sequence[SubRunResult]) -> list[Any]:
-        """Return what firings gave, in their order."""
-        ...
-
-    def again(self, given: list[Any]) -> list[Any]:
-        """Return what one layer of a tree gave as the items of the next."""
-        ...
-
-    def out(self, given: list[Any], written: Mapping[str, Any]) -> Out:
-        """Return the outcome of a map. Raises: InputError."""
-        ...
-
-
 class _Messages:
     """Items that are messages."""
 
@@ -158,19 +134,24 @@ class _Messages:
         self._config, self._node = config, node.name
 
     def split(self, task: Task) -> tuple[Any, list[Any]]:
+        """Return what all items share, and the items."""
         return self._config.items(gather_messages(task.tokens))
 
     def payload(self, static: Any, group: list[Any], *, is_group: bool) -> Any:
+        """Return the input of one firing."""
         return [*static, *group]
 
-    def given(self, results: Sequence[SubRunResult]) -> list[Any]:
+    def outputs(self, results: Sequence[SubRunResult]) -> list[Any]:
+        """Return what the firings gave, in their order."""
         return [m for each in results for m in as_messages(each.output)]
 
-    def again(self, given: list[Any]) -> list[Any]:
-        return [{**m, "role": "user", "source": self._node} for m in given]
+    def next_items(self, outputs: list[Any]) -> list[Any]:
+        """Return the outputs of one layer of a tree as the items of the next."""
+        return [{**m, "role": "user", "source": self._node} for m in outputs]
 
-    def out(self, given: list[Any], written: Mapping[str, Any]) -> Out:
-        return Out(given, written, None if given else frozenset())
+    def out(self, outputs: list[Any], written: Mapping[str, Any]) -> Out:
+        """Return the outcome of a map."""
+        return Out(outputs, written, None if outputs else frozenset())
 
 
 class _Fields:
@@ -201,31 +182,33 @@ class _Fields:
     def payload(self, static: Any, group: list[Any], *, is_group: bool) -> Any:
         return {**static, self._item: group if is_group else group[0]}
 
-    def given(self, results: Sequence[SubRunResult]) -> list[Any]:
+    def outputs(self, results: Sequence[SubRunResult]) -> list[Any]:
         return [fold_payloads([each.output]) for each in results if each.output is not None]
 
-    def again(self, given: list[Any]) -> list[Any]:
+    def next_items(self, outputs: list[Any]) -> list[Any]:
         """Return the values of the field, or of the only field that was given.
 
         Raises: InputError (AX635): neither is there.
         """
-        names = [self._over if self._over in each else _only(each) for each in given]
-        if None in names:
-            raise InputError(
-                "AX635",
-                f'a group of "{self._node}" gave {format_names(list(given[names.index(None)]))}; '
-                f'the next layer takes "{self._over}".',
-                f'Let the node give "{self._over}", or one field alone.',
-            )
-        return [each[name] for each, name in zip(given, names, strict=True)]
+        items: list[Any] = []
+        for each in outputs:
+            if self._over not in each and len(each) != 1:
+                raise InputError(
+                    "AX635",
+                    f'a group of "{self._node}" gave {format_names(list(each))}; '
+                    f'the next layer takes "{self._over}".',
+                    f'Let the node give "{self._over}", or one field alone.',
+                )
+            items.append(each[self._over] if self._over in each else next(iter(each.values())))
+        return items
 
-    def out(self, given: list[Any], written: Mapping[str, Any]) -> Out:
+    def out(self, outputs: list[Any], written: Mapping[str, Any]) -> Out:
         """Return each field as the list of what the items gave in it.
 
         Raises: InputError (AX635): an item gave other fields than the first.
         """
-        names = list(given[0]) if given else self._carried
-        for each in given:
+        names = list(outputs[0]) if outputs else self._carried
+        for each in outputs:
             if each.keys() != set(names):
                 raise InputError(
                     "AX635",
@@ -233,7 +216,7 @@ class _Fields:
                     f"the first one {format_names(names) or 'no field'}.",
                     "Give the same fields for each item, so that the lists stay side by side.",
                 )
-        lists = {name: [each[name] for each in given] for name in names}
+        lists = {name: [each[name] for each in outputs] for name in names}
         whole = {
             name: values
             for name, values in lists.items()
@@ -242,13 +225,11 @@ class _Fields:
         return Out(lists, {**written, **whole})
 
 
-def _only(fields: Mapping[str, Any]) -> str | None:
-    """Return the name of the only field; None: there are several, or none."""
-    return next(iter(fields)) if len(fields) == 1 else None
+_Items = _Messages | _Fields
 
 
 class Map:
-    """The wrapper ``map``: one firing per item, and what they gave in the order of the items."""
+    """The wrapper ``map``: one firing per item; outputs are in the order of the items."""
 
     Config = MapConfig
 
@@ -260,8 +241,8 @@ class Map:
         return _Fanned(node, self.config, self._run)
 
     async def _run(self, fan: _Fan, static: Any, items: list[Any]) -> Out:
-        given = await fan.layer([[item] for item in items], static)
-        return fan.items.out(given, fan.changes())
+        outputs = await fan.layer([[item] for item in items], static)
+        return fan.items.out(outputs, fan.changes())
 
 
 class Tree:
@@ -281,19 +262,18 @@ class Tree:
         return _Fanned(node, self.config, self._run)
 
     async def _run(self, fan: _Fan, static: Any, items: list[Any]) -> Out:
-        size, given = self.config.group_size, list[Any]()
+        size = self.config.group_size
         for layer in range(MOST_LAYERS):
             groups = [items[at : at + size] for at in range(0, len(items), size)]
-            given = await fan.layer(groups, static, layer, is_group=True)
-            if len(given) < 2:
-                one = given[0] if given and self.config.over else fan.items.again(given)
-                return Out(one, fan.changes(), None if given else frozenset())
-            items = fan.items.again(given)
+            outputs = await fan.layer(groups, static, layer, is_group=True)
+            if len(outputs) < 2:
+                one = outputs[0] if outputs and self.config.over else fan.items.next_items(outputs)
+                return Out(one, fan.changes(), None if outputs else frozenset())
+            items = fan.items.next_items(outputs)
             static = static if self.config.over else []
         raise InputError(
             "AX631",
-            f"the tree has {len(given)} items after {MOST_LAYERS} layers; "
-            "it does not come down to one.",
+            f"the tree still has {len(items)} items after {MOST_LAYERS} layers.",
             "Let the node give fewer items than it takes.",
         )
 
@@ -354,7 +334,7 @@ class _Fan:
     async def layer(
         self, groups: Sequence[list[Any]], static: Any, *name: int, is_group: bool = False
     ) -> list[Any]:
-        """Run each group in a frame of its own; what they gave, in order."""
+        """Run each group in a frame of its own; return their outputs in order."""
         from axil.driver import Pause
 
         ended: list[SubRunResult | BaseException | None] = [None] * len(groups)
@@ -379,7 +359,7 @@ class _Fan:
         if written:
             self._written += written
             self._state = self._entry.apply(self.changes())
-        return self.items.given(returned)
+        return self.items.outputs(returned)
 
     async def _one(
         self, name: tuple[int, ...], static: Any, group: list[Any], is_group: bool
@@ -392,28 +372,16 @@ class _Fan:
 
     def changes(self) -> Any:
         """Return all that was written so far, as one delta."""
-        from axil.plugin import combine_deltas
-
         return combine_deltas(self._entry.schema, self._written)
 
 
 def _worst(errors: Sequence[BaseException]) -> BaseException:
-    """Choose what is raised for several: the first error in item order, else one pause for all."""
+    """Return the first error in item order, else one pause with the questions of all."""
     from axil.driver import Pause
 
     failed = [error for error in errors if not isinstance(error, Pause)]
-    return (
-        failed[0]
-        if failed
-        else Pause(
-            *(
-                question
-                for error in errors
-                if isinstance(error, Pause)
-                for question in error.questions
-            )
-        )
-    )
+    pauses = [error for error in errors if isinstance(error, Pause)]
+    return failed[0] if failed else Pause(*(q for pause in pauses for q in pause.questions))
 
 
 # ---------------------------------------------------------------------- as node types
@@ -426,11 +394,12 @@ def _body_is_one(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _around(body: dict[str, Any], node: str, wrapper: ComponentRef, setting: CompileOptions) -> Any:
-    """Return a graph of one node: the body, wrapped."""
-    from axil.plugin import SubgraphSpec
-
-    place = setting.place and setting.place.at("config", "body")
+def _wrapped(
+    kind: str, config: MapNode.Config | TreeNode.Config, node: str, setting: CompileOptions
+) -> SubgraphSpec:
+    """Return a graph of one node: the body, in the wrapper ``kind``."""
+    body, place = config.body, setting.place and setting.place.at("config", "body")
+    wrapper = ComponentRef(type=kind, config=config.model_dump(exclude={"body"}))
     inner = (
         ComponentRef(type="subgraph", config={"type": "config", "config": body})
         if "nodes" in body
@@ -440,7 +409,7 @@ def _around(body: dict[str, Any], node: str, wrapper: ComponentRef, setting: Com
         id=node,
         nodes=(NodeSpec(id="item", use=inner, wrappers=(wrapper,), place=setting.place),),
         edges=(EdgeSpec(source=ENTRY, target="item"), EdgeSpec(source="item", target=EXIT)),
-        payload="fields" if wrapper.config.get("over") else "messages",
+        payload="fields" if config.over else "messages",
         end=("item",),
         extras=surroundings(setting),
     )
@@ -466,12 +435,7 @@ class MapNode:
         self.config = config
 
     def scope(self, node: str, setting: CompileOptions) -> Any:
-        return _around(
-            self.config.body,
-            node,
-            ComponentRef(type="map", config=self.config.model_dump(exclude={"body"})),
-            setting,
-        )
+        return _wrapped("map", self.config, node, setting)
 
 
 class TreeNode:
@@ -493,9 +457,4 @@ class TreeNode:
         self.config = config
 
     def scope(self, node: str, setting: CompileOptions) -> Any:
-        return _around(
-            self.config.body,
-            node,
-            ComponentRef(type="tree", config=self.config.model_dump(exclude={"body"})),
-            setting,
-        )
+        return _wrapped("tree", self.config, node, setting)

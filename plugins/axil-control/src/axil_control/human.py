@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from axil import Context, Out, Question
 from axil.plugin import Message, Overdue, as_messages, is_messages, message, render, text_of
-from axil_control.switches import receiver_of, spoken, unfit
+from axil_control.switches import check_receivers, receiver_of, resolve_receiver
 from axil_files import parse_duration
 
 TASK = "TASK"
@@ -31,8 +31,7 @@ def shown(messages: Sequence[Message]) -> str:
 class Human:
     """``human``: asks a person, and gives the answer as one user message.
 
-    How the person is asked is a channel's business; where no channel is attached, the run pauses
-    with the question.
+    A channel asks; without a channel the run pauses with the question.
     """
 
     examples = ({"description": "May it be sent?", "within": "2 days", "default": "no"},)
@@ -83,8 +82,8 @@ class Human:
         """
         receivers = [receiver_of(edge) for edge in out_edges]
         if self.config.late:
-            self._late = spoken(self.config.late, receivers)
-            unfit("late", [self._late], receivers, all_of_them=False)
+            self._late = resolve_receiver(self.config.late, receivers)
+            check_receivers("late", [self._late], receivers)
             self._others = frozenset(receivers) - {self._late}
 
     async def run(self, messages: list[Message], ctx: Context) -> Any:
@@ -105,8 +104,8 @@ class Human:
 
 
 def answered(answer: Any) -> Any:
-    """Return an answer as output: text and parts become one user message, messages and fields stay
-    what they are.
+    """Return an answer as output: text and parts become one user message; messages and fields
+    stay.
     """
     if isinstance(answer, str) or answer is None:
         return [message(answer or "")]

@@ -3,10 +3,10 @@
 Theory of operation
 -------------------
 Messages that a firing leaves behind wait in the node's own state, under ``inbox``. At the next
-firing they come first, then what arrived, edge by edge, with three marks read on the way: ``keep``
-makes a message survive every window, ``clear`` on what an edge brings empties the inbox before it
-(``"context"``: but for kept messages, ``"kept"``: of these alone, ``"all"``: of both), ``empty``
-is a bearer of marks and no message. The body sees the list as if it all had come on one edge.
+firing they come first, then what arrived, edge by edge. Three marks are obeyed: a message with
+``keep`` survives every window; ``clear`` on what an edge brings empties the inbox before it
+(``"context"``: but for kept messages, ``"kept"``: of these alone, ``"all"``: of both); ``empty``
+carries marks and is no message. The body sees the list as if it all had come on one edge.
 Afterwards the window decides what stays.
 
 An edge clears once per firing, before the first of its messages. (DevAll clears before each, so
@@ -25,9 +25,7 @@ from axil.plugin import Body, Changes, Message, Mode, NodeInfo, Task, as_message
 
 
 def received(waiting: Sequence[Message], tokens: Sequence[Token]) -> list[Message]:
-    """Return the input of a firing: the waiting messages and the new ones, with their marks
-    obeyed.
-    """
+    """Return the input of a firing: waiting and new messages, with their marks obeyed."""
     seen = list(waiting)
     for token in tokens:
         came = as_messages(token.payload)
@@ -95,9 +93,7 @@ class Inbox:
 
 
 class _Remembering:
-    """The wrapped body; called in the way the body wants to be called, scopes through a run of
-    their own.
-    """
+    """The wrapped body, called in its own mode; a scope as a run of its own."""
 
     wants_ctx = True
 

@@ -48,8 +48,8 @@ class NotSetYet(KeyError):
     """
 
 
-class _Asked(dict[str, Any]):
-    """The fields as a stop function sees them: reading one that is not set yet is no answer."""
+class _StopFields(dict[str, Any]):
+    """The fields as a stop function sees them: one that is not set yet raises ``NotSetYet``."""
 
     def __getitem__(self, name: str) -> Any:
         value = super().__getitem__(name)
@@ -64,9 +64,9 @@ class _Asked(dict[str, Any]):
         return self[name] if name in self else (*default, None)[0]
 
 
-class _AskedAttributes(Attributes):
-    """The attributes as a stop function sees them: reading one that the body has not pushed yet is
-    no answer.
+class _StopAttributes(Attributes):
+    """The attributes as a stop function sees them: one that the body has not pushed yet raises
+    ``NotSetYet``.
     """
 
     __slots__ = ("_unset",)
@@ -82,14 +82,14 @@ class _AskedAttributes(Attributes):
 class Loop(Graph):
     """A graph that runs its body again and again, controlled by one node, the controller.
 
-    Each round begins at the controller: it counts, asks whether to stop, and either sends on or
-    lets the loop's output out. Fields that come back are kept; a field that is fed back but not yet
-    set holds ``"(not set yet)"`` in the first round. A message at the terminate node leaves the
-    loop at once and is its output. A stop function that reads a field which is not set yet, or an
-    attribute that the body pushes and has not set yet, is taken to say no.
+    Each round begins at the controller: it counts, asks whether to stop, and sends the fields into
+    the body or out of the loop. Fields that come back are kept; a field that is fed back but not
+    yet set holds ``"(not set yet)"`` in the first round. A message at the terminate node leaves the
+    loop at once and is its output. A stop function that reads a field, or an attribute of the body,
+    that is not set yet counts as no.
 
-    With typed state, its own or that of the graph around it, edges carry nothing, the stop function
-    is given the state in place of the fields, and it is first asked after the first round.
+    With typed state, its own or that of the graph around it, edges carry nothing, and the stop
+    function is given the state, from the second round on.
     """
 
     examples = (
@@ -132,7 +132,6 @@ class Loop(Graph):
         self._stop, self._judge = terminate_condition_function, judge
         self._first = dict(initial_messages or {})
         self._given = (memories, tools, retrievers)
-        self._feedback: list[EdgeSpec] = []
         bounded = isinstance(max_iterations, int) and max_iterations > 0
         if model is not None and terminate_condition_prompt is not None:
             self._judge = make_component(
@@ -203,10 +202,8 @@ class Loop(Graph):
         return super().add_edge(edge, sender, receiver)
 
     def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
-        """This loop as a node's body.
-
-        It writes back what a graph does by its rules; by the rules for all, also its counters,
-        where there is a place for them.
+        """This loop as a node's body: it writes back what a graph does and, without rules of its
+        own, its counters, where there is a place for them.
         """
         counters = frozenset({"current_iteration", "max_iterations"})
         return replace(
@@ -217,7 +214,7 @@ class Loop(Graph):
 
     def to_spec(self) -> GraphSpec:
         spec = super().to_spec()
-        self._check_turning(spec)
+        self._check_body(spec)
         schema = spec.schema
         if schema is not None:
             counters = {name: Field(name) for name in _COUNTERS}
@@ -264,10 +261,8 @@ class Loop(Graph):
             },
         )
 
-    def _check_turning(self, spec: GraphSpec) -> None:
-        """Raises: SpecError (AX129): its body is never run, or never leads back to its controller
-        or out of it.
-        """
+    def _check_body(self, spec: GraphSpec) -> None:
+        """Raises: SpecError (AX129): its body is never run, or leads neither back nor out."""
         onward: dict[str, list[str]] = {}
         for edge in spec.edges:
             if edge.trigger:
@@ -317,9 +312,7 @@ _NAMES = ("inputs", "attributes", "controller", "memories", "tools", "retrievers
 
 
 class Controller:
-    """The node at which every round of a ``Loop`` begins: counts, decides whether to stop, sends
-    on.
-    """
+    """The node at which every round of a ``Loop`` begins."""
 
     def __init__(
         self,
@@ -344,57 +337,56 @@ class Controller:
         self.first, self.fed_back, self.targets = dict(first), tuple(fed_back), frozenset(targets)
         self._given, self._pushed = tuple(given), frozenset(pushed)
         self.inline = judge is None and not is_async(stop)
-        self.run = self._turn if self.inline else self._turn_async
+        self.run = self._begin_inline if self.inline else self._begin_async
         if is_typed:
-            self.inline, self.run = False, self._turn_in_state
+            self.inline, self.run = False, self._begin_in_state
         if stop is not None:
             known, where = (*_NAMES, "input", "message"), "terminate_condition_function"
             same = {"input": "inputs", "message": "inputs"}
             self._stop, self._wanted = arranged(stop, known, _NAMES, where, same)
 
-    def _turn(self, inputs: dict[str, Any], attributes: Attributes, local: dict[str, Any]) -> Out:
-        """Begin a round; the stop function answers at once."""
-        fields = self._begin(inputs, attributes, local)
-        asked, attributes = _Asked(fields), self._view(attributes)
+    def _begin_inline(
+        self, inputs: dict[str, Any], attributes: Attributes, local: dict[str, Any]
+    ) -> Out:
+        fields = self._counted(inputs, attributes, local)
+        asked, attributes = _StopFields(fields), self._view(attributes)
         try:
-            is_met = bool(self._asked(asked, attributes))
+            is_met = bool(self._ask_to_stop(asked, attributes))
         except NotSetYet:
             is_met = False
         return self._end(dict(asked.items()), attributes, is_met=is_met)
 
-    async def _turn_async(
+    async def _begin_async(
         self, inputs: dict[str, Any], attributes: Attributes, ctx: Context
     ) -> Out:
-        """Begin a round; the judge, or the stop function, has to be awaited."""
-        fields = self._begin(inputs, attributes, ctx.local)
+        fields = self._counted(inputs, attributes, ctx.local)
         is_met = False
         if self.judge is not None:
             is_met = bool(await self.judge.decide(fields, attributes, ctx))
         if self.stop is not None:
-            asked, attributes = _Asked(fields), self._view(attributes)
+            asked, attributes = _StopFields(fields), self._view(attributes)
             try:
-                answer = self._asked(asked, attributes)
+                answer = self._ask_to_stop(asked, attributes)
                 is_met = bool(await answer if hasattr(answer, "__await__") else answer)
             except NotSetYet:
                 is_met = False
             fields = dict(asked.items())
         return self._end(fields, attributes, is_met=is_met)
 
-    async def _turn_in_state(
+    async def _begin_in_state(
         self, inputs: dict[str, Any], state: Any, attributes: Attributes, ctx: Context
     ) -> Out:
-        """Begin a round of a loop with typed state: it is asked about after the first one."""
-        fields = self._begin(inputs, attributes, ctx.local)
+        fields = self._counted(inputs, attributes, ctx.local)
         is_met = False
         if int(ctx.local["count"]) > 1:
             if self.judge is not None:
                 known = {n: value for n, value in attributes.items() if n not in _COUNTERS}
                 is_met = bool(await self.judge.decide(known, attributes, ctx))
-            answer = self._asked(state, attributes)
+            answer = self._ask_to_stop(state, attributes)
             is_met = bool(await answer if hasattr(answer, "__await__") else answer) or is_met
         return self._end(fields, attributes, is_met=is_met)
 
-    def _begin(
+    def _counted(
         self, inputs: dict[str, Any], attributes: Attributes, local: dict[str, Any]
     ) -> dict[str, Any]:
         """Count the round, and return the fields that it begins with."""
@@ -410,9 +402,9 @@ class Controller:
     def _view(self, attributes: Attributes) -> Attributes:
         """Return the attributes as the stop function sees them."""
         unset = self._pushed.difference(attributes)
-        return _AskedAttributes(attributes, unset) if unset else attributes
+        return _StopAttributes(attributes, unset) if unset else attributes
 
-    def _asked(self, fields: Any, attributes: Attributes) -> Any:
+    def _ask_to_stop(self, fields: Any, attributes: Attributes) -> Any:
         """Return the stop function's answer, or something to await; False: there is none."""
         if self.stop is None:
             return False

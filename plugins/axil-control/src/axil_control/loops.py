@@ -1,9 +1,8 @@
-"""Nodes that end loops: they stay silent until a count or a time is reached, then send the token
-that leaves.
+"""Nodes that end loops: they send nothing until a count or a time is reached, then a message.
 
-Neither stops anything by itself. A loop ends because the message they send goes out on an edge that
-leaves it. Count and start time are kept in ``local``: they belong to the run, survive rounds and
-resume, and are never shared between runs.
+Neither stops anything by itself: a loop ends where an edge of theirs leads out of it. Count and
+start time are kept in ``local``: they belong to the run, survive rounds and resume, and are never
+shared between runs.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from axil import Out
 from axil.plugin import message
-from axil_control.messages import forwarded, silence
+from axil_control.messages import forwarded, send_nothing
 
 SECONDS: Final = {"seconds": 1.0, "minutes": 60.0, "hours": 3600.0}
 
@@ -47,7 +46,7 @@ class LoopCounter:
         reached = count >= config.max_iterations
         local["count"] = 0 if reached and config.reset_on_emit else count
         if not reached:
-            return silence()
+            return send_nothing()
         return [
             message(config.message or f"Loop limit reached ({config.max_iterations})", "assistant")
         ]
@@ -101,7 +100,7 @@ class LoopTimer:
                 return Out(forwarded(payloads))
             local["sent"] = True
         elif not reached:
-            return silence()
+            return send_nothing()
         elif config.reset_on_emit:
             local["start"] = now
         return [

@@ -22,13 +22,13 @@ from axil.plugin import (
 )
 
 
-def silence() -> Out:
-    """Nothing sent: every out-edge dies, whatever it carries."""
+def send_nothing() -> Out:
+    """Return an outcome that sends nothing: every out-edge dies, whatever it carries."""
     return Out([], to=frozenset())
 
 
 def forwarded(payloads: Sequence[Any]) -> Any:
-    """Forward all that came, unchanged: one list of messages, or fields folded into one mapping."""
+    """Return all that came, unchanged: one list of messages, or fields folded into one mapping."""
     some = [payload for payload in payloads if payload]
     if all(is_messages(payload) for payload in some or payloads):
         return [m for payload in some for m in as_messages(payload)]
@@ -126,5 +126,5 @@ class Vote:
                 last[m.get("source") or position] = self._vote(text_of(m))
         votes = Counter(text for text in last.values() if text.strip())
         if not votes:
-            return silence()
+            return send_nothing()
         return [message(votes.most_common(1)[0][0], "assistant")]

@@ -1,6 +1,4 @@
-"""Components that a component's config names: conditions and processors, found where every
-component is found.
-"""
+"""Conditions and processors that a component's config names."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ def component(
     where: str = "",
     setting: CompileOptions | None = None,
 ) -> Any:
-    """Return the component that ``kind`` and ``name`` lead to, configured.
-
-    Policy holds: nothing but registered names is found.
+    """Return a registered component, configured.
 
     Raises: UnknownComponent, ComponentBlocked, PluginLoadError, ConfigError.
     """
@@ -36,7 +32,7 @@ def component(
 
 
 def is_plain(found: Any) -> bool:
-    """Return whether a component is a plain function of the text, as DevAll's are."""
+    """Return whether a component is a plain function of the text."""
     return callable(found) and not isinstance(found, type) and not hasattr(type(found), "Config")
 
 

@@ -125,23 +125,18 @@ def keys_of(path: str) -> tuple[Key, ...]:
                 f"AX604 {path!r} is no path: expected a name, [0] or [*], found {rest[at:]!r}."
             )
         name, index, every, quoted = step.groups()
-        keys.append(
-            EVERY
-            if every
-            else int(index)
-            if index
-            else quoted
-            if quoted is not None
-            else int(name)
-            if name.isdecimal()
-            else name
-        )
+        if every:
+            keys.append(EVERY)
+        elif quoted is not None:
+            keys.append(quoted)
+        else:
+            keys.append(int(index or name) if index or name.isdecimal() else name)
         at = step.end()
     return tuple(keys)
 
 
 def found_at(data: Any, path: str) -> list[Any]:
-    """Find the items that a path leads to: a list's elements, or the one value; none leads nowhere.
+    """Return the items that a path leads to: a list's elements, or the one value, or none.
 
     Raises: InputError (AX630): the path asks for every element of something that has none.
     """
@@ -151,11 +146,9 @@ def found_at(data: Any, path: str) -> list[Any]:
             values, spread = [item for value in values for item in _elements(value, path)], True
             continue
         values = [found for value in values if (found := follow(value, (key,))) is not MISSING]
-    return (
-        values
-        if spread or not values or not isinstance(values[0], list)
-        else cast("list[Any]", values[0])
-    )
+    if spread or not values or not isinstance(values[0], list):
+        return values
+    return cast("list[Any]", values[0])
 
 
 def _elements(value: Any, path: str) -> Sequence[Any]:
@@ -170,12 +163,6 @@ def _elements(value: Any, path: str) -> Sequence[Any]:
 
 def _described(value: Any) -> str:
     if isinstance(value, Mapping):
-        return (
-            "a mapping with "
-            f"{format_names([str(key) for key in cast('Mapping[Any, Any]', value)]) or 'no keys'}"
-        )
-    return (
-        f"a list of {len(cast('list[Any]', value))}"
-        if isinstance(value, list)
-        else f"{value!r:.60}"
-    )
+        names = format_names([str(key) for key in cast("Mapping[Any, Any]", value)])
+        return f"a mapping with {names or 'no keys'}"
+    return f"{value!r:.60}"

@@ -1,6 +1,4 @@
-"""Regular expressions as settings: four switches that several components share, checked when the
-config is read.
-"""
+"""Regular expressions as settings, checked when the config is read."""
 
 from __future__ import annotations
 
@@ -12,10 +10,7 @@ from axil.plugin import Match, Pattern, compile_pattern
 
 
 class PatternConfig(BaseModel, extra="forbid", frozen=True):
-    """The text that a pattern matches.
-
-    The one config that others extend, so that the same switch has the same name everywhere.
-    """
+    """The text that a pattern matches."""
 
     pattern: str = Field(
         min_length=1, description="A regular expression, searched anywhere in the text."
@@ -40,7 +35,7 @@ class PatternConfig(BaseModel, extra="forbid", frozen=True):
 
 
 class GroupConfig(PatternConfig, frozen=True):
-    """A pattern, and which of its groups is wanted."""
+    """A pattern, and the group that is taken."""
 
     group: int | str | None = Field(
         default=None,
@@ -71,5 +66,5 @@ class GroupConfig(PatternConfig, frozen=True):
         return self
 
     def taken(self, match: Match) -> str | None:
-        """Return the text that the wanted group matched; None where it took no part."""
+        """Return the text that the group matched; None: it took no part."""
         return match.group(self.group or 0)

@@ -74,12 +74,10 @@ _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
 class Template:
-    """``template``: a text with places in braces.
+    """``template``: a text with places in braces: ``{text}`` is what came, ``{name}`` a field,
+    ``{state.a.b}`` a field of the state; ``{{`` and ``}}`` are braces.
 
-    ``{text}`` is what came, ``{name}`` a field, ``{state.a.b}`` a field of the state.
-
-    A text is put in as it is and never read again, other values as JSON; ``{{`` and ``}}`` are
-    braces.
+    A text is put in as it is and never read again, other values as JSON.
     """
 
     examples = ({"template": "Review this: {text}"},)
@@ -150,10 +148,7 @@ def _keys(path: str) -> tuple[Key, ...]:
 
 
 class Function:
-    """``function``: a processor by its registered name, with no settings.
-
-    Import paths are not names.
-    """
+    """``function``: a processor by its registered name, without settings."""
 
     examples = ({"name": "uppercase_payload"},)
 
@@ -168,7 +163,7 @@ class Function:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        # Resolved when it is made: an unknown name has to be found before the run.
+        # resolved now: an unknown name has to be found before the run
         self._process = as_processor(component("processors", config.name))
 
     def __call__(self, seen: EdgeInput) -> Any:

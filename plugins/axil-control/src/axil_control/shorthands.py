@@ -8,16 +8,16 @@ from typing import Any
 from axil import ComponentRef
 
 
-def context_window(said: Mapping[str, Any]) -> ComponentRef:
+def context_window(keys: Mapping[str, Any]) -> ComponentRef:
     """Return the wrapper that keeps messages for the next firing and obeys the marks on edges."""
-    return ComponentRef(type="inbox", config={"window": said["context_window"]})
+    return ComponentRef(type="inbox", config={"window": keys["context_window"]})
 
 
-def condition(said: Mapping[str, Any]) -> ComponentRef:
-    """Return the condition that a statement stands for, as messages advise to write it."""
-    return ComponentRef(type="expression", config={"expression": said["condition"]})
+def condition(keys: Mapping[str, Any]) -> ComponentRef:
+    """Return the condition that a statement stands for."""
+    return ComponentRef(type="expression", config={"expression": keys["condition"]})
 
 
-def is_majority_voting(said: Mapping[str, Any]) -> ComponentRef:
+def is_majority_voting(keys: Mapping[str, Any]) -> ComponentRef:
     """Return the node that gives the most frequent answer."""
     return ComponentRef(type="vote")

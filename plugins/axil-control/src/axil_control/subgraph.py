@@ -1,9 +1,4 @@
-"""``subgraph``: a graph from a file or from the node's own config, running inside one node.
-
-Reading is the kernel's: paths are looked up from the folder of the file that mentions them and stay
-below that of the first one, links are followed before that is decided, a file that includes itself
-is refused, and so is a great depth.
-"""
+"""``subgraph``: a graph from a file or from the node's own config, running inside one node."""
 
 from __future__ import annotations
 
@@ -13,14 +8,16 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, model_validator
 
 from axil import Problem
-from axil.plugin import CompileOptions, refers_to
+from axil.plugin import CompileOptions, SubgraphSpec, refers_to
 
 _OWN = frozenset({"payload", "state", "attributes"})
 """Keys of a graph that say what its state is."""
 
 
 def surroundings(setting: CompileOptions) -> dict[str, Any]:
-    """Say where and with what the graph around a node was read: folder, root, trail, variables."""
+    """Return where and with what the graph around a node was read: folder, root, trail,
+    variables.
+    """
     return dict(setting.extras) or {"folder": setting.folder or "."}
 
 
@@ -78,7 +75,6 @@ class Subgraph:
 
         Raises: SpecError: the file cannot be read or may not be included, or its graph is wrong.
         """
-        from axil.plugin import SubgraphSpec
         from axil_files import LoadOptions, include_spec, inline_spec
 
         outer, where = surroundings(setting), f'node "{node}"'
@@ -97,7 +93,7 @@ class Subgraph:
                 reading=reading,
             )
             if setting.state is not None and spec.payload == "messages":
-                unheard = Problem(
+                apart = Problem(
                     "AX174",
                     str(setting.place or where),
                     "its nodes take no part in the state of the graph around it: edges of the "
@@ -105,13 +101,11 @@ class Subgraph:
                     "Write payload: state in the file, or its graph here.",
                     severity="warning",
                 )
-                warnings = (*spec.extras.get("warnings", ()), unheard)
+                warnings = (*spec.extras.get("warnings", ()), apart)
                 spec = replace(spec, extras={**spec.extras, "warnings": warnings})
         else:
-            place, graph = (
-                setting.place and setting.place.at("config", "config"),
-                self.config.config,
-            )
+            place, graph = setting.place, self.config.config
+            place = place and place.at("config", "config")
             shared = setting.state if _OWN.isdisjoint(graph) else None
             if shared is not None:
                 graph = {**graph, "payload": "state"}

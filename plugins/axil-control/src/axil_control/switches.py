@@ -1,8 +1,7 @@
 """Nodes that choose among their out-edges: by predicates (``LogicSwitch``), by conditions
 (``switch``), by a value (``router``).
 
-What they send is what they received, unchanged. What they choose are names of nodes; edges that are
-not chosen die.
+They send what they received, unchanged; edges that are not chosen die.
 """
 
 from __future__ import annotations
@@ -35,22 +34,18 @@ from axil_control.messages import forwarded
 from axil_control.named import as_condition, component
 
 Predicate = Callable[..., Any]
-
-
 EXIT_NAMES = ("exit", "end", "terminate")
 
 
 def receiver_of(edge: Any) -> str:
-    """Return the name of the node that an edge leads to: of a builder's edge, or of one in a
-    plan.
-    """
+    """Return the name of the node that an edge of a builder, or of a plan, leads to."""
     spec = getattr(edge, "spec", None)
     return str(spec.target if spec is not None else edge.receiver)
 
 
-def spoken(name: str, receivers: Sequence[str]) -> str:
-    """Return a receiver by the name that people use: ``exit`` for a graph's exit,
-    ``<loop>_controller`` for a loop's controller.
+def resolve_receiver(name: str, receivers: Sequence[str]) -> str:
+    """Return a receiver; ``exit`` names a graph's exit, ``<loop>_controller`` a loop's
+    controller.
     """
     if name in receivers:
         return name
@@ -59,10 +54,12 @@ def spoken(name: str, receivers: Sequence[str]) -> str:
     return "controller" if name.endswith("_controller") and "controller" in receivers else name
 
 
-def unfit(what: str, named: Iterable[str], receivers: Sequence[str], *, all_of_them: bool) -> None:
-    """Nothing, if ``named`` are receivers, and all of them where that is asked.
+def check_receivers(
+    what: str, named: Iterable[str], receivers: Sequence[str], *, all_of_them: bool = False
+) -> None:
+    """Refuse names that are no receivers (AX611) or, with ``all_of_them``, leave some out (AX612).
 
-    Raises: BindingError (AX611, AX612).
+    Raises: BindingError.
     """
     names = list(named)
     strangers = [name for name in names if name not in receivers]
@@ -85,11 +82,11 @@ def unfit(what: str, named: Iterable[str], receivers: Sequence[str], *, all_of_t
 
 class LogicSwitch:
     """A switch for graphs made in Python: each out-edge may be bound to a predicate ``(message,
-    attributes) -> bool``.
+    attributes) -> bool``, a plain function.
 
-    The message is the dict of fields; in a typed graph it is the state. All predicates are asked;
-    several may match. As soon as one edge is bound, those that are not bound are never taken; a
-    switch without any binding sends to all. Predicates are plain functions: what waits is a node.
+    The message is the dict of fields; in a typed graph it is the state. Several predicates may
+    match. Once an edge is bound, edges without a binding are never taken; a switch without any
+    binding sends to all.
 
     Args:
         routes: a predicate for every receiver, by its name, instead of ``condition_binding``.
@@ -140,18 +137,15 @@ class LogicSwitch:
         """
         receivers = list(dict.fromkeys(receiver_of(edge) for edge in out_edges))
         self._predicates = {
-            spoken(name, receivers): asks for name, asks in (self._routes or self._bound).items()
+            resolve_receiver(name, receivers): asks
+            for name, asks in (self._routes or self._bound).items()
         }
-        unfit(
-            "routes" if self._routes else "a binding",
-            self._predicates,
-            receivers,
-            all_of_them=bool(self._routes),
-        )
+        what, is_whole = ("routes", True) if self._routes else ("a binding", False)
+        check_receivers(what, self._predicates, receivers, all_of_them=is_whole)
 
     def adapted(self, rules: BodyRules) -> Body:
         """Return the body: in a typed graph the predicates are given the state."""
-        is_own = type(self).run is not LogicSwitch.run  # a subclass says what it asks for
+        is_own = type(self).run is not LogicSwitch.run  # a subclass declares what it takes
         by_state = rules.view is not None and not is_own
         return as_body(self._by_state if by_state else self.run, rules, inline=True)
 
@@ -171,7 +165,7 @@ class LogicSwitch:
 
 
 def _asking(callback: Predicate, name: str) -> Callable[[Any, Any], Any]:
-    """Return the callback with two arguments, whatever it takes. Decided here, once."""
+    """Return the callback with two arguments, whatever it takes."""
     if not callable(callback):
         raise BindingError(
             "AX613",
@@ -256,11 +250,14 @@ class Switch:
         Raises: BindingError, and as ``component``.
         """
         receivers = [receiver_of(edge) for edge in out_edges]
-        routes = {spoken(target, receivers): given for target, given in self.config.routes.items()}
-        unfit("routes", routes, receivers, all_of_them=False)
+        routes = {
+            resolve_receiver(target, receivers): given
+            for target, given in self.config.routes.items()
+        }
+        check_receivers("routes", routes, receivers)
         if self.config.otherwise is not None:
-            self._otherwise = [spoken(self.config.otherwise, receivers)]
-            unfit("otherwise", self._otherwise, receivers, all_of_them=False)
+            self._otherwise = [resolve_receiver(self.config.otherwise, receivers)]
+            check_receivers("otherwise", self._otherwise, receivers)
         self._conditions = {
             target: _condition(given, target, setting) for target, given in routes.items()
         }
@@ -285,27 +282,21 @@ def _condition(given: Any, target: str, setting: Any = None) -> Callable[[EdgeIn
         return lambda seen: given
     if isinstance(given, str):
         return Expression(given).holds
-    use = cast("dict[str, Any]", given)
+    use, where = cast("dict[str, Any]", given), f"routes.{target}"
     return as_condition(
-        component(
-            "conditions", use["type"], use.get("config"), where=f"routes.{target}", setting=setting
-        )
+        component("conditions", use["type"], use.get("config"), where=where, setting=setting)
     )
 
 
 def _is_names(value: object) -> TypeGuard[Sequence[str]]:
-    """Tell whether a value, which may be any, is a list of texts."""
-    if not isinstance(value, (list, tuple)):
-        return False
-    return all(isinstance(each, str) for each in cast("Sequence[Any]", value))
+    return isinstance(value, (list, tuple)) and all(
+        isinstance(each, str) for each in cast("Sequence[Any]", value)
+    )
 
 
 class Router:
-    """``router``: sends its input to the targets that a value names: a field of the message or the
-    state, or an expression.
-
-    The value is a name or a list of names, ``names`` may translate it. A name that is not a target
-    is an error.
+    """``router``: sends its input to the targets that the value of an expression names: one name
+    or a list, which ``names`` may translate. A name that is no target is an error.
     """
 
     examples = ({"by": "message.next", "otherwise": "done"},)
@@ -350,12 +341,8 @@ class Router:
             for name in ([names] if isinstance(names, str) else names)
         ]
         named += [self.config.otherwise] if self.config.otherwise else []
-        unfit(
-            "the router",
-            [spoken(name, self._targets) for name in named],
-            self._targets,
-            all_of_them=False,
-        )
+        targets = [resolve_receiver(name, self._targets) for name in named]
+        check_receivers("the router", targets, self._targets)
 
     def run(self, payloads: list[Any], task: Task) -> Out:
         seen = seen_by(payloads, task)
@@ -387,7 +374,7 @@ class Router:
         targets = self._targets
         if targets is None:
             return list(chosen)
-        names = [spoken(name, targets) for name in chosen]
+        names = [resolve_receiver(name, targets) for name in chosen]
         strangers = [name for name in names if name not in targets]
         if strangers:
             message = (

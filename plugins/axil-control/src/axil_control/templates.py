@@ -1,9 +1,9 @@
 """``NodeTemplate``: a kind of node with its settings, of which nodes of graphs are made.
 
-A setting of a node comes from several places, from weak to strong: ``template_defaults``,
-``template_defaults_for``, the template, the call that makes the node, ``template_overrides``,
-``template_overrides_for``; of equals the later one. These are scopes: they hold for nodes that are
-made within them. A node gets only the settings that its kind takes.
+A setting of a node comes from, weak to strong: ``template_defaults``, ``template_defaults_for``,
+the template, the call that makes the node, ``template_overrides``, ``template_overrides_for``; of
+equals the later one. The four are scopes: they hold for nodes made within them. A node gets only
+the settings that its kind takes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, Generic, Literal, TypeVar, cast, get_overloads
@@ -23,17 +23,6 @@ from axil import Graph, GraphWarning
 from axil.plugin import with_article
 from axil_control.errors import ControlError
 from axil_files import match_path
-
-__all__ = [
-    "Factory",
-    "NodeTemplate",
-    "Shared",
-    "TemplateTarget",
-    "template_defaults",
-    "template_defaults_for",
-    "template_overrides",
-    "template_overrides_for",
-]
 
 T = TypeVar("T")
 
@@ -80,7 +69,7 @@ class _Rule:
 
     settings: Mapping[str, Any]
     chooses: Callable[[TemplateTarget], bool] | None = None
-    fitted: bool = field(default=False)
+    fitted: bool = False
 
 
 _rules: ContextVar[Mapping[Strength, tuple[_Rule, ...]]] = ContextVar("axil_templates")

@@ -1,8 +1,7 @@
 """``devall.agent``: an agent as DevAll's files write it.
 
-Its role is the system's message, what came in are the others, and the reply is an assistant's
-message. What memories know is put before the last of the user's messages. A model that fails fails
-the node.
+Its role is the system message, inputs are the others, and the reply is an assistant's message. What
+memories know is put before the last message of the user. A failing model fails the node.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from axil.plugin import (
 from axil_agent import Agent, Verbatim, Wiring, considered
 from axil_devall.config import AgentConfig
 from axil_devall.memory import Memories, memories_of
-from axil_devall.reflection import LookingBack
+from axil_devall.reflection import Reflection
 from axil_devall.skills import SkillSet, found_skills
 from axil_devall.stores import Surroundings
 from axil_devall.tooling import Toolbox
@@ -73,16 +72,10 @@ class AgentNode:
                 problems.extend(_inside(problem) for problem in found if problem is not None)
             return None
 
-        wanted = config.skills if config.skills is not None and config.skills.enabled else None
-        skills = (
-            attempt(
-                lambda: found_skills(
-                    [s.name for s in wanted.allow], [*folders, "."], known, "skills"
-                )
-            )
-            if wanted
-            else None
-        )
+        skills = None
+        if config.skills is not None and config.skills.enabled:
+            names = [skill.name for skill in config.skills.allow]
+            skills = attempt(lambda: found_skills(names, [*folders, "."], known, "skills"))
         tools = attempt(lambda: Toolbox(config.tooling, known, skills))
         memories = attempt(lambda: memories_of(config.memories, extras.get("memory") or (), around))
         settings, turns = cast(
@@ -115,7 +108,7 @@ class AgentNode:
 
 
 def _inside(problem: Problem) -> Problem:
-    """Put the problem's key into its message; the reader of the file adds the node's place."""
+    """Move the problem's key into its message; the reader of the file adds the node's place."""
     text = f"{problem.where}: {problem.message}" if problem.where else problem.message
     return replace(problem, where="", message=text)
 
@@ -131,15 +124,11 @@ class _Parts:
 def _model(config: AgentConfig) -> dict[str, Any]:
     """Return the model, as an agent takes it."""
     given = {"name": config.name, "base_url": config.base_url or None, "api_key": config.api_key}
-    kind = (
-        "openai_responses"
-        if config.provider == "openai" and config.params.get("protocol") == "responses"
-        else config.provider
-    )
-    return {
-        "type": kind,
-        "config": {key: value for key, value in given.items() if value is not None},
-    }
+    kind = config.provider
+    if kind == "openai" and config.params.get("protocol") == "responses":
+        kind = "openai_responses"
+    settings = {key: value for key, value in given.items() if value is not None}
+    return {"type": kind, "config": settings}
 
 
 def _settings(params: dict[str, Any]) -> tuple[dict[str, Any], int]:
@@ -147,15 +136,12 @@ def _settings(params: dict[str, Any]) -> tuple[dict[str, Any], int]:
 
     Raises: ConfigError (AX655).
     """
-    rest = {
-        name: value for name, value in params.items() if name not in ("tool_loop_limit", "protocol")
-    }
+    rest = {name: value for name, value in params.items() if name != "protocol"}
+    turns = rest.pop("tool_loop_limit", None)
     if "max_output_tokens" in rest:
         rest.setdefault("max_tokens", rest.pop("max_output_tokens"))
-    turns = params.get("tool_loop_limit")
-    return checked_settings(rest, "params"), turns if isinstance(
-        turns, int
-    ) and turns > 0 else TURNS
+    turns = turns if isinstance(turns, int) and turns > 0 else TURNS
+    return checked_settings(rest, "params"), turns
 
 
 class _Firing:
@@ -166,54 +152,42 @@ class _Firing:
 
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, memories = self.parts.agent, self.parts.memories
-        heard = (
-            [_unmarked(m) for m in messages]
-            if self.config.input_mode == "messages"
-            else [message(_blocks(messages))]
-        )
+        given = [_unmarked(m) for m in messages]
+        if self.config.input_mode == "prompt":
+            given = [message(_blocks(messages))]
         asked = "\n".join(words(m) for m in messages if m.get("role") == "user")
         query = ContextQuery(
-            asked, {"message": asked}, {}, self.node, ctx.activation.path, messages=heard
+            asked, {"message": asked}, {}, self.node, ctx.activation.path, messages=given
         )
-        report = self._reminded(heard, await memories.read("gen", asked, task.state, ctx))
+        given = self._with_memories(given, await memories.read("gen", asked, task.state, ctx))
         options = await agent.chat_options(Wiring(node=self.node), query, ctx, formatter=_Text())
-        thinking = (
-            [] if self.config.thinking is None else [await self._looking_back(asked, ctx, task)]
-        )
-        answer = await considered([*self._system(), *report], options, ctx, thinking)
+        thinking: list[Reflection] = []
+        if self.config.thinking is not None:
+            known = await memories.read("post_gen_thinking", asked, task.state, ctx)
+            thinking = [Reflection(self.config.thinking.config.reflection_prompt, known)]
+        answer = await considered([*self._system(), *given], options, ctx, thinking)
         note = {"text": answer.text, "about": asked, "by": self.node}
-        return Out([message(answer.text, "assistant")], await memories.tell(note, ctx))
+        return Out([message(answer.text, "assistant")], await memories.add(note, ctx))
 
     def _system(self) -> list[Message]:
-        """Return the role, and what is said of skills."""
+        """Return the role and the introduction of skills."""
         skills = self.parts.skills
         parts = [self.config.role or "", skills.introduction if skills is not None else ""]
         text = "\n\n".join(part for part in parts if part)
         return [message(text, "system")] if text else []
 
-    async def _looking_back(self, asked: str, ctx: Any, task: Task) -> LookingBack:
-        assert self.config.thinking is not None
-        known = await self.parts.memories.read("post_gen_thinking", asked, task.state, ctx)
-        return LookingBack(self.config.thinking.config.reflection_prompt, known)
-
-    def _reminded(self, heard: list[Message], known: str) -> list[Message]:
-        """Return the messages, with what is remembered before the last of the user's; in one
-        message, where all is one.
-        """
+    def _with_memories(self, given: list[Message], known: str) -> list[Message]:
+        """Return the messages, with what is remembered before the last of the user's."""
         if not known:
-            return heard
+            return given
         if self.config.input_mode == "prompt":
-            content: Any = heard[0]["content"]
-            before: Any = (
-                [{"type": "text", "text": known}, *content]
-                if isinstance(content, list)
-                else f"{known}\n\n{content}"
-            )
-            return [message(before)]
-        last = max(
-            (at for at, m in enumerate(heard) if m.get("role") == "user"), default=len(heard)
-        )
-        return [*heard[:last], message(known), *heard[last:]]
+            content: Any = given[0]["content"]
+            if isinstance(content, list):
+                return [message([{"type": "text", "text": known}, *content])]
+            return [message(f"{known}\n\n{content}")]
+        users = [at for at, m in enumerate(given) if m.get("role") == "user"]
+        last = users[-1] if users else len(given)
+        return [*given[:last], message(known), *given[last:]]
 
 
 def _unmarked(given: Message) -> Message:
@@ -264,7 +238,7 @@ def _blocks(messages: Sequence[Message]) -> Any:
 
 
 class _Text:
-    """The reply is what it says."""
+    """A formatter that takes a reply's text as it is."""
 
     introduction = ""
 

@@ -1,7 +1,4 @@
-"""The settings of a DevAll agent and of DevAll's memories, as its files write them.
-
-What has no effect there has none here.
-"""
+"""The settings of a DevAll agent and of DevAll's memories, as its files write them."""
 
 from __future__ import annotations
 
@@ -57,7 +54,7 @@ class RemoteServer(Strict):
 
 
 class LocalServer(Strict):
-    """An MCP server that is started here and spoken to over its standard input and output."""
+    """An MCP server that is started here and reached over its standard input and output."""
 
     command: str = Field(min_length=1, description="The program.")
     args: list[str] = Field(default_factory=list[str], description="Its arguments.")
@@ -65,8 +62,7 @@ class LocalServer(Strict):
     env: dict[str, str] | None = Field(None, description="Additional environment variables.")
     inherit_env: bool = Field(
         True,
-        description="Has no effect: the server gets only env and the variables that it needs to "
-        "start.",
+        description="Has no effect: the server gets env and the variables that it needs to start.",
     )
     startup_timeout: float | None = Field(None, description=UNUSED)
     wait_for_log: str | None = Field(None, description=UNUSED)

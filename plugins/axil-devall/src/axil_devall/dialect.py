@@ -1,8 +1,7 @@
 """The recognition and reading of agents and subgraphs in DevAll files.
 
-DevAll's agents have ``provider``, which DevAll requires, and axil's have ``model``. So an agent is
-DevAll's if it has a key that only DevAll's have and none that only axil's have; in a file of
-version 0 every agent is.
+An agent is DevAll's if it has a key that only DevAll's have (``provider``) and none that only
+axil's have (``model``); in a file of version 0 every agent is.
 """
 
 from __future__ import annotations
@@ -37,13 +36,12 @@ _RETRY: Final = {
     "max_wait_seconds": "max_wait_seconds",
 }
 _TRIES: Final = {"tries": 5, "min_wait_seconds": 1.0, "max_wait_seconds": 6.0}
-"""DevAll's number of tries and its waits, where a file says only that it tries again."""
+"""DevAll's number of tries and its waits, where a file gives none."""
 
 
 def agent(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
-    """Return the node as ``devall.agent``, if it is DevAll's; else as it is.
-
-    What it says of ``retry`` becomes that wrapper, innermost.
+    """Return the node as ``devall.agent``, if it is DevAll's; else as it is. Its ``retry`` becomes
+    that wrapper, innermost.
     """
     if node.use is None:
         return node
@@ -56,7 +54,7 @@ def agent(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
 
 
 def retries(given: object) -> tuple[ComponentRef, ...]:
-    """Make the wrapper for an agent's ``retry``; none, if it says nothing or forbids it."""
+    """Return the wrapper for an agent's ``retry``; none, where it is absent or not enabled."""
     if not isinstance(given, Mapping):
         return ()
     data = {
@@ -86,9 +84,7 @@ def retries(given: object) -> tuple[ComponentRef, ...]:
 
 
 def subgraph(node: NodeSpec, graph: GraphSpec) -> NodeSpec:
-    """Return the node with the wrapper ``devall.subgraph``, if the file is of version 0, as
-    DevAll's are; else as it is.
-    """
+    """Return the node with the wrapper ``devall.subgraph``, if the file is of version 0."""
     if not is_version_0(graph.extras.get("version")):
         return node
     return replace(node, wrappers=(*node.wrappers, ComponentRef(type="devall.subgraph")))

@@ -1,7 +1,7 @@
 """Errors for missing or wrong parts of a DevAll file.
 
 AxilError
-├── SpecError             what a file names and nothing provides, with the place
+├── SpecError             a file names what nothing provides
 └── AgentError
     └── StoreError           a memory's file or service cannot be used
 """

@@ -1,8 +1,7 @@
-"""Functions that DevAll files name, and what they are called here.
+"""Functions that DevAll files name, as components of ``axil.tools``.
 
-A file names functions that lay in a folder of DevAll. Here a tool is a component of ``axil.tools``.
-One that is registered under the function's own name is taken; else the one that ``TOOLS`` says does
-the same. What a model is shown is always the function's own name, because prompts speak of it.
+A tool registered under the function's own name is taken, else the one in ``TOOLS``. A model sees
+the function's own name, because prompts use it.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ def expanded(names: Iterable[str], where: str = "") -> list[str]:
 def function_tools(
     names: Iterable[str], registry: Registry, where: str = ""
 ) -> list[tuple[str, Any]]:
-    """For functions, by their names: tools, and sets that hold one.
+    """Return tools, or toolsets that hold one, for functions by their names.
 
     Raises: SpecError (AX850): all that nothing provides; and as making them does.
     """
@@ -164,25 +163,20 @@ def _advice(component: str) -> str:
     if provider:
         return install_advice(provider)
     return (
-        "Write the missing functions in a .py file and pass its folder: --functions DIR "
-        "--allow-code. "
-        "Or install a plugin that provides such a tool."
+        "Write them in a .py file and pass its folder: --functions DIR --allow-code; or install a "
+        "plugin that provides such a tool."
     )
 
 
 def called(name: str, tools: Sequence[Tool]) -> list[Tool]:
-    """Return a single tool by the function's own name; of several each keeps its own."""
+    """Return a single tool under the function's name; several keep their own."""
     return [replace(tools[0], name=name)] if name and len(tools) == 1 else list(tools)
 
 
-def prefixed(tools: Sequence[Tool], prefix: str | None, also: str = "") -> list[Tool]:
-    """Put ``prefix`` and an underscore before the tools' names; ``also`` is taken off first."""
-    bare = (
-        [replace(tool, name=tool.name.removeprefix(also)) for tool in tools]
-        if also
-        else list(tools)
-    )
-    return [replace(tool, name=f"{prefix}_{tool.name}") for tool in bare] if prefix else bare
+def prefixed(tools: Sequence[Tool], prefix: str | None, own: str = "") -> list[Tool]:
+    """Return the tools, their names without the prefix ``own`` and behind ``prefix`` and ``_``."""
+    begin = f"{prefix}_" if prefix else ""
+    return [replace(tool, name=begin + tool.name.removeprefix(own)) for tool in tools]
 
 
 async def tools_of(given: Any, ctx: Any) -> list[Tool]:

@@ -19,19 +19,16 @@ class Mem0:
         self._clients: LoopLocal[Any] = LoopLocal(self._made)
 
     async def found(self, query: str, most: int, least: float) -> list[str]:
-        """Memories for ``query``, best first. Raises: StoreError (AX854): the service failed."""
-        filters = (
-            {"OR": [{name: value} for name, value in self._whose().items()]}
-            if self._whose()
-            else {}
-        )
+        """Return memories for ``query``, best first. Raises: StoreError (AX854)."""
+        owners = [{name: value} for name, value in self._owner().items()]
+        filters = {"OR": owners} if owners else {}
         threshold = {} if least < 0 else {"threshold": least}
         answer = await self._asked(
             "search", query, version="v2", filters=filters, top_k=most, **threshold
         )
-        results: Any = (
-            cast("dict[str, Any]", answer).get("results") if isinstance(answer, dict) else answer
-        )
+        results: Any = answer
+        if isinstance(answer, dict):
+            results = cast("dict[str, Any]", answer).get("results")
         found = [
             cast("dict[str, Any]", each)
             for each in cast("list[object]", results or [])
@@ -40,29 +37,25 @@ class Mem0:
         return [str(each["memory"]) for each in found if each.get("memory")][:most]
 
     async def add(self, note: Mapping[str, Any]) -> None:
-        """Let the service take from a turn what is worth keeping. Raises: StoreError (AX854)."""
+        """Give the service a turn, to keep of it what it will. Raises: StoreError (AX854)."""
         texts = [
             {"role": "user", "content": str(note.get("about") or "")},
             {"role": "assistant", "content": str(note["text"])},
         ]
-        await self._asked(
-            "add", [each for each in texts if each["content"].strip()], **self._whose()
-        )
+        texts = [each for each in texts if each["content"].strip()]
+        await self._asked("add", texts, **self._owner())
 
-    def _whose(self) -> dict[str, str]:
+    def _owner(self) -> dict[str, str]:
         given = {"user_id": self.config.user_id, "agent_id": self.config.agent_id}
         return {name: value for name, value in given.items() if value}
 
     async def _asked(self, what: str, *args: Any, **named: Any) -> Any:
         try:
             return await getattr(self._clients.get(), what)(*args, **named)
-        except StoreError:
-            raise
         except Exception as error:  # the SDK raises whatever its transport raises
             message = f"the service Mem0 failed ({type(error).__name__}: {error})."
-            raise StoreError(
-                "AX854", message, "Check the key and the connection to the service."
-            ) from error
+            hint = "Check the key and the connection to the service."
+            raise StoreError("AX854", message, hint) from error
 
     def _made(self) -> Any:
         """Make a client for an event loop: its connections are of no use on another."""

@@ -1,6 +1,4 @@
-"""An agent's memories: which of its graph's it uses and how, read before and around its reply, and
-updated after it.
-"""
+"""The memories that an agent uses: read before and after its reply, then updated."""
 
 from __future__ import annotations
 
@@ -32,10 +30,7 @@ class Memories:
         self._attached = list(attached)
 
     async def read(self, stage: Stage, query: str, state: State, ctx: Ctx) -> str:
-        """Return the memories' blocks at a stage, as text for the model; empty: none.
-
-        Recorded, so that a repeated body sees the same.
-        """
+        """Return the memories' blocks at a stage, as text for the model; empty: none. Recorded."""
         some = [
             each for each in self._attached if each.how.read and stage in each.how.retrieve_stage
         ]
@@ -51,8 +46,8 @@ class Memories:
 
         return str(await ctx.step(f"memories:{stage}", look))
 
-    async def tell(self, note: Note, ctx: Ctx) -> dict[str, Any]:
-        """Tell those that are written of a reply; what is to be written to the state."""
+    async def add(self, note: Note, ctx: Ctx) -> dict[str, Any]:
+        """Add a note to the memories that are written; return what the state is to get."""
         written: dict[str, Any] = {}
         for each in self._attached if str(note["text"]).strip() else ():
             if each.how.write and each.store.in_state:
@@ -68,11 +63,9 @@ class Memories:
 
 def _notes(each: Attached, state: State) -> Sequence[Note]:
     """Return a memory's notes in the state."""
-    return (
-        list(cast("Sequence[Note]", state.get(notes_field(each.how.name)) or ()))
-        if each.store.in_state
-        else ()
-    )
+    if not each.store.in_state:
+        return ()
+    return list(cast("Sequence[Note]", state.get(notes_field(each.how.name)) or ()))
 
 
 def shown(found: Sequence[tuple[str, Sequence[str]]]) -> str:
@@ -94,19 +87,15 @@ def shown(found: Sequence[tuple[str, Sequence[str]]]) -> str:
         for name, texts in found
         if texts
     ]
-    return (
-        "\n\n".join(["===== Related Memories =====", *sections, "===== End of Memory ====="])
-        if sections
-        else ""
-    )
+    if not sections:
+        return ""
+    return "\n\n".join(["===== Related Memories =====", *sections, "===== End of Memory ====="])
 
 
 def memories_of(
     attachments: Sequence[Attachment], declared: Sequence[Mapping[str, Any]], around: Surroundings
 ) -> Memories:
-    """Return the memories that an agent names, of those that its graph declares.
-
-    Each memory is made for each agent that uses it.
+    """Return the memories that an agent names, made for it, of those that its graph declares.
 
     Raises: SpecError (AX852): the graph has no such memory; and as making them does.
     """

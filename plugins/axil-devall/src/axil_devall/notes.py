@@ -1,4 +1,4 @@
-"""The place of notes, and the search for those that matter: by likeness, or the newest."""
+"""Notes of agents: their file, and the search for the most similar or the newest."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Vectors:
             for text in texts:
                 if text not in self._known and self._made and (name := digest(text)) in self._made:
                     self._known[text] = self._made[name]
-            # others may push them out meanwhile
+            # another call may drop them meanwhile
             found = {text: self._known[text] for text in texts if text in self._known}
         new = [text for text in dict.fromkeys(texts) if text not in found]
         made: Mapping[str, Sequence[float]] = (
@@ -59,9 +59,8 @@ class Vectors:
         return [made[text] if text in made else found[text] for text in texts]
 
     def recall(self, vectors: Any) -> None:
-        """Take over vectors that were made before, by the digests of their texts.
-
-        What is no vector, or is not as long as most, is passed over: it is made anew.
+        """Take over vectors made before, by the digests of their texts; malformed ones, and those
+        not as long as most, are ignored.
         """
         given = cast("dict[str, Any]", vectors if isinstance(vectors, dict) else {})
         found = {name: vector for name, vector in given.items() if _is_vector(vector)}
@@ -74,10 +73,8 @@ class Vectors:
             return {digest(text): self._known[text] for text in texts if text in self._known}
 
     async def nearest(self, query: str, texts: Sequence[str], most: int, least: float) -> list[int]:
-        """Return positions of the texts that are most like ``query``, best first, of equals the
-        later.
-
-        None is less like it than ``least``, if that is not negative.
+        """Return positions of the texts most similar to ``query``, best first, of equals the later;
+        only those of a similarity of ``least``, unless that is negative.
         """
         if not texts or not query.strip():
             return []
@@ -94,10 +91,7 @@ def _is_vector(given: Any) -> bool:
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return how alike two vectors are: 1 the same direction, 0 nothing in common.
-
-    A zero vector is like none.
-    """
+    """Return the cosine similarity of two vectors; of a zero vector 0."""
     lengths = math.sqrt(math.fsum(a * a for a in one)) * math.sqrt(math.fsum(b * b for b in other))
     return math.fsum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
@@ -108,7 +102,7 @@ def digest(text: str) -> str:
 
 
 def newest(notes: Sequence[Note], most: int) -> list[Note]:
-    """Return the last notes, without what was said before in the same words; oldest first."""
+    """Return the last notes with different texts, oldest first."""
     latest: dict[str, Note] = {}
     for note in reversed(notes):
         latest.setdefault(str(note["text"]), note)
@@ -118,9 +112,7 @@ def newest(notes: Sequence[Note], most: int) -> list[Note]:
 
 
 class NotesFile:
-    """Notes in a file of JSON lines, which is only ever appended to, a line at a time: several runs
-    may write it.
-    """
+    """Notes in a file of JSON lines, only appended to, a line at a time: several runs may write."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -128,32 +120,26 @@ class NotesFile:
     async def read(self, most: int = 1000) -> list[Note]:
         """Return the newest notes, oldest first; none: there is no file yet.
 
-        Raises: StoreError (AX854): it is something else.
+        Raises: StoreError (AX854): it is no file of notes.
         """
         return await in_thread(lambda: self._read()[-most:], "axil-notes")
 
     async def add(self, note: Note) -> None:
-        """Write a note behind the others.
-
-        Raises: StoreError (AX854): the file cannot be written, or is something else.
-        """
+        """Append a note. Raises: StoreError (AX854): it cannot be written, or is no such file."""
         await in_thread(lambda: self._add(note), "axil-notes")
 
     def _read(self) -> list[Note]:
         try:
-            # a crash may cut a letter in two
-            lines = (
-                self.path.read_text("utf-8", "replace").split("\n") if self.path.exists() else []
-            )
+            # a crash may cut a character in two
+            lines = self.path.read_text("utf-8", "replace").split("\n")
+        except FileNotFoundError:
+            return []
         except OSError as error:
-            raise StoreError(
-                "AX854",
-                f"the memory {self.path} cannot be read: {error}.",
-                "Check its permissions.",
-            ) from error
+            message = f"the memory {self.path} cannot be read: {error}."
+            raise StoreError("AX854", message, "Check its permissions.") from error
         found = [self._note(line, number) for number, line in enumerate(lines, 1) if line.strip()]
         if found and found[0] != _MARK:
-            raise self._stranger()
+            raise self._unfit()
         return [note for note in found[1:] if note is not None and note != _MARK]
 
     def _note(self, line: str, number: int) -> Note | None:
@@ -161,26 +147,22 @@ class NotesFile:
             data: Any = json.loads(line)
         except (ValueError, RecursionError):
             if number == 1:
-                raise self._stranger() from None
+                raise self._unfit() from None
             return None  # a line that a crash cut off
         if not isinstance(data, dict) or (
             number > 1
             and data != _MARK
             and not isinstance(cast("dict[str, Any]", data).get("text"), str)
         ):
-            raise self._stranger()
+            raise self._unfit()
         return cast("Note", data)
 
-    def _stranger(self) -> StoreError:
-        return StoreError(
-            "AX854",
-            f"{self.path} is not a file of notes.",
-            "Set another memory_path, or move the file.",
-        )
+    def _unfit(self) -> StoreError:
+        message = f"{self.path} is not a file of notes."
+        return StoreError("AX854", message, "Set another memory_path, or move the file.")
 
     def _add(self, note: Note) -> None:
-        if self.path.exists():
-            self._read()
+        self._read()
         line = f"{json.dumps(note, ensure_ascii=False)}\n".encode("utf-8", "replace")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -193,11 +175,9 @@ class NotesFile:
             finally:
                 os.close(file)
         except OSError as error:
-            raise StoreError(
-                "AX854",
-                f"the memory {self.path} cannot be written: {error.strerror}.",
-                "Check that its folder exists and is writable.",
-            ) from error
+            message = f"the memory {self.path} cannot be written: {error.strerror}."
+            hint = "Check that its folder exists and is writable."
+            raise StoreError("AX854", message, hint) from error
 
 
 def _before(file: int) -> bytes:

@@ -1,6 +1,4 @@
-"""DevAll's reflection: when the reply is there, the model is shown the conversation and asked what
-the file says.
-"""
+"""DevAll's reflection: the model revises its reply, as the file instructs."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections.abc import Sequence
 from axil.plugin import Message, text_of
 
 
-class LookingBack:
+class Reflection:
     """A ``Thinking`` whose question is a request of its own, with the conversation in it."""
 
     def __init__(self, prompt: str, memories: str = "") -> None:
@@ -17,7 +15,7 @@ class LookingBack:
         self.prompt, self.memories = prompt, memories
 
     async def after(self, messages: Sequence[Message], reply: str, /) -> Sequence[Message] | None:
-        """Return one message with all that was said and what is to be done with it."""
+        """Return one message with the conversation and the instruction."""
         text = "\n\n".join(f"{m['role']}: {text_of(m.get('content'))}" for m in messages)
         parts = [
             "Here is a conversation with an assistant, "

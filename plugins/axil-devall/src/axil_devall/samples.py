@@ -1,7 +1,5 @@
-"""``get_city_num`` and ``get_weather``: the sample functions of DevAll, with made-up data.
-
-Every city has one number, and the weather is the same everywhere: they show what a call of a
-function looks like, and ask no service.
+"""``get_city_num`` and ``get_weather``: the sample functions of DevAll, with made-up data: one
+number for every city, the same weather everywhere.
 """
 
 from __future__ import annotations

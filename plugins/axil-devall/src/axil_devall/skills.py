@@ -2,9 +2,8 @@
 
 A skill is a folder with a ``SKILL.md``: a header between lines of three dashes with ``name``,
 ``description`` and perhaps ``allowed-tools``, then instructions. The model gets names and
-descriptions. It activates a skill to read its instructions, and may then read the skill's other
-files. While a skill with ``allowed-tools`` is active, other tools refuse. Nothing in a skill is run
-by this.
+descriptions, activates a skill to read its instructions, and may read its other files. While a
+skill with ``allowed-tools`` is active, other tools refuse. Nothing in a skill is run.
 """
 
 from __future__ import annotations
@@ -40,9 +39,7 @@ class SkillSet:
         return "\n".join([head, *lines]) if lines else ""
 
     def around(self, tools: Sequence[Tool]) -> list[Tool]:
-        """Return the tools, held to what the active skill allows, and those with which skills are
-        used.
-        """
+        """Return the tools, as the active skill allows them, and those of the skills themselves."""
         active: list[Skill] = []
 
         def activate_skill(skill_name: str) -> str:
@@ -56,7 +53,7 @@ class SkillSet:
             return self._known(skill_name).read(relative_path)
 
         own = [replace(tool_of(activate_skill), recorded=False), tool_of(read_skill_file)]
-        return [*(_held(tool, active) for tool in tools), *own]
+        return [*(_restricted(tool, active) for tool in tools), *own]
 
     def _known(self, name: str) -> Skill:
         if name not in self.skills:
@@ -67,15 +64,14 @@ class SkillSet:
         return self.skills[name]
 
 
-def _held(tool: Tool, active: Sequence[Skill]) -> Tool:
-    """Return the tool, which refuses while a skill is active that does not name it."""
+def _restricted(tool: Tool, active: Sequence[Skill]) -> Tool:
     data = {each.name: getattr(tool, each.name) for each in fields(Tool)}
-    return Held(**data, inner=tool, active=active)
+    return RestrictedTool(**data, inner=tool, active=active)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held(Tool):
-    """A tool that is called if the active skill allows it."""
+class RestrictedTool(Tool):
+    """A tool that refuses while a skill is active that does not allow it."""
 
     inner: Tool
     active: Sequence[Skill]
@@ -106,10 +102,8 @@ def found_skills(
 
     Raises: SpecError (AX856): one that is named is not there, or its header cannot be read.
     """
-    places = [
-        Path(folder) / FOLDER
-        for folder in dict.fromkeys(os.path.realpath(folder) for folder in folders if folder)
-    ]
+    real = dict.fromkeys(os.path.realpath(folder) for folder in folders if folder)
+    places = [Path(folder) / FOLDER for folder in real]
     there: dict[str, Path] = {}
     for place in places:
         for file in sorted(place.glob(f"*/{SKILL_FILE}")) if place.is_dir() else ():
@@ -117,36 +111,23 @@ def found_skills(
     wanted = list(dict.fromkeys(allow)) or list(there)
     missing = [name for name in wanted if name not in there]
     if missing:
-        looked = " or ".join(f"{place}" for place in places) or "no folder"
-        message = (
-            f"there {'are no skills' if len(missing) > 1 else 'is no skill'} "
-            f"{format_names(missing)}."
-        )
-        raise SpecError(
-            Problem(
-                "AX856", where, message, f"Put a folder of that name with a SKILL.md into {looked}."
-            )
-        )
+        nouns = "are no skills" if len(missing) > 1 else "is no skill"
+        looked = " or ".join(map(str, places)) or "no folder"
+        hint = f"Put a folder of that name with a SKILL.md into {looked}."
+        raise SpecError(Problem("AX856", where, f"there {nouns} {format_names(missing)}.", hint))
     return SkillSet([_skill(name, there[name], registry, where) for name in wanted])
 
 
 def _skill(name: str, file: Path, registry: Registry, where: str) -> Skill:
     try:
-        text = file.read_text("utf-8")
-        head, body = _split(text)
+        head, body = _split(file.read_text("utf-8"))
         parsed: Any = registry.resolve("loaders", "yaml", where)(head, str(file)).data
     except (OSError, UnicodeDecodeError, AxilError) as error:
         raise SpecError(Problem("AX856", where, f"{file} cannot be read: {error}")) from error
     header = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
     if not header.get("description"):
-        raise SpecError(
-            Problem(
-                "AX856",
-                where,
-                f"{file} has no description.",
-                "Begin it with ---, name: …, description: …, ---.",
-            )
-        )
+        hint = "Begin it with ---, name: …, description: …, ---."
+        raise SpecError(Problem("AX856", where, f"{file} has no description.", hint))
     description = str(header["description"]).strip()
     return Skill(
         name=name, description=description, folder=file.parent, body=body.strip(), front=header
@@ -154,7 +135,7 @@ def _skill(name: str, file: Path, registry: Registry, where: str) -> Skill:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Header and body of a ``SKILL.md``."""
+    """Return header and body of a ``SKILL.md``."""
     lines = text.lstrip("\ufeff").splitlines()
     if not lines or lines[0].strip() != _FENCE:
         return "{}", text

@@ -1,8 +1,7 @@
 """DevAll's memories: ``blackboard``, ``simple``, ``file`` and ``mem0``.
 
-What agents note lives in the run's state, under ``memory/<name>``, unless the file says where to
-keep it. So branches note side by side and nothing is lost, a resumed run knows what it knew, and
-the next run begins afresh.
+Notes live in the run's state, under ``memory/<name>``, unless the workflow names a file: branches
+note side by side, a resumed run keeps its notes, and the next run begins without any.
 """
 
 from __future__ import annotations
@@ -49,9 +48,7 @@ CHUNK, OVERLAP = 500, 50
 LARGEST: Final = 5_000_000
 """Bytes of a file that is searched."""
 YOUNG: Final = 2 * 10**9
-"""Nanoseconds for which a file that has changed may change again and look the same: clocks of file
-systems are coarse.
-"""
+"""Nanoseconds in which a file may change again without another time of change."""
 _NEW: Final = ".new"
 """The suffix of files that are to become an index."""
 MOST: Final = 1000
@@ -88,14 +85,9 @@ class Surroundings:
         root = os.path.realpath(self.root or ".")
         real = os.path.realpath(os.path.join(root, given))
         if os.path.commonpath([real, root]) != root:
-            raise SpecError(
-                Problem(
-                    "AX855",
-                    where,
-                    f'"{given}" is outside the folder of the workflow.',
-                    "Move it into that folder or a subfolder.",
-                )
-            )
+            message = f'"{given}" is outside the folder of the workflow.'
+            hint = "Move it into that folder or a subfolder."
+            raise SpecError(Problem("AX855", where, message, hint))
         grants = current_grants()
         return Path(real if grants is None else grants.path(real, "read", where))
 
@@ -108,26 +100,21 @@ class Surroundings:
         return path if grants is None else Path(grants.path(str(path), "write", where))
 
     def vectors(self, embedding: Embedding | None, where: str) -> Vectors:
-        """Return the function that compares texts. Raises: PluginError: a missing embedder;
-        ConfigError.
+        """Return the vectors of an embedder, by default ``lexical``.
+
+        Raises: PluginError: the embedder is missing; ConfigError.
         """
         if embedding is None:
-            return Vectors(
-                make_component(self.registry.resolve("embedders", "lexical", where), None, where)
-            )
+            component = self.registry.resolve("embedders", "lexical", where)
+            return Vectors(make_component(component, None, where))
         given = {
             "name": embedding.model,
             "base_url": embedding.base_url or None,
             "api_key": embedding.api_key,
         }
         config = {key: value for key, value in given.items() if value is not None}
-        return Vectors(
-            make_component(
-                self.registry.resolve("embedders", embedding.provider, where),
-                config or None,
-                f"{where}.embedding",
-            )
-        )
+        component = self.registry.resolve("embedders", embedding.provider, where)
+        return Vectors(make_component(component, config or None, f"{where}.embedding"))
 
 
 class Blackboard:
@@ -166,10 +153,7 @@ class Simple:
 
 
 class Files:
-    """``file``: pieces of files that are most like what is asked.
-
-    Files are read again when they have changed.
-    """
+    """``file``: pieces of files that are most like what is asked; changed files are read again."""
 
     in_state = False
 
@@ -180,28 +164,14 @@ class Files:
         ]
         missing = [source.path for source, path in self._sources if not path.exists()]
         if missing:
-            message = (
-                f"the memory searches {format_names(missing)}, but no such file or folder exists."
-            )
-            raise SpecError(
-                Problem(
-                    "AX855",
-                    f"{where}.file_sources",
-                    message,
-                    f"Paths are relative to {os.path.realpath(around.root or '.')}.",
-                )
-            )
+            message = f"there is no file or folder {format_names(missing)} to search."
+            hint = f"Paths are relative to {os.path.realpath(around.root or '.')}."
+            raise SpecError(Problem("AX855", f"{where}.file_sources", message, hint))
         self._vectors = around.vectors(config.embedding, where)
-        self._index = (
-            None
-            if config.embedding is None or not config.index_path
-            else around.written(config.index_path, f"{where}.index_path")
-        )
-        self._maker = (
-            f"{config.embedding.provider}:{config.embedding.model or ''}"
-            if config.embedding
-            else ""
-        )
+        self._index, self._maker = None, ""
+        if config.embedding is not None and config.index_path:
+            self._index = around.written(config.index_path, f"{where}.index_path")
+            self._maker = f"{config.embedding.provider}:{config.embedding.model or ''}"
         self._known: dict[Path, tuple[tuple[int, ...], list[str]]] = {}
 
     async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
@@ -225,9 +195,7 @@ class Files:
         return pieces
 
     def _is_index(self, file: Path) -> bool:
-        """Return whether a file is the index, or one that is to become it: another run may be
-        writing it, or may have crashed while writing.
-        """
+        """Return whether a file is the index, or one that a run writes, or wrote, to become it."""
         index = self._index
         return index is not None and (
             file == index or (file.suffix == _NEW and file.name.startswith(f"{index.name}."))
@@ -242,20 +210,14 @@ class Files:
                 return known[1]
             is_young = time.time_ns() - seen.st_mtime_ns < YOUNG
             if seen.st_size > LARGEST:
-                raise StoreError(
-                    "AX854",
-                    f"{file} is larger than {LARGEST} bytes.",
-                    "Exclude it with file_types, or split it.",
-                )
+                message = f"{file} is larger than {LARGEST} bytes."
+                raise StoreError("AX854", message, "Exclude it with file_types, or split it.")
             text = file.read_text(encoding)
         except FileNotFoundError:  # it has gone since it was listed
             return []
         except (OSError, UnicodeDecodeError, LookupError) as error:
-            raise StoreError(
-                "AX854",
-                f"{file} cannot be read: {error}.",
-                "Set its encoding, or exclude it with file_types.",
-            ) from error
+            hint = "Set its encoding, or exclude it with file_types."
+            raise StoreError("AX854", f"{file} cannot be read: {error}.", hint) from error
         pieces = [
             text[at : at + CHUNK] for at in range(0, max(len(text) - OVERLAP, 1), CHUNK - OVERLAP)
         ]
@@ -292,17 +254,14 @@ class Files:
                 raise
         except OSError as error:
             message = f"the index {self._index} cannot be written: {error.strerror}."
-            raise StoreError(
-                "AX854", message, "Check that its folder is writable, or remove index_path."
-            ) from error
+            hint = "Check that its folder is writable, or remove index_path."
+            raise StoreError("AX854", message, hint) from error
 
 
 def _notes_file(given: str | None, around: Surroundings, where: str) -> NotesFile | None:
-    return (
-        None
-        if not given or given == "auto"
-        else NotesFile(around.written(given, f"{where}.memory_path"))
-    )
+    if not given or given == "auto":
+        return None
+    return NotesFile(around.written(given, f"{where}.memory_path"))
 
 
 def _files(source: Source, root: Path) -> Iterator[Path]:
@@ -330,11 +289,9 @@ class _Service:
         self._service = Mem0(config)
 
     async def found(self, query: str, notes: Sequence[Note], how: Attachment) -> list[str]:
-        return (
-            await self._service.found(query, how.top_k, how.similarity_threshold)
-            if query.strip()
-            else []
-        )
+        if not query.strip():
+            return []
+        return await self._service.found(query, how.top_k, how.similarity_threshold)
 
     async def add(self, note: Note) -> None:
         await self._service.add(note)
@@ -359,6 +316,5 @@ def store_of(given: Mapping[str, Any], around: Surroundings, where: str) -> Stor
         hint = did_you_mean(kind, KINDS) or f"Available: {format_names(list(KINDS))}."
         raise SpecError(Problem("AX852", where, f'no memory has the type "{kind}".', hint))
     model, making = cast("Kind", KINDS[kind])
-    return making(
-        decode_config(model, given.get("config"), where, lenient=around.lenient), around, where
-    )
+    config = decode_config(model, given.get("config"), where, lenient=around.lenient)
+    return making(config, around, where)

@@ -1,7 +1,5 @@
-"""``devall.subgraph``: a graph inside a node, as DevAll calls it.
-
-DevAll begins it with an empty message where nothing came but the signal, and gives an empty message
-where its end said nothing; so what follows is triggered.
+"""``devall.subgraph``: a graph inside a node that gets and gives an empty message in place of none,
+as in DevAll, so that what follows is triggered.
 """
 
 from __future__ import annotations
@@ -40,9 +38,7 @@ class _Answering:
         self._kind, self.by_level = kind, kind.by_level
 
     def gather(self, tokens: Sequence[Any]) -> Any:
-        """See ``Payloads``."""
         return self._kind.gather(tokens) or [message("")]
 
     def output(self, left: Sequence[Any], end: Sequence[str], fired: bool) -> Any:
-        """See ``Payloads``."""
         return self._kind.output(left, end, fired) or [message("", "assistant")]

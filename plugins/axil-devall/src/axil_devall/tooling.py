@@ -1,6 +1,4 @@
-"""The tools of an agent: functions and MCP servers, with their prefixes, and what an active skill
-leaves of them.
-"""
+"""The tools of an agent: functions and MCP servers, as an active skill allows them."""
 
 from __future__ import annotations
 
@@ -47,26 +45,23 @@ class Toolbox:
 
     def _add(self, each: Tooling, registry: Registry, where: str) -> None:
         if isinstance(each, Functions):
-            for name, made in function_tools(
-                [tool.name for tool in each.config.tools], registry, where
-            ):
+            names = [tool.name for tool in each.config.tools]
+            for name, made in function_tools(names, registry, where):
                 if isinstance(made, Tool):
                     self._known += prefixed([made], each.prefix)
                 else:
                     self._sources.append(_Source(made, prefix=each.prefix, name=name))
         else:
-            server = make_component(
-                registry.resolve("tools", _SERVER, where), _server(each, where), where
-            )
+            component = registry.resolve("tools", _SERVER, where)
+            server = make_component(component, _server(each, where), where)
             self._sources.append(_Source(server, prefix=each.prefix, own=f"{_SERVER}__"))
 
     async def tools(self, ctx: Any = None) -> list[Tool]:
         """Return the tools."""
         found = list(self._known)
         for source in self._sources:
-            found += prefixed(
-                called(source.name, await tools_of(source.tools, ctx)), source.prefix, source.own
-            )
+            tools = called(source.name, await tools_of(source.tools, ctx))
+            found += prefixed(tools, source.prefix, source.own)
         return found if self._skills is None else self._skills.around(found)
 
     @property
@@ -106,23 +101,14 @@ def _server(each: Remote | Local, where: str) -> dict[str, Any]:
             "url": each.config.server,
             "headers": each.config.headers or {},
         }
-        return (
-            {**given, "call_timeout_seconds": each.config.timeout} if each.config.timeout else given
-        )
-    if shutil.which(each.config.command) is None:
-        message = (
-            f'the MCP server is started with "{each.config.command}", but this program is '
-            "not installed."
-        )
-        raise SpecError(
-            Problem(
-                "AX853",
-                where,
-                message,
-                f"Install {each.config.command}, or put its folder on PATH.",
-            )
-        )
+        if each.config.timeout:
+            given["call_timeout_seconds"] = each.config.timeout
+        return given
     config = each.config
+    if shutil.which(config.command) is None:
+        message = f'the program "{config.command}" of the MCP server is not installed.'
+        hint = f"Install {config.command}, or put its folder on PATH."
+        raise SpecError(Problem("AX853", where, message, hint))
     given = {
         "name": _SERVER,
         "command": [config.command],

@@ -1,6 +1,5 @@
-"""The start of a worker: with the standard library alone, until it knows its import path.
-
-Started by its path.
+"""The start of a worker, by the path of this file: with the standard library alone, until it knows
+its import path.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ import sys
 
 
 def main() -> None:
-    """Keep the pipes for ourselves, take paths and limits, and go on in ``axil_process.worker``."""
+    """Keep the pipes from the body, take paths and limits, and become a ``Worker``."""
     asked, report = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    os.dup2(2, 1)  # what a body prints is not for the parent's ears
+    os.dup2(2, 1)  # what a body prints is no message
     os.close(nothing)
     source = os.fdopen(asked, "rb")
     (length,) = struct.unpack(">I", source.read(4))
@@ -30,7 +29,7 @@ def main() -> None:
 
     worker = Worker(source, report, hello["grace_seconds"])
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=worker.alone)
+        os.register_at_fork(after_in_child=worker.forked)
     worker.serve()
 
 

@@ -26,10 +26,10 @@ MALFORMED: Final = (
     TypeError,
     ValueError,
 )
-"""Errors that are raised where the data read is not the expected data."""
+"""Errors that unexpected data raises where it is read."""
 
 
-def no_message() -> ProcessError:
+def malformed() -> ProcessError:
     return ProcessError(
         "AX555",
         "the process that ran the body sent something that is no message of a body.",
@@ -39,7 +39,7 @@ def no_message() -> ProcessError:
 
 def mapping(given: Any) -> dict[str, Any]:
     if not isinstance(given, dict):
-        raise no_message()
+        raise malformed()
     return cast("dict[str, Any]", given)
 
 
@@ -70,17 +70,17 @@ def outcome_of(answer: Mapping[str, Any], schema: Schema) -> Out:
     try:
         return decode_outcome(mapping(answer["end"]), schema)
     except MALFORMED as error:
-        raise no_message() from error
+        raise malformed() from error
 
 
 class Link(Protocol):
     """The way to a body elsewhere, and back, while one firing lasts."""
 
-    def tell(self, message: Mapping[str, Any], /) -> None:
+    def send(self, message: Mapping[str, Any], /) -> None:
         """Send a message."""
         ...
 
-    async def hear(self) -> Mapping[str, Any]:
+    async def receive(self) -> Mapping[str, Any]:
         """Return the next message of the body."""
         ...
 
@@ -104,24 +104,22 @@ class Conversation:
 
         Raises: Pause; ProcessError (AX555); what the link raises.
         """
-        self.link.tell(given)
+        self.link.send(given)
         try:
             while True:
-                message = await self.link.hear()
+                message = await self.link.receive()
                 if "stepped" not in message:
                     if "end" in message or "failed" in message:
                         return message
                     if "paused" in message:
                         # what was asked before has begun then, so the run knows of it
                         await asyncio.sleep(0)
-                        raise Pause(
-                            *(question for pause in self._paused for question in pause.questions)
-                        )
+                        raise Pause(*(each for pause in self._paused for each in pause.questions))
                 self._inside[message.get("in", 0)].run(self._take, message)
         except MALFORMED as error:
             if self.is_trusted:
                 raise
-            raise no_message() from error
+            raise malformed() from error
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -136,7 +134,7 @@ class Conversation:
         elif "spend" in message:
             spent = mapping(message["spend"])
             if not self.is_trusted and not all(map(_is_amount, spent.values())):
-                raise no_message()
+                raise malformed()
             ctx.spend(**spent)
         elif "stepped" in message:
             self._stepped(message)
@@ -146,11 +144,11 @@ class Conversation:
     def _answer(self, what: str, number: int, given: list[Any]) -> None:
         ctx = self.ctx
         if what == "now":
-            self.link.tell({"re": number, "value": ctx.now()})
+            self.link.send({"re": number, "value": ctx.now()})
         elif what == "key":
-            self.link.tell({"re": number, "value": ctx.key(*given)})
+            self.link.send({"re": number, "value": ctx.key(*given)})
         elif what == "allows":
-            self.link.tell({"re": number, "value": ctx.allows(*given)})
+            self.link.send({"re": number, "value": ctx.allows(*given)})
         elif what == "sleep":
             self._later(number, ctx.sleep(*given))
         elif what == "ask":
@@ -171,7 +169,7 @@ class Conversation:
                 answer = {"paused": True}
             except Exception as error:  # noqa: BLE001  # raised in the body, as it would be here
                 answer = {"error": str(error)}
-            self.link.tell({"re": number, **answer})
+            self.link.send({"re": number, **answer})
 
         task = asyncio.create_task(answering())
         self._tasks.add(task)
@@ -183,7 +181,7 @@ class Conversation:
         """Have the worker take a step."""
         self._inside[number] = contextvars.copy_context()
         self._steps[number] = asyncio.get_running_loop().create_future()
-        self.link.tell({"begin": number})
+        self.link.send({"begin": number})
         return await self._steps[number]
 
     def _stepped(self, message: Mapping[str, Any]) -> None:
@@ -198,6 +196,3 @@ class Conversation:
 
 def _is_amount(given: Any) -> bool:
     return type(given) in (int, float) and math.isfinite(given) and given >= 0
-
-
-__all__ = ["Conversation", "Link", "firing_of", "outcome_of"]

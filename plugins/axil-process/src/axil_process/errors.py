@@ -25,9 +25,7 @@ class WorkerDied(ProcessError):
 
     def __init__(self, code: int | None, why: str = "") -> None:
         self.code = code
-        """As of ``subprocess``: an exit code, or minus the number of the signal; None: the process
-        was on another machine.
-        """
+        """An exit code, or minus the number of a signal; None: it was on another machine."""
         how = f": {why}" if why or code is None else f" {ended(code)}"
         super().__init__(
             "AX550",
@@ -58,27 +56,20 @@ def ended(code: int) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = str(-code)
-    return f"by signal {name}" + (
-        " (as the system does where memory runs out)" if name == "SIGKILL" else ""
-    )
+    hint = " (as the system does where memory runs out)" if name == "SIGKILL" else ""
+    return f"by signal {name}{hint}"
 
 
 _KINDS: dict[str, type[BodyRaised]] = {}
 
 
 def raised(report: Mapping[str, Any]) -> BodyRaised:
-    """Return the error that a process reported.
-
-    No class is imported for it: a built-in one is known here too.
-    """
+    """Return the error that a process reported; no class but built-in ones is looked up for it."""
     kind, message = str(report["kind"]), str(report["message"])
     made = _KINDS.get(kind) or _KINDS.setdefault(kind, _kind_of(kind))
     error = made(f"{kind}: {message}" if made is BodyRaised else message)
-    error.kind, error.traceback, error.transient = (
-        kind,
-        str(report["traceback"]),
-        bool(report.get("transient")),
-    )
+    error.kind, error.traceback = kind, str(report["traceback"])
+    error.transient = bool(report.get("transient"))
     error.add_note(f"in a process of its own:\n{error.traceback}")
     return error
 
@@ -86,14 +77,13 @@ def raised(report: Mapping[str, Any]) -> BodyRaised:
 def _kind_of(kind: str) -> type[BodyRaised]:
     module, _, name = kind.rpartition(".")
     own: Any = getattr(builtins, name, None) if module == "builtins" else None
-    if not (isinstance(own, type) and issubclass(own, Exception)) or own in (
-        Exception,
-        ExceptionGroup,
-    ):
+    if not (isinstance(own, type) and issubclass(own, Exception)):
+        return BodyRaised
+    if own in (Exception, ExceptionGroup):
         return BodyRaised
     made = type(name, (BodyRaised, own), {"__module__": __name__})
     try:
         made("")
-    except TypeError:  # one that cannot be made of a text, as UnicodeDecodeError
+    except TypeError:  # it cannot be made of a text, as UnicodeDecodeError
         return BodyRaised
     return made

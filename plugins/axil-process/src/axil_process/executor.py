@@ -17,21 +17,19 @@ from axil_process.workers import Workers
 
 
 class JobExecutor:
-    """An executor that sends some bodies elsewhere, as jobs; the rest run where they usually do.
+    """An executor that sends some bodies elsewhere, as jobs; the rest run as usual.
 
-    A subclass says where: ``run``, ``takes`` and ``end``. One may serve many runs, one after the
-    other or at once, on several event loops.
+    A subclass implements ``run`` and ``end``, perhaps ``takes`` and ``place``. One may serve many
+    runs, one after the other or at once, on several event loops.
     """
 
     has_places: ClassVar[bool] = False
     """True if it finds machines by ``resources`` of nodes, whose bodies it takes always."""
 
     def __init__(self, name: str, *, state: str = "", lanes: Sequence[str] = ()) -> None:
-        """Store the settings.
-
-        Args:
-            state: where the class of a typed state can be imported from, ``module:Class``.
-            lanes: bodies of nodes in these lanes; without lanes those that it ``takes``.
+        """Args:
+        state: where the class of a typed state can be imported from, ``module:Class``.
+        lanes: bodies of nodes in these lanes; without lanes those that it ``takes``.
         """
         self._name, self._state, self._lanes = name, state, tuple(lanes)
         self._local = LocalExecutor(64, name)
@@ -122,15 +120,13 @@ class JobExecutor:
 
     async def close(self) -> None:
         """Release what this event loop acquired, unless another run's bodies are at work there, and
-        the threads, unless any are at work.
-
-        May be used again.
+        the threads, unless any are at work. The executor may be used again.
         """
         loop, local = asyncio.get_running_loop(), None
         with self._lock:
             has_work = self._at_work[loop] > 0
             if not self._at_work:
-                # who comes while this ends has others
+                # runs that begin meanwhile have other threads
                 local, self._local = self._local, LocalExecutor(64, self._name)
         if local is not None:
             await local.close()
@@ -139,7 +135,7 @@ class JobExecutor:
 
 
 class ProcessExecutor(JobExecutor):
-    """Plain functions, or all bodies in certain lanes, in processes; the rest where it usually is.
+    """Runs plain functions, or all bodies in certain lanes, in processes.
 
     Each run closes it, and its processes end when the last has; an engine keeps it.
     """
@@ -151,14 +147,10 @@ class ProcessExecutor(JobExecutor):
         self, config: ProcessExecutorConfig | Mapping[str, Any] | None = None, /, **settings: Any
     ) -> None:
         """Nothing is started before the first body. Raises: ConfigError."""
-        given = (
-            config
-            if isinstance(config, ProcessExecutorConfig)
-            else decode_config(self.Config, {**(config or {}), **settings}, self.type)
-        )
-        super().__init__(self.type, state=given.state, lanes=given.lanes)
-        self.config = given
-        self.workers = Workers(given)
+        if not isinstance(config, ProcessExecutorConfig):
+            config = decode_config(self.Config, {**(config or {}), **settings}, self.type)
+        super().__init__(self.type, state=config.state, lanes=config.lanes)
+        self.config, self.workers = config, Workers(config)
 
     async def run(self, job: Job, task: Task, ctx: Context, schema: Schema) -> Out:
         """Return one firing of a body in a process."""
@@ -167,6 +159,3 @@ class ProcessExecutor(JobExecutor):
     async def end(self) -> None:
         """End the processes of this event loop."""
         await self.workers.close()
-
-
-__all__ = ["JobExecutor", "ProcessExecutor"]

@@ -24,16 +24,16 @@ from axil_process.errors import ProcessError
 from axil_process.jobs import decode_task, encode_outcome, plan_of_job
 
 _inside: ContextVar[int] = ContextVar("axil_process_step", default=0)
-# what a body says of a question; the run sets the rest
-_ASKED = ("text", "kind", "options", "default", "within_seconds", "data")
+# the fields of a question that a body gives; the run sets the rest
+_QUESTION = ("text", "kind", "options", "default", "within_seconds", "data")
 
 
 class Paused(BaseException):
     """The run waits for a person, or for a time: the body ends here, and runs again later."""
 
 
-class Asked:
-    """Something that was asked of the parent."""
+class Request:
+    """A request of a body to its run."""
 
     __slots__ = ("answer", "begins", "number")
 
@@ -50,7 +50,7 @@ class BodyHost:
     def __init__(self, write: Callable[[Mapping[str, Any]], None]) -> None:
         """``write``: sends a message to the run; it is called by one thread at a time."""
         self._write = write
-        self._waiting: dict[int, Asked] = {}
+        self._waiting: dict[int, Request] = {}
         self._count = self._firing = 0
         self._lock = threading.Lock()
         self._plans: dict[str, Plan] = {}
@@ -59,14 +59,14 @@ class BodyHost:
         """Return the last message of a firing: ``end``, ``failed`` or ``paused``."""
         answer = self._done(given, runner)
         with self._lock:
-            # what its body left behind is heard no more, and is answered no more
+            # what its body left running is ignored from here on
             self._firing += 1
             abandoned, self._waiting = self._waiting, {}
-        for asked in abandoned.values():
-            asked.answer.cancel()
+        for request in abandoned.values():
+            request.answer.cancel()
         return answer
 
-    def hear(self, message: Mapping[str, Any]) -> None:
+    def receive(self, message: Mapping[str, Any]) -> None:
         """Take a message of the run to the body that is at work: ``begin`` or ``re``."""
         if "begin" in message:
             if (step := self._waiting.get(message["begin"])) is not None:
@@ -91,19 +91,16 @@ class BodyHost:
         if "value" in message:
             answer.set_result(decode_value(message["value"]))
         else:
-            answer.set_exception(
-                Paused()
-                if message.get("paused")
-                else ProcessError("AX551", str(message.get("error")))
-            )
+            error = ProcessError("AX551", str(message.get("error")))
+            answer.set_exception(Paused() if message.get("paused") else error)
 
-    def tell(self, message: Mapping[str, Any], firing: int | None = None) -> None:
+    def send(self, message: Mapping[str, Any], firing: int | None = None) -> None:
         """Send a message to the run; drop one of a firing that is over."""
         with self._lock:
             if firing is None or firing == self._firing:
                 self._write(message)
 
-    def ask(self, firing: int, what: str, *given: Any) -> Asked:
+    def ask(self, firing: int, what: str, *given: Any) -> Request:
         """Ask the run something. Raises: ProcessError (AX552): the firing is over."""
         plain = encode_value(list(given))
         with self._lock:
@@ -114,7 +111,7 @@ class BodyHost:
                     "Await everything that the body starts.",
                 )
             self._count += 1
-            asked = self._waiting[self._count] = Asked(self._count)
+            asked = self._waiting[self._count] = Request(self._count)
             self._write({"ask": what, "n": asked.number, "in": _inside.get(), "given": plain})
         return asked
 
@@ -124,7 +121,7 @@ class BodyHost:
         try:
             plan = self._plan(given, runner)
             task = decode_task(given["task"], plan)
-            ctx = Elsewhere(Firing(self, self._firing), given["ctx"], task)
+            ctx = RemoteContext(Firing(self, self._firing), given["ctx"], task)
             out = plan.graph.vertices[0].body(task, ctx)
             if inspect.isawaitable(out):
                 out = runner.run(_awaited(out))
@@ -134,7 +131,7 @@ class BodyHost:
         except Paused:
             return {"paused": True}
         except BaseException as error:  # noqa: BLE001
-            # also SystemExit: the parent hears of it, and this process goes on
+            # also SystemExit: this process continues
             paused = [each for each in _all(error) if isinstance(each, Paused)]
             if paused and len(paused) == len(_all(error)):
                 return {"paused": True}
@@ -167,17 +164,13 @@ async def _awaited(doing: Awaitable[Any]) -> Any:
 
 
 def error_data(error: BaseException) -> dict[str, Any]:
-    """Return an error in plain data; of one without readable text its kind at least."""
+    """Return an error as plain data; of one without readable text, its kind."""
     kind = f"{type(error).__module__}.{type(error).__qualname__}"
     try:
         message = str(error)
     except Exception:  # noqa: BLE001  # an error whose text raises is still an error
         message = ""
-    lines = (
-        traceback.format_exception(type(error), error, error.__traceback__)
-        if message
-        else [f"{kind}\n"]
-    )
+    lines = traceback.format_exception(error) if message else [f"{kind}\n"]
     transient = bool(getattr(error, "transient", False))
     return {"kind": kind, "message": message, "traceback": "".join(lines), "transient": transient}
 
@@ -190,16 +183,16 @@ class Firing:
     def __init__(self, host: BodyHost, number: int) -> None:
         self.host, self.number = host, number
 
-    def tell(self, message: Mapping[str, Any]) -> None:
-        """See ``BodyHost.tell``."""
-        self.host.tell(message, self.number)
+    def send(self, message: Mapping[str, Any]) -> None:
+        """See ``BodyHost.send``."""
+        self.host.send(message, self.number)
 
-    def ask(self, what: str, *given: Any) -> Asked:
+    def ask(self, what: str, *given: Any) -> Request:
         """See ``BodyHost.ask``."""
         return self.host.ask(self.number, what, *given)
 
 
-class Elsewhere(Context):
+class RemoteContext(Context):
     """The context of a body whose run is in another process."""
 
     __slots__ = ("_firing", "_given")
@@ -235,7 +228,7 @@ class Elsewhere(Context):
             plain = encode_value(chunk)
         except AxilError:
             plain = repr(chunk)
-        self._firing.tell({how: plain, "in": _inside.get()})
+        self._firing.send({how: plain, "in": _inside.get()})
 
     def now(self) -> float:
         return float(self._firing.ask("now").answer.result())
@@ -244,14 +237,14 @@ class Elsewhere(Context):
         return str(self._firing.ask("key", name).answer.result())
 
     def spend(self, **amounts: float) -> None:
-        self._firing.tell({"spend": amounts, "in": _inside.get()})
+        self._firing.send({"spend": amounts, "in": _inside.get()})
 
     async def sleep(self, seconds: float, /) -> None:
         await asyncio.wrap_future(self._firing.ask("sleep", seconds).answer)
 
     async def ask(self, question: Question | str, /, *, name: str = "") -> Any:
         asked = Question(text=question) if isinstance(question, str) else question
-        fields = {field: getattr(asked, field) for field in _ASKED}
+        fields = {field: getattr(asked, field) for field in _QUESTION}
         return await asyncio.wrap_future(self._firing.ask("ask", fields, name).answer)
 
     async def step(
@@ -276,16 +269,16 @@ class Elsewhere(Context):
             plain = encode_value(value)
         except BaseException as error:
             how = {"paused": True} if isinstance(error, Paused) else {"failed": error_data(error)}
-            self._firing.tell({"stepped": asked.number, **how})
+            self._firing.send({"stepped": asked.number, **how})
             ends.cancel()
             raise
         finally:
             _inside.reset(token)
-        self._firing.tell({"stepped": asked.number, "value": plain})
+        self._firing.send({"stepped": asked.number, "value": plain})
         await ends  # it is recorded
         return value
 
-    # ------------------------------------------------------------------ what cannot be had here
+    # ------------------------------------------------------------------ not available here
 
     def _refuse(self, what: str) -> NoReturn:
         hint = "Run the node in the run's own process, or do not use it."

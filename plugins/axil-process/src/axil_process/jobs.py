@@ -1,10 +1,10 @@
 """A body and its firing as plain data, for executors that run bodies in another process, or on
 another machine.
 
-No code travels and nothing is unpickled. What travels is a *job*: the name of a component with its
-config, or of a function that can be imported, with what the node says about state; and for each
-firing its payloads and its state, as a journal would keep them. The receiver of a job makes the
-body from it by the same planner, once, and runs it as often as it is asked to.
+No code is sent and nothing is unpickled: a *job* is the name of a component with its config, or of
+a function that can be imported, with the node's rules about state; a firing is its payloads and its
+state, as a journal would keep them. The receiver makes the body from the job once, by the same
+planner.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def job_of(
         field.encode is not None for field in schema.fields.values()
     ):
         raise _unnamed(
-            spec, "its state is typed, and its class is not named", 'Say state: "module:Class".'
+            spec, "its state is typed, and its class is not named", 'Set state: "module:Class".'
         )
     if resources := spec.extras.get("resources"):
         job["resources"] = dict(resources)
@@ -166,22 +166,12 @@ def plan_of_job(job: Job) -> Plan:
         message = (
             f'its body cannot be run elsewhere: a "{use.type}" is bound to the graph around it.'
         )
-        raise SpecError(
-            Problem(
-                "AX544",
-                f'node "{job["node"]}"',
-                message,
-                "Run its heavy work in a node of its own.",
-            )
-        )
-    function: Any = None if use is not None else imported(job["function"])
-    body: Any = (
-        None
-        if use is not None
-        else CustomNode(function)
-        if job["kind"] == "custom"
-        else FunctionNode(function)
-    )
+        hint = "Run its heavy work in a node of its own."
+        raise SpecError(Problem("AX544", f'node "{job["node"]}"', message, hint))
+    body: Any = None
+    if use is None:
+        kind = CustomNode if job["kind"] == "custom" else FunctionNode
+        body = kind(imported(job["function"]))
     rules = {
         name: decode_value(job[name]) for name in ("pull", "push", "attributes") if name in job
     }
@@ -206,9 +196,6 @@ def imported(path: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part)
     return found
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 def _schema(path: str) -> Schema:
@@ -241,7 +228,7 @@ def encode_task(
 
 
 def decode_task(plain: Mapping[str, Any], plan: Plan) -> Task:
-    """Return the firing that ``sent`` was given."""
+    """Return the firing that ``encode_task`` was given."""
     schema = plan.graph.schema
     state: State = schema.start(decode_delta(plain["state"], schema))
     tokens = tuple(
@@ -261,15 +248,3 @@ def decode_outcome(plain: Mapping[str, Any], schema: Schema) -> Out:
     """Return the outcome that ``encode_outcome`` was given."""
     to = None if plain["to"] is None else frozenset(cast("list[str]", plain["to"]))
     return Out(decode_value(plain["output"]), decode_delta(plain["delta"], schema), to)
-
-
-__all__ = [
-    "Job",
-    "decode_outcome",
-    "decode_task",
-    "encode_outcome",
-    "encode_task",
-    "imported",
-    "job_of",
-    "plan_of_job",
-]

@@ -1,6 +1,6 @@
 """The process's end of the pipes: a thread reads, the main thread runs the body.
 
-When the pipe ends the process does, whatever the body is at: its result is not awaited.
+When the pipe ends the process does, even while a body runs.
 """
 
 from __future__ import annotations
@@ -30,37 +30,33 @@ class Worker:
         self._host = BodyHost(self._write)
 
     def serve(self) -> None:
-        """Until the pipe ends."""
+        """Serve firings until the pipe ends."""
         threading.Thread(target=self._listen, name="axil-process", daemon=True).start()
-        self._host.tell({"ready": True})
+        self._host.send({"ready": True})
         with asyncio.Runner() as runner:
             while (given := self._tasks.get()) is not None:
                 answer = self._host.execute(given, runner)
                 # before the message: the parent may end this process as soon as it has read it
                 self._is_busy = False
-                self._host.tell(answer)
+                self._host.send(answer)
             self._host.close(runner)
 
     def _listen(self) -> None:
-        while (message := self._heard()) is not None and "close" not in message:
+        while (message := self._received()) is not None and "close" not in message:
             if "job" in message:
                 self._is_busy = True
                 self._tasks.put(message)
             else:
-                self._host.hear(message)
+                self._host.receive(message)
         if self._is_busy:  # the parent is gone, or has no use for us
             os._exit(0)
         self._tasks.put(None)
         if self._grace is not None:
             time.sleep(self._grace)
-            # something that cannot be closed, or a thread that a body left behind, would hold us
-            # for ever
-            os._exit(0)
+            os._exit(0)  # whatever cannot be closed, and threads that bodies left behind
 
-    def alone(self) -> None:
-        """Called in a process that a body forked: the pipes are not its own, and would not end
-        while it lives.
-        """
+    def forked(self) -> None:
+        """Give up the pipes, in a process that a body forked: they would not end while it lives."""
         reads, writes = os.pipe()
         os.close(reads)  # who writes there ends
         for each in (self._source.fileno(), self._sink):
@@ -68,10 +64,8 @@ class Worker:
         os.close(writes)
         self._host.forked()
 
-    def _heard(self) -> dict[str, Any] | None:
-        """Return the next message of the parent. None: there are no more, also in the middle of a
-        message.
-        """
+    def _received(self) -> dict[str, Any] | None:
+        """Return the next message of the parent; None: the pipe has ended."""
         head = self._source.read(LENGTH.size)
         if len(head) < LENGTH.size:
             return None
@@ -80,7 +74,7 @@ class Worker:
         return json.loads(body) if len(body) == length else None
 
     def _write(self, message: Mapping[str, Any]) -> None:
-        """Send a message. The parent is gone: so are we."""
+        """Send a message; where the parent is gone, end."""
         data = memoryview(packed(message))
         while data:
             try:

@@ -1,11 +1,10 @@
 """Processes that are kept and used again, and one conversation with one of them for each firing.
 
-A worker belongs to the event loop it was started on. One that is in the middle of something cannot
-be asked to stop, since its body may be deaf: it is killed with all that it started, and the next
-firing gets another.
+A worker belongs to the event loop it was started on. A busy one is not asked to stop, since its
+body need not obey: it is killed with all that it started, and the next firing gets another.
 
-A worker in a sandbox is not trusted. It sees the workspace of one run, and serves no other; what it
-sends is bounded, and refused where it is no message; what it prints is kept aside.
+A worker in a sandbox is not trusted. It serves one workspace only; what it sends is bounded, and
+refused where it is no message; what it prints is kept aside.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any, Final
 from axil import Context, Out, Schema
 from axil.plugin import LoopLocal, Task
 from axil_process.config import ProcessConfig
-from axil_process.conversation import Conversation, firing_of, mapping, no_message, outcome_of
+from axil_process.conversation import Conversation, firing_of, malformed, mapping, outcome_of
 from axil_process.errors import ProcessError, WorkerDied, ended
 from axil_process.jobs import Job
 from axil_process.programs.child import KILL, Child
@@ -33,7 +32,7 @@ _BOOT = Path(__file__).with_name("boot.py")
 _BASE: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}
 """Variables of the environment that a body in a sandbox sees without further settings."""
 _REPORT: Final = "axil-process: stopped: "
-"""The beginning of the line in which a sandbox says why it ended a process."""
+"""The beginning of the line in which a sandbox reports why it ended a process."""
 _PRINTED: Final = 4096
 """The number of the last bytes that are kept of the output of a process in a sandbox."""
 _log = logging.getLogger("axil.sandbox")
@@ -46,7 +45,7 @@ class Workers:
     def __init__(self, config: ProcessConfig) -> None:
         self.config = config
         self._without = withheld()
-        self._places = LoopLocal(lambda: _Place(config.workers))
+        self._places = LoopLocal(lambda: _Pool(config.workers))
         self.started = 0
         """Processes so far: for tests and measurements."""
 
@@ -63,7 +62,7 @@ class Workers:
             time = asyncio.timeout(seconds)
             try:
                 async with time:
-                    worker = await place.rested(folder)
+                    worker = await place.take_idle(folder)
                     if worker is None:
                         self.started += 1
                         names = self._without
@@ -83,17 +82,17 @@ class Workers:
         return outcome_of(answer, schema)
 
     async def _answer(
-        self, place: _Place, worker: _Worker, ctx: Context, job: Job, given: dict[str, Any]
+        self, place: _Pool, worker: _Worker, ctx: Context, job: Job, given: dict[str, Any]
     ) -> Mapping[str, Any]:
-        """Return what a worker answers to a firing; one that is interrupted is killed."""
+        """Return a worker's answer to a firing; kill it where it is interrupted."""
         if given["job"] not in worker.jobs:
             worker.jobs.add(given["job"])
             given["define"] = job
         place.busy.add(worker)
         worker.output_bytes = self.config.output_bytes
         try:
-            talk = Conversation(worker, ctx, is_trusted=not worker.is_sandboxed)
-            answer = await talk.run(given)
+            conversation = Conversation(worker, ctx, is_trusted=not worker.is_sandboxed)
+            answer = await conversation.run(given)
             worker.firings += 1
             return answer
         except BaseException:
@@ -103,10 +102,7 @@ class Workers:
             place.busy.discard(worker)
 
     async def close(self) -> None:
-        """End the processes of this event loop; the next use starts others.
-
-        What is at work is killed.
-        """
+        """End the processes of this event loop, busy ones at once; the next use starts others."""
         place = self._places.pop()
         if place is not None:
             await asyncio.gather(
@@ -115,7 +111,7 @@ class Workers:
             )
 
 
-class _Place:
+class _Pool:
     """The workers of one event loop."""
 
     def __init__(self, most: int) -> None:
@@ -123,12 +119,8 @@ class _Place:
         self.idle: list[_Worker] = []
         self.busy: set[_Worker] = set()
 
-    async def rested(self, folder: Path | None) -> _Worker | None:
-        """Return one that has nothing to do, and is for ``folder``.
-
-        Those that died meanwhile, or are for another folder, are removed, with all that they
-        started.
-        """
+    async def take_idle(self, folder: Path | None) -> _Worker | None:
+        """Return an idle one for ``folder``; kill those that died or are for another folder."""
         while self.idle:
             worker = self.idle.pop()
             if worker.is_alive and worker.folder == folder:
@@ -179,16 +171,16 @@ class _Worker:
         )
         worker = cls(child, folder, None)
         try:
-            worker.tell({"path": path, "memory_bytes": limit, "grace_seconds": _GRACE})
-            await worker.hear()
+            worker.send({"path": path, "memory_bytes": limit, "grace_seconds": _GRACE})
+            await worker.receive()
         except BaseException as error:
             await worker.kill()
             if isinstance(error, WorkerDied):
-                raise worker._unstarted(error) from None
+                raise worker._start_error(error) from None
             raise
         return worker
 
-    def _unstarted(self, error: WorkerDied) -> ProcessError:
+    def _start_error(self, error: WorkerDied) -> ProcessError:
         message = f"a process for bodies could not be started: it ended {ended(error.code or 0)}."
         hint = "Its messages are on standard error. Is there enough memory?"
         if self.is_sandboxed:
@@ -200,12 +192,12 @@ class _Worker:
     def is_alive(self) -> bool:
         return self.child.is_alive
 
-    def tell(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, Any]) -> None:
         assert self.process.stdin is not None
         if not self.process.stdin.is_closing():
             self.process.stdin.write(packed(message))
 
-    async def hear(self) -> dict[str, Any]:
+    async def receive(self) -> dict[str, Any]:
         """Return the next message of the worker.
 
         Raises: WorkerDied; ProcessError: AX555 it is no message, AX556 it is too long.
@@ -220,14 +212,14 @@ class _Worker:
                     raise ProcessError("AX556", message, "Set output_bytes higher, or send less.")
             return mapping(json.loads(await self.process.stdout.readexactly(length)))
         except asyncio.IncompleteReadError:
-            self.child.signal(KILL)  # it closed the pipe; whatever is left of it goes, too
+            self.child.signal(KILL)  # it closed the pipe; end what is left
             code = await self.process.wait()
             await self._printed.reading
             if self.is_sandboxed and 128 < code <= 192:
-                code = 128 - code  # as a sandbox says which signal ended a program
+                code = 128 - code  # as a sandbox reports a signal
             raise WorkerDied(code, self._printed.reported()) from None
         except (ValueError, RecursionError) as error:
-            raise no_message() from error
+            raise malformed() from error
 
     async def kill(self) -> None:
         """End it at once, with all that it started."""
@@ -237,10 +229,10 @@ class _Worker:
             self._printed.log()
 
     async def close(self) -> None:
-        """Let it end: it has nothing to do."""
+        """Let it end: it is idle."""
         assert self.process.stdin is not None
-        # said, since a process that was forked from this one holds the pipe open, too
-        self.tell({"close": True})
+        # not only the end of the pipe: a fork of the worker may hold it open
+        self.send({"close": True})
         self.process.stdin.close()
         try:
             await self.child.exited(_GRACE)

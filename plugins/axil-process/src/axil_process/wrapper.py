@@ -13,9 +13,7 @@ from axil_process.workers import Workers
 
 
 class ProcessWrapper:
-    """The wrapper ``process``: runs a node in a process, which may compute, crash or be killed
-    without harm to the rest.
-    """
+    """The wrapper ``process``: runs a node in a process, which may crash or be killed."""
 
     type: ClassVar[str] = "process"
     Config: ClassVar[type[ProcessConfig]] = ProcessConfig
@@ -28,17 +26,13 @@ class ProcessWrapper:
         self, config: ProcessConfig | Mapping[str, Any] | None = None, /, **settings: Any
     ) -> None:
         """Raises: ConfigError: a setting is unknown or does not fit."""
-        given = (
-            config
-            if isinstance(config, ProcessConfig)
-            else decode_config(self.Config, {**(config or {}), **settings}, self.type)
-        )
-        grants, path = current_grants(), given.state
+        if not isinstance(config, ProcessConfig):
+            config = decode_config(self.Config, {**(config or {}), **settings}, self.type)
+        grants, path = current_grants(), config.state
         if path and grants is not None:
             message = f"import paths are not allowed in files, found {path!r:.80}."
             grants.need(f"import:{path.partition(':')[0]}", message, "state")
-        self.config = given
-        self.workers = Workers(given)
+        self.config, self.workers = config, Workers(config)
 
     def use(self) -> ComponentRef:
         """Return the wrapper for the settings in a file."""
@@ -53,33 +47,15 @@ class ProcessWrapper:
         """
         if body is not node.vertex.own:
             message = f"`{self.type}` has another wrapper inside it, which would be left out."
-            raise SpecError(
-                Problem(
-                    "AX545",
-                    node.where,
-                    message,
-                    "Write it last: wrappers are named outermost first.",
-                )
-            )
+            hint = "Write it last: wrappers are named outermost first."
+            raise SpecError(Problem("AX545", node.where, message, hint))
         if body.mode == "scope":
             message = "its body cannot be run elsewhere: it is a graph."
-            raise SpecError(
-                Problem("AX544", node.where, message, f"Put `{self.type}` on the nodes inside.")
-            )
-        return _InProcess(
-            self.workers,
-            job_of(
-                node.spec,
-                node.payload,
-                node.schema,
-                state=self.config.state,
-                grants=current_grants(),
-            ),
-            node.schema,
-        )
-
-    async def provision(self) -> None:
-        """Nothing: processes start when they are needed."""
+            hint = f"Put `{self.type}` on the nodes inside."
+            raise SpecError(Problem("AX544", node.where, message, hint))
+        state, grants = self.config.state, current_grants()
+        job = job_of(node.spec, node.payload, node.schema, state=state, grants=grants)
+        return _InProcess(self.workers, job, node.schema)
 
     async def close(self) -> None:
         """End the processes."""

@@ -147,9 +147,9 @@ def test_one_that_is_wanted_and_does_not_work_is_an_error_that_says_why(
 
 def test_without_it_programs_run_as_before_and_the_log_says_why(without, tmp_path, caplog):
     caplog.set_level(logging.INFO, "axil.sandbox")
-    from axil_process.programs.sandbox import _say
+    from axil_process.programs.sandbox import _log_once
 
-    _say.cache_clear()
+    _log_once.cache_clear()
     tools = Code(Code.Config())
     reported = asyncio.run(tools.run_code(_Ctx(tmp_path), "import os; print(os.getuid())"))
     assert reported["stdout"] == f"{os.getuid()}\n"

@@ -52,9 +52,9 @@ class BodyActor:
             if "job" in message:
                 self._firings.put(message)
             else:
-                self._host.hear(message)
+                self._host.receive(message)
 
     def _work(self) -> None:
         with asyncio.Runner() as runner:
             while True:
-                self._host.tell(self._host.execute(self._firings.get(), runner))
+                self._host.send(self._host.execute(self._firings.get(), runner))

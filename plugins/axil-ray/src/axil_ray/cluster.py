@@ -282,13 +282,13 @@ class _Worker:
             given["define"] = job
         return await Conversation(self, ctx).run(given)
 
-    def tell(self, message: Mapping[str, Any], /) -> None:
-        """Send a message, with the next ``hear`` unless one is waiting."""
+    def send(self, message: Mapping[str, Any], /) -> None:
+        """Send a message, with the next ``receive`` unless one is waiting."""
         self._unsent.append(message)
         if self._is_receiving:
             self._actor.tell.remote(self._take_unsent())
 
-    async def hear(self) -> Mapping[str, Any]:
+    async def receive(self) -> Mapping[str, Any]:
         """Return the next message of the body. Raises: WorkerDied."""
         if not self._received:
             self._is_receiving, call = True, self._actor.exchange.remote(self._take_unsent())

@@ -1,8 +1,7 @@
 """Tools for plugin authors: a virtual clock, a recorder, scripted models, random graphs, golden
 traces.
 
-Nothing is imported until it is used, and nothing is registered with pytest: say ``pytest_plugins =
-["axil_testing.fixtures"]``.
+For the fixtures of pytest write ``pytest_plugins = ["axil_testing.fixtures"]``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """Fixtures for tests of workflows and agents: a script, a recording, a runner.
 
-``axil_testing.fixtures`` has them, too.
-
-Scripts and recordings are those of axil-agent, found by name like any component; nothing is
-imported before a test asks for it.
+``axil_testing.fixtures`` has them, too. Scripts and recordings are components of axil-agent.
 """
 
 from __future__ import annotations
@@ -57,11 +54,11 @@ ModelScript = Callable[..., Any]
 
 @pytest.fixture
 def model_script(request: pytest.FixtureRequest) -> Iterator[ModelScript]:
-    """Put every agent of this test on a script, whichever model it was given.
+    """Answer every agent of this test from a script, whichever model it was given.
 
-    ``script = model_script(["one", "two"])``: replies in order, the last again and again; or rules,
+    ``script = model_script(["one", "two"])``: replies in order, the last one repeated; or rules,
     ``{"rules": […], "default": …}``; or the path of a script in JSON or YAML, from the test's
-    folder. ``script.requests`` is what agents asked.
+    folder. ``script.requests`` holds the requests.
     """
     with ExitStack() as stack:
 
@@ -93,11 +90,10 @@ class Cassette:
 def cassette(request: pytest.FixtureRequest) -> Iterator[Cassette]:
     """Answer every agent of this test from a recording.
 
-    It is ``cassettes/<the test's file>/<test>.jsonl`` beside the file, or what
-    ``@pytest.mark.cassette(path)`` says. A request that was not recorded is an error with a diff.
+    It is ``cassettes/<the test's file>/<test>.jsonl`` beside the file, or the path of
+    ``@pytest.mark.cassette(path)``. A request that was not recorded is an error with a diff.
     ``pytest --axil-record`` (or ``AXIL_RECORD=all``) asks real models and records anew,
-    ``--axil-record=once`` only where there is no recording. A recording in which nothing was asked
-    replaces none.
+    ``--axil-record=once`` only where there is no recording. An empty recording replaces none.
     """
     path = _cassette(request)
     mode = _mode(request.config)
@@ -142,7 +138,7 @@ def _mode(config: pytest.Config) -> Mode:
 
 
 class _Answers:
-    """A person who has these answers, and then none."""
+    """A channel with these answers, then none."""
 
     def __init__(self, answers: Sequence[Any]) -> None:
         self._left = deque(answers)
@@ -153,7 +149,7 @@ class _Answers:
 
 @dataclass
 class Runner:
-    """Runs workflow files and graphs, and remembers what happened."""
+    """Runs workflow files and graphs, and records what happened."""
 
     folder: Path
     """The folder in which files are looked for."""
@@ -173,8 +169,7 @@ class Runner:
         Args:
             what: a file, or a graph that is built.
             input: a text, or fields; None: an empty message, or no fields.
-            answers: what a person says, in the order of the questions; without it, and when it is
-                used up, the run pauses.
+            answers: answers to questions, in their order; at a question without one the run pauses.
             options: ``vars``, ``allow_code`` and ``functions`` (a folder, from the test's) for a
                 file; all others are the run's.
         Raises: NodeFailed: a node failed; SpecError and ConfigError: it cannot run.

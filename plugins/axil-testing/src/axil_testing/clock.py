@@ -9,17 +9,17 @@ from weakref import WeakKeyDictionary
 
 _TURNS = 100
 _LOOKS: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
-"""The looks of all clocks that each event loop has ready: a loop that has nothing else is idle."""
+"""The scheduled ``_look`` calls of each event loop: a loop that has nothing else ready is idle."""
 
 
 class VirtualClock:
-    """Time for a run (``Options.clock``): it stands still while anything is ready, then jumps to
-    the next sleeper.
+    """Time for a run (``Options.clock``): it stands still while the event loop has anything ready,
+    then jumps to the next sleeper.
 
-    "Nothing else can run" means that the event loop has nothing ready. So it is for runs without
-    threads: while a body blocks in a thread the loop is idle, and time would jump past it. Mark
-    such bodies ``inline=True``, or give them the real clock. A journal in a database commits in a
-    thread, too: where the order of sleepers matters, record in an ``axil_journals.MemoryJournal``.
+    It is for runs without threads: while a body blocks in a thread the loop is idle, and time would
+    jump past it. Mark such bodies ``inline=True``, or use the real clock. A journal in a database
+    commits in a thread, too: use ``axil_journals.MemoryJournal`` where the order of sleepers
+    matters.
 
     Sleepers wake one at a time, by deadline, then in the order in which they went to sleep: what
     each of them starts is done before the next one wakes. One clock may serve several runs on one
@@ -46,10 +46,7 @@ class VirtualClock:
         return self._now
 
     def wall(self) -> float:
-        """Return the same, taken for seconds since 1970: by this clock questions are due.
-
-        A later process has a clock that starts later.
-        """
+        """Return the same, as seconds since 1970, by which questions are due."""
         return self._now
 
     @property
@@ -58,7 +55,7 @@ class VirtualClock:
         return sum(1 for *_, woken in self._sleepers if not woken.done())
 
     def advance(self, seconds: float) -> None:
-        """Move time on by hand; those whose time has come wake at the next turn of the loop.
+        """Advance time by hand; due sleepers wake at the next turn of the loop.
 
         Raises: ValueError: backwards.
         """
@@ -70,10 +67,7 @@ class VirtualClock:
         self._now = until
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until ``seconds`` from now.
-
-        What is not positive lets the others run first, as ``asyncio.sleep`` does.
-        """
+        """Wait ``seconds``; 0 or less lets the others run first, as ``asyncio.sleep`` does."""
         loop = asyncio.get_running_loop()
         woken: asyncio.Future[None] = loop.create_future()
         self._count += 1
@@ -89,7 +83,7 @@ class VirtualClock:
         loop.call_soon(self._look, loop)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Once a turn of the loop: if nothing but us is ready, wake the next sleeper."""
+        """Wake the next sleeper if nothing else is ready; called once a turn of the loop."""
         _LOOKS[loop] -= 1
         if self._watching is not loop:
             return

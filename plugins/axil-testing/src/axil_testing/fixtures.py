@@ -1,8 +1,4 @@
-"""pytest fixtures.
-
-They are not registered by themselves: say ``pytest_plugins = ["axil_testing.fixtures"]`` in a
-conftest.
-"""
+"""pytest fixtures: write ``pytest_plugins = ["axil_testing.fixtures"]`` in a conftest."""
 
 from __future__ import annotations
 
@@ -63,8 +59,7 @@ class _Silent:
 
 @dataclass
 class Bench:
-    """A machine on the bench: ``start``, ``take`` what is due, ``finish`` it in any order, look at
-    what it comes to.
+    """A machine driven by hand: ``start``, ``take`` what is due, ``finish`` it in any order.
 
     Activations go by name: ``"a"``, ``"a#0.1"``.
     """
@@ -163,7 +158,7 @@ def machine() -> MakeBench:
     ``machine("in>a a>b a>c b>d c>d d>out", joins={"d": "all"})``: edges, ``in`` and ``out`` being
     the entry and the exit; an edge may carry labels: ``a>b:group=x``, ``a>b:data`` (``trigger:
     false``). Nodes are those that the edges name, in that order. ``more``: fields of ``GraphSpec``,
-    such as ``attributes`` or ``schema``. There are no cycles on the bench but flat ones.
+    such as ``attributes`` or ``schema``. Of cycles it takes flat ones only.
     """
 
     def make(
@@ -213,7 +208,7 @@ OnlyPlugins = Callable[..., Registry]
 
 @pytest.fixture
 def only_plugins() -> Iterator[OnlyPlugins]:
-    """Make this test see only the plugins it names, whatever is installed beside them.
+    """Make this test see only the plugins it names.
 
     ``only_plugins("axil-control", "nodes:agent")``: distributions, and single components as
     ``kind:name``. The registry is the process's own until the test ends; the kernel is always

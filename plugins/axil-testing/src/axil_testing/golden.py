@@ -1,9 +1,9 @@
-"""Golden traces: what a run did, written down once and compared ever after.
+"""Golden traces: the course of a run, written down once and compared from then on.
 
-A trace says which activations there were, what each was given and carried on, what was skipped, the
-output and the state. Nothing in it depends on what finished first: activations stand in *steps*, by
-rounds and levels, and a step has no order. What a person wants to say about order goes under
-``order``: groups of nodes, all of one before any of the next.
+A trace has the activations with their inputs and payloads, the skipped ones, the output and the
+state. Nothing in it depends on what finished first: activations stand in *steps*, by rounds and
+levels, and a step has no order. Expectations about order go under ``order``: groups of nodes, all
+of one before any of the next.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UPDATE = "AXIL_GOLDEN"
 
 
 class Deviation(AssertionError):
-    """A run did something else than its golden trace says; one line for each difference."""
+    """A run differs from its golden trace; one line for each difference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class Golden:
         self.file.write_text(_json(data) + "\n", "utf-8")
 
     def _expected(self) -> dict[str, Any]:
-        """Return what the file says. Raises: Deviation: it is no golden trace."""
+        """Return the content of the file. Raises: Deviation: it is no golden trace."""
         why = "it is no mapping, or its steps or its order are no lists of lists of paths"
         try:
             found: Any = json.loads(self.file.read_text("utf-8"))
@@ -108,14 +108,9 @@ class Golden:
         return cast("dict[str, Any]", found)
 
     def run(self) -> Trace:
-        """Run, and give what it did."""
-        recorder = Recorder()
-        hooks = hook_manager(
-            [
-                *(self.workflow.setting.hooks.get_plugins() if self.workflow.setting.hooks else ()),
-                recorder,
-            ]
-        )
+        """Run, and return the trace."""
+        recorder, before = Recorder(), self.workflow.setting.hooks
+        hooks = hook_manager([*(before.get_plugins() if before else ()), recorder])
         watched = Workflow(self.workflow.spec, replace(self.workflow.setting, hooks=hooks))
 
         async def go() -> Result:
@@ -233,9 +228,7 @@ def differences(expected: Mapping[str, Any], trace: Trace) -> list[str]:
 
 
 def _disorder(groups: Sequence[Sequence[str]], finished: Sequence[str]) -> list[str]:
-    """Return nodes of a later group that ended before nodes of an earlier one, by path; the last
-    firing counts as its end.
-    """
+    """Return each node of a later group that fired before one of an earlier group had ended."""
     ends = {path: position for position, path in enumerate(finished)}
     begins = {path: finished.index(path) for path in ends}
     return [
@@ -271,14 +264,12 @@ def _dict_differences(key: str, expected: Mapping[str, Any], found: Mapping[str,
         for name in found
         if name not in expected
     ]
-    both = [name for name in expected if name in found and found[name] != expected[name]]
-    return [
-        *lines,
-        *(
-            f"{key}.{name}: expected {_short(expected[name])}, found {_short(found[name])}"
-            for name in both
-        ),
+    lines += [
+        f"{key}.{name}: expected {_short(expected[name])}, found {_short(found[name])}"
+        for name in expected
+        if name in found and found[name] != expected[name]
     ]
+    return lines
 
 
 def _short(value: Any) -> str:

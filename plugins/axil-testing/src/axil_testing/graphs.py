@@ -1,8 +1,7 @@
 """Random graphs for hypothesis: small enough to shrink, varied enough to find unexpected faults.
 
-What every node gives is a number that depends on all it saw: its payloads in order, its state, how
-often it fired. So one difference anywhere shows everywhere behind it, and two runs of one graph
-agree in everything or visibly not.
+Every node gives a number that depends on all it saw: its payloads in order, its state, how often it
+fired. So a difference anywhere shows in all that follows.
 
     @given(case=graphs(cyclic=True))
     def test_my_wrapper_changes_nothing(case):
@@ -237,8 +236,6 @@ def _router(targets: Sequence[str]) -> Callable[[Any], Any]:
     return lambda state: [targets[(state.get("total") or 0) % len(targets)]]
 
 
-# ------------------------------------------------------------------------------------------------ s
-
 Pick = Callable[[int, int], int]
 _JOINS = ("gate", "gate", "gate", "gate", "each", "each", "all")
 _ALWAYS = (True,)
@@ -362,9 +359,9 @@ def graphs(**wishes: Any) -> st.SearchStrategy[RandomGraph]:
 
     ``wishes``: fields of ``Wishes``.
 
-    Acyclic by default. A cyclic one ends: edges that lead back are taken a few times
-    only, and cycles have a limit that is an exit. It may be entered at several nodes at once, which
-    fails: pass over runs that are not ``done``.
+    Acyclic by default. A cyclic one ends: edges that lead back are taken a few times only, and
+    cycles have a limit that is an exit. It may be entered at several nodes at once, which fails:
+    ignore runs that are not ``done``.
     """
     wished = Wishes(**wishes)
 
@@ -379,7 +376,5 @@ def graphs(**wishes: Any) -> st.SearchStrategy[RandomGraph]:
 
 
 def random_graph(seed: int, **wishes: Any) -> RandomGraph:
-    """Return the one dense graph of a seed: for benchmarks, and to see again what hypothesis
-    found.
-    """
+    """Return the dense graph of a seed: for benchmarks, and to repeat what hypothesis found."""
     return _Maker(Wishes(**wishes), random.Random(seed).randint, dense=True).make()

@@ -1,8 +1,5 @@
-"""A model with scripted replies: for tests, examples and demos without a key and
-without a network.
-
-It is a plain class, tied to no framework: messages go in as dicts with ``role`` and ``content``,
-and a dict comes out.
+"""A model with scripted replies, tied to no framework: messages go in as dicts with ``role`` and
+``content``, and a dict comes out.
 """
 
 from __future__ import annotations
@@ -21,10 +18,7 @@ class ScriptError(ValueError):
 
 
 class ScriptedFailure(RuntimeError):
-    """The reply was ``{status: …}``: the service refused.
-
-    ``status`` is the number that an HTTP server would give.
-    """
+    """The reply was ``{status: …}``, the status of an HTTP server that refuses."""
 
     def __init__(self, status: int, text: str = "") -> None:
         self.status = status
@@ -33,7 +27,7 @@ class ScriptedFailure(RuntimeError):
 
 @dataclass
 class ScriptedModel:
-    """Answers by the first rule that matches: its replies in order, the last again and again.
+    """Answers by the first rule that matches: its replies in order, the last one repeated.
 
     A rule is ``{"match": {…}, "replies": […]}``. ``match`` may ask for ``system_contains``,
     ``user_contains`` (texts, or lists of texts all of which must occur) and ``model``; all that are
@@ -68,7 +62,7 @@ class ScriptedModel:
         for number, rule in enumerate(self.rules):
             _check(rule, f"rules[{number}]")
         _check_reply(self.default, "default")
-        self._said = [0] * len(self.rules)
+        self._given = [0] * len(self.rules)
 
     async def __call__(
         self,
@@ -94,35 +88,27 @@ class ScriptedModel:
             for role in ("system", "user")
         }
         model = str((settings or {}).get("model", self.name))
-        rule = next(
-            (
-                i
-                for i, each in enumerate(self.rules)
-                if _matches(each.get("match") or {}, data, model)
-            ),
-            None,
+        matching = (
+            number
+            for number, each in enumerate(self.rules)
+            if _matches(each.get("match") or {}, data, model)
         )
-        self.calls.append(
-            {
-                "messages": [dict(m) for m in messages],
-                "tools": tools,
-                "settings": settings,
-                "rule": rule,
-            }
-        )
+        rule = next(matching, None)
+        call = {"tools": tools, "settings": settings, "rule": rule}
+        self.calls.append({"messages": [dict(m) for m in messages], **call})
         return await self._reply(self._next(rule), data["user"], messages)
 
     def reset(self) -> None:
         """Forget all calls and begin every rule's replies again."""
         self.calls.clear()
-        self._said = [0] * len(self.rules)
+        self._given = [0] * len(self.rules)
 
     def _next(self, rule: int | None) -> Any:
         if rule is None:
             return self.default
         replies = self.rules[rule]["replies"]
-        position = min(self._said[rule], len(replies) - 1)
-        self._said[rule] += 1
+        position = min(self._given[rule], len(replies) - 1)
+        self._given[rule] += 1
         return replies[position]
 
     async def _reply(

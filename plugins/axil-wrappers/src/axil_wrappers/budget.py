@@ -1,6 +1,4 @@
-"""``budget``: how many tokens and how much money a node may use in a run, itself and everything
-inside it.
-"""
+"""``budget``: bounds the tokens and the money that a node and everything inside it use in a run."""
 
 from __future__ import annotations
 
@@ -67,13 +65,10 @@ class Budget(Wrapper[BudgetConfig]):
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         config = self.config
         pricing = None if config.pricing is None else _pricing(config.pricing)
-        return _Bounded(
-            body,
-            node,
-            Bound(
-                tokens=config.tokens, cost=config.cost, at_limit=config.on_limit, pricing=pricing
-            ),
+        bound = Bound(
+            tokens=config.tokens, cost=config.cost, at_limit=config.on_limit, pricing=pricing
         )
+        return _Bounded(body, node, bound)
 
 
 class _Bounded(Around):
@@ -86,9 +81,7 @@ class _Bounded(Around):
     async def run(self, task: Task, ctx: Context) -> Out:
         ledger: Any = ctx.ledger
         if not isinstance(ledger, Ledger):
-            message = (
-                "the wrapper budget needs the meter of axil-models, but the run has another meter."
-            )
+            message = "the wrapper budget needs the meter of axil-models; the run has another one."
             hint = "Use the meter of axil-models, or remove the wrapper."
             raise SpecError(Problem("AX128", f'node "{ctx.activation.path}"', message, hint))
         account = ledger.open(ctx.activation.path, self._bound)

@@ -1,13 +1,12 @@
-"""``cache``: what a node gave once, it gives again at once.
+"""``cache``: keeps outcomes of a node, and gives them again for equal inputs.
 
 Theory of operation
 -------------------
 The key is a digest of all that the outcome may depend on: what came in, what the node sees of the
 state, its own state if that is to count, and the node itself: type, config, rules, the keys of its
-out-edges, the wrappers around it. Kept is the whole outcome, what edges carry and what is written,
-in the journal's plain form; what that form cannot hold exactly is not kept. While one firing works
-on a key, equal ones wait for it: the first that ends well serves all, and if it fails, the next one
-takes its place.
+out-edges, the wrappers around it. The whole outcome is kept, in the journal's plain form; what that
+form cannot hold exactly is not kept. While one firing works on a key, equal ones wait for it; if it
+fails, the next one takes its place.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from axil.plugin import (
 )
 from axil_journals import decode_delta, decode_value, encode_delta, encode_value
 from axil_wrappers.inside import Around, Settings, Wrapper
-from axil_wrappers.store import FolderStore, MemoryStore, Store
+from axil_wrappers.store import FolderStore, MemoryStore
 
 log = logging.getLogger("axil_wrappers.cache")
 
@@ -97,24 +96,14 @@ class Cache(Wrapper[CacheConfig]):
         config = self.config
         if not config.people and _asks_people(body, node):
             message = "the node asks people, and the cache would answer instead of them."
-            raise SpecError(
-                Problem("AX832", node.where, message, "Remove the cache, or set people: true.")
-            )
+            hint = "Remove the cache, or set people: true."
+            raise SpecError(Problem("AX832", node.where, message, hint))
         if config.directory is None:
             return _Kept(body, node, config, self.memory)
         if not config.version and node.spec.use is None:
-            message = (
-                "the cache cannot see changes of a body written in Python, so stored "
-                "outcomes may be out of date."
-            )
-            raise SpecError(
-                Problem(
-                    "AX833",
-                    node.where,
-                    message,
-                    "Set the cache's version, and change it when the code changes.",
-                )
-            )
+            message = "the cache cannot see changes of a body written in Python."
+            hint = "Set the cache's version, and change it when the code changes."
+            raise SpecError(Problem("AX833", node.where, message, hint))
         return _Kept(body, node, config, FolderStore(_folder(config.directory, node)))
 
 
@@ -125,14 +114,8 @@ def _folder(given: str, node: NodeInfo) -> Path:
         return Path(given)
     root, folder = os.path.realpath(around), os.path.realpath(os.path.join(around, given))
     if os.path.commonpath([root, folder]) != root:
-        raise SpecError(
-            Problem(
-                "AX117",
-                node.where,
-                f"the cache's folder \"{given}\" is outside the workflow file's folder.",
-                "Use a folder inside it.",
-            )
-        )
+        message = f"the cache's folder \"{given}\" is outside the workflow file's folder."
+        raise SpecError(Problem("AX117", node.where, message, "Use a folder inside it."))
     return Path(folder)
 
 
@@ -155,9 +138,7 @@ _numbers = itertools.count()
 
 
 def _identity(spec: NodeSpec, config: CacheConfig) -> str:
-    """Tells a body made in Python from every other of this process; empty: a component that its
-    name and config tell.
-    """
+    """Return what tells a body made in Python from others of this process; empty: its config."""
     if spec.body is None or config.directory is not None:
         return ""
     try:
@@ -175,14 +156,13 @@ _mine: ContextVar[frozenset[str]] = ContextVar("axil_wrappers_flights", default=
 class _Kept(Around):
     """A body whose outcomes are kept."""
 
-    def __init__(self, body: Body, node: NodeInfo, config: CacheConfig, store: Store) -> None:
+    def __init__(
+        self, body: Body, node: NodeInfo, config: CacheConfig, store: MemoryStore | FolderStore
+    ) -> None:
         super().__init__(body, node)
         self._config, self._store = config, store
-        self._schema, self._rules, self._own = (
-            node.schema,
-            node.rules,
-            (local_field(node.name), kept_field(node.name)),
-        )
+        self._schema, self._rules = node.schema, node.rules
+        self._own = (local_field(node.name), kept_field(node.name))
         self._is_reported = False
         edges = [
             EdgeSpec(source=ENTRY, target=node.name),
@@ -233,10 +213,10 @@ class _Kept(Around):
             flight.set_result(text)
 
     async def _uncached(self, task: Task, ctx: Context, why: str) -> Out:
-        self._say(ctx, why)
+        self._report(ctx, why)
         return await self.inside(task, ctx.part())
 
-    def _say(self, ctx: Context, why: str) -> None:
+    def _report(self, ctx: Context, why: str) -> None:
         ctx.note({"kind": "cache", "hit": False, "refused": why})
         if not self._is_reported:
             self._is_reported = True
@@ -245,7 +225,7 @@ class _Kept(Around):
     # -- the key
 
     def _digest(self, task: Task) -> str | None:
-        """Return the key; None: the node keeps something for itself.
+        """Return the key; None: the node has attributes of its own.
 
         Raises: JournalError, StateError: a value cannot be written as plain data.
         """
@@ -278,12 +258,12 @@ class _Kept(Around):
     def _encoded(self, out: Out, part: Context, ctx: Context) -> str | None:
         """Return an outcome as text; None: it is not to be kept."""
         if part.has_asked and not self._config.people:
-            self._say(ctx, "a person was asked")
+            self._report(ctx, "a person was asked")
             return None
         delta: Mapping[str, Any] = out.delta
         if any(delta.get(name) for name in self._own) and self._config.local != "key":
             if self._config.local == "refuse":
-                self._say(ctx, "the node has attributes of its own")
+                self._report(ctx, "the node has attributes of its own")
                 return None
             delta = {name: value for name, value in delta.items() if name not in self._own}
         try:
@@ -295,7 +275,7 @@ class _Kept(Around):
             }
         except (AxilError, AttributeError, TypeError, ValueError) as error:
             # a typed field's value need not fit before it is committed
-            self._say(ctx, f"the outcome cannot be kept: {error}")
+            self._report(ctx, f"the outcome cannot be kept: {error}")
             return None
         return json.dumps(data)
 

@@ -18,12 +18,11 @@ from axil.plugin import (
     compile_spec,
     make_component,
 )
+from axil_wrappers.inside import run_plan
 
 
 class ReplacementNode:
-    """A replacement for a node: a component of its own, bound to the node's edges and to its view
-    of the state.
-    """
+    """A component in a node's place, bound to the node's edges and to its view of the state."""
 
     def __init__(self, use: ComponentRef, node: NodeInfo) -> None:
         """Raises: PluginError, ConfigError, SpecError: as for any node."""
@@ -38,7 +37,7 @@ class ReplacementNode:
             )
         kind = NodeContract.of(found)
         if kind.scope is not None:
-            self._plan = _alone(use, node)
+            self._plan = _single(use, node)
             self.components += self._plan.graph.components
             return
         if hasattr(found, "provision") or hasattr(found, "close"):
@@ -50,18 +49,10 @@ class ReplacementNode:
         """Return the replacement's outcome for the same task."""
         if self._body is not None:
             return await ctx.execute(self._body, task)
-        returned = await ctx.run(
-            self._plan,
-            self._plan.graph.payloads.gather(task.tokens),
-            name="#instead",
-            state=task.state,
-        )
-        return Out(
-            returned.output, returned.changes, frozenset() if returned.output is None else None
-        )
+        return await run_plan(self._plan, task, ctx, "#instead")
 
 
-def _alone(use: ComponentRef, node: NodeInfo) -> Any:
+def _single(use: ComponentRef, node: NodeInfo) -> Any:
     payload: Any = node.payload if node.payload != "state" else "fields"
     spec = GraphSpec(
         id=node.name,

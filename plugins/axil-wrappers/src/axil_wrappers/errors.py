@@ -19,7 +19,7 @@ class WrapperError(ProblemError, ValueError):
 
 
 class TimeoutReached(WrapperError, TimeoutError):
-    """A node took longer than it may; ``seconds`` is how long that is. Asking again may help."""
+    """A node took longer than ``seconds``. A repetition may help."""
 
     transient = True
 
@@ -29,4 +29,4 @@ class TimeoutReached(WrapperError, TimeoutError):
 
 
 class LimiterConflict(WrapperError):
-    """Two nodes name one limiter and want different things of it."""
+    """Two nodes give one limiter different limits."""

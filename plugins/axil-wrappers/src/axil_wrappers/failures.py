@@ -1,6 +1,4 @@
-"""The selection of failures: by the names of their classes, by status, by text, or by whether they
-may pass.
-"""
+"""The selection of failures: by class, by status, by text, or by whether a repetition may help."""
 
 from __future__ import annotations
 
@@ -25,10 +23,7 @@ from axil.plugin import BodyError, JournalError, KernelBug, RouteError, did_you_
 from axil_wrappers.inside import Settings
 
 NEVER = (LimitReached, RunPaused, RunCancelled, KernelBug)
-"""Not a node's failures but the run's own business; nothing catches them.
-
-Cancellation and pauses are no ``Exception`` at all.
-"""
+"""Signals of the run that nothing catches; cancellation and pauses are no ``Exception``."""
 
 LASTING = (
     SpecError,
@@ -51,7 +46,7 @@ LASTING = (
 """Mistakes in a graph, a setting or a program: they are there again next time."""
 
 PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-"""HTTP statuses that may be another one next time."""
+"""HTTP statuses after which a repetition may help."""
 
 _DEEPEST = 20
 
@@ -83,9 +78,7 @@ def status_of(error: BaseException) -> int | None:
 
 
 def retry_after_of(error: BaseException) -> float | None:
-    """Return the seconds that an error asks to wait: its ``retry_after_seconds`` or
-    ``retry_after``.
-    """
+    """Return the seconds to wait in an error's ``retry_after_seconds`` or ``retry_after``."""
     for each in chain(error):
         for name in ("retry_after_seconds", "retry_after"):
             value: Any = getattr(each, name, None)
@@ -109,16 +102,12 @@ def may_pass(error: BaseException) -> bool:
 
 
 def describe_failure(error: BaseException) -> str:
-    """Return an error as one line for people who watch."""
+    """Return an error as one line for people."""
     first = next(chain(error), error)
-    text = str(first) or type(first).__name__
-    return (
-        text
-        if isinstance(first, AxilError)
-        else f"{type(first).__name__}: {text}"
-        if str(first)
-        else text
-    )
+    name, text = type(first).__name__, str(first)
+    if not text or isinstance(first, AxilError):
+        return text or name
+    return f"{name}: {text}"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -146,14 +135,9 @@ def _is_bare(kind: type) -> bool:
 
 
 def _named(given: Any) -> Any:
-    """Return names of error classes, from a name, a class, or several.
-
-    Raises: ValueError: a name that nothing has.
-    """
-    items: list[Any] = (
-        list(cast("Any", given)) if isinstance(given, (list, tuple, set, frozenset)) else [given]
-    )
-    return tuple(_name(item) for item in items)
+    """Return names of error classes, from a name, a class, or several. Raises: ValueError."""
+    several = isinstance(given, (list, tuple, set, frozenset))
+    return tuple(_name(item) for item in (cast("Any", given) if several else [given]))
 
 
 def _name(item: Any) -> str:
@@ -223,10 +207,10 @@ class Failures(Settings):
         (), description="Error classes that are excluded, even where another rule matches."
     )
 
-    def meant(self, error: BaseException, usual: bool | None = None) -> bool:
+    def selects(self, error: BaseException, usual: bool | None = None) -> bool:
         """Return whether this failure is selected.
 
-        ``usual``: the answer where nothing is said; None: whether it may pass.
+        ``usual``: the answer where no rule is given; None: whether a repetition may help.
         """
         if (
             not isinstance(error, Exception)

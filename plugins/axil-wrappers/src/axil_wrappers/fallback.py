@@ -1,4 +1,4 @@
-"""``fallback``: what a node gives, or who stands in for it, when it fails."""
+"""``fallback``: a value, or another node, in place of a node that fails."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ class Fallback(Wrapper[FallbackConfig]):
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         if "value" in self.config.model_fields_set:
             return _Backed(body, node, self.config, Value(self.config.value, node))
-        stead = ReplacementNode(ComponentRef.of(self.config.use), node)
-        self._components += stead.components
-        return _Backed(body, node, self.config, stead)
+        replacement = ReplacementNode(ComponentRef.of(self.config.use), node)
+        self._components += replacement.components
+        return _Backed(body, node, self.config, replacement)
 
     async def provision(self) -> None:
-        """Open what stands in."""
+        """Provision the replacements."""
         for component in self._components:
             if hasattr(component, "provision"):
                 await component.provision()
 
     async def close(self) -> None:
-        """Close what stands in. One that fails at it keeps no other from it."""
+        """Close all replacements, even where one of them fails."""
         async with AsyncExitStack() as stack:
             for component in self._components:
                 if hasattr(component, "close"):
@@ -75,23 +75,23 @@ class Fallback(Wrapper[FallbackConfig]):
 
 
 class _Backed(Around):
-    """A body with something behind it."""
+    """A body with a replacement."""
 
     def __init__(
-        self, body: Body, node: NodeInfo, config: FallbackConfig, behind: Value | ReplacementNode
+        self, body: Body, node: NodeInfo, config: FallbackConfig, other: Value | ReplacementNode
     ) -> None:
         super().__init__(body, node)
-        self._config, self._behind = config, behind
+        self._config, self._other = config, other
 
     async def run(self, task: Task, ctx: Context) -> Out:
         part = ctx.part("first")
         try:
             return await self.inside(task, part)
-        except Exception as error:  # what is not meant is raised again
-            if not self._config.meant(error, usual=True):
+        except Exception as error:
+            if not self._config.selects(error, usual=True):
                 raise
             self.take_back(part, ctx)
             ctx.note({"kind": "fallback", "error": describe_failure(error)})
-        if isinstance(self._behind, Value):
-            return self._behind(task)
-        return await self._behind(task, ctx.part("instead"))
+        if isinstance(self._other, Value):
+            return self._other(task)
+        return await self._other(task, ctx.part("instead"))

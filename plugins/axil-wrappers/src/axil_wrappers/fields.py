@@ -4,6 +4,7 @@ edges bring them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import Field
@@ -40,10 +41,7 @@ class Write(Wrapper[WriteConfig]):
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         """Raises: SpecError (AX836): the state has no such field; StateError: a value is wrong."""
-        known = node.stored
-        for name in self.config.fields if known is not None else ():
-            if known is not None and name not in known:
-                raise _unknown(f'writes "{name}", which the state does not have', name, known)
+        _check(self.config.fields, node.stored, 'writes "{}", which the state does not have')
         return _Writing(body, node, node.schema.check(self.config.fields))
 
 
@@ -78,10 +76,7 @@ class Collect(Wrapper[CollectConfig]):
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         """Raises: SpecError (AX836): no edge brings a field that is named."""
-        brought = node.brought()
-        for name in self.config.fields if brought is not None else ():
-            if brought is not None and name not in brought:
-                raise _unknown(f'collects "{name}", which no edge brings', name, brought)
+        _check(self.config.fields, node.brought(), 'collects "{}", which no edge brings')
         return _Collecting(body, node, self.config.fields)
 
 
@@ -99,11 +94,13 @@ class _Collecting(Around):
         others = [{k: v for k, v in each.items() if k not in lists} for each in came]
         first = task.tokens[0] if task.tokens else Token(-1, None, task.state)
         token = Token(first.edge, {**fold_payloads(others), **lists}, first.state, first.ordinal)
-        only = task.with_tokens((token,))
-        return await self.inside(only, ctx)
+        return await self.inside(task.with_tokens((token,)), ctx)
 
 
-def _unknown(what: str, name: str, known: frozenset[str]) -> SpecError:
-    names = sorted(each for each in known if not each.startswith("@"))
-    hint = did_you_mean(name, names) or f"Available: {format_names(names) or 'none'}."
-    return SpecError(Problem("AX836", "", f"the wrapper {what}.", hint))
+def _check(fields: Iterable[str], known: frozenset[str] | None, fault: str) -> None:
+    """Raises: SpecError (AX836): a field is not among those ``known``; None: any may be there."""
+    for field in fields:
+        if known is not None and field not in known:
+            names = sorted(each for each in known if not each.startswith("@"))
+            hint = did_you_mean(field, names) or f"Available: {format_names(names) or 'none'}."
+            raise SpecError(Problem("AX836", "", f"the wrapper {fault.format(field)}.", hint))

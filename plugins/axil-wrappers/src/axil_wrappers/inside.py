@@ -21,7 +21,7 @@ C = TypeVar("C", bound=Settings)
 
 
 class Wrapper(Generic[C]):
-    """A wrapper of this distribution, of a ``Config`` or of its fields: ``Retry(tries=3)``."""
+    """A wrapper, made of a ``Config`` or of its fields: ``Retry(tries=3)``."""
 
     type: ClassVar[str]
     Config: ClassVar[type[Any]]
@@ -48,8 +48,8 @@ class Wrapper(Generic[C]):
 
 
 class Inside:
-    """A body of any mode as something to await: a scope runs in a frame of its own, a function in a
-    thread of the run's.
+    """A body of any mode, to be awaited: a scope runs in a frame of its own, a function in a thread
+    of the run's.
     """
 
     def __init__(self, body: Body, node: NodeInfo) -> None:
@@ -60,15 +60,14 @@ class Inside:
     async def __call__(self, task: Task, ctx: Context, /) -> Out:
         if self._plan is None:
             return await ctx.execute(self._body, task)
-        returned = await ctx.run(
-            self._plan,
-            self._plan.graph.payloads.gather(task.tokens),
-            name="#inside",
-            state=task.state,
-        )
-        return Out(
-            returned.output, returned.changes, frozenset() if returned.output is None else None
-        )
+        return await run_plan(self._plan, task, ctx, "#inside")
+
+
+async def run_plan(plan: Any, task: Task, ctx: Context, name: str) -> Out:
+    """Return the outcome of a plan that runs for a task, in a frame of its own."""
+    payload = plan.graph.payloads.gather(task.tokens)
+    returned = await ctx.run(plan, payload, name=name, state=task.state)
+    return Out(returned.output, returned.changes, frozenset() if returned.output is None else None)
 
 
 class Around:
@@ -89,7 +88,7 @@ class Around:
         raise NotImplementedError
 
     def take_back(self, part: Context, ctx: Context) -> None:
-        """Say that what a part has shown does not count, if it has shown anything."""
+        """Report that what a part has shown does not count, if it has shown anything."""
         if self.inside.mode == "scope":
             ctx.note({"kind": "reset", "chunks": part.shown, "inside": True})
         elif part.has_emitted and part.shown:

@@ -38,15 +38,6 @@ class LimitConfig(Settings):
             raise ValueError("expected concurrency, calls, or both")
         return self
 
-    def pace(self) -> Pace:
-        """Return the settings for the limiter."""
-        return Pace(
-            concurrency=self.concurrency,
-            calls=self.calls,
-            period_seconds=self.period_seconds,
-            burst=self.burst,
-        )
-
 
 class Limit(Wrapper[LimitConfig]):
     """The wrapper ``limit``: lets so many pass, in the order in which they came."""
@@ -58,7 +49,8 @@ class Limit(Wrapper[LimitConfig]):
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         """Raises: LimiterConflict (AX834)."""
-        return _Limited(body, node, limiter(self.config.name, self.config.pace()))
+        pace = Pace(**self.config.model_dump(exclude={"name"}))
+        return _Limited(body, node, limiter(self.config.name, pace))
 
 
 class _Limited(Around):

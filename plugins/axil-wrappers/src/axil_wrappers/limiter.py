@@ -1,14 +1,12 @@
-"""Limiters: so many at the same time, so many in a while, first come first served.
-
-Shared by name in a process.
+"""Limiters of firings, by concurrency and by rate, first come first served; shared by name in a
+process.
 
 Theory of operation
 -------------------
-Each firing that wants to pass takes a place in one queue; only the first in it is served. First it
-waits for room, then for its turn in time, then it is in, and the next one is first. A cancelled one
-leaves the queue or gives its room back, and no other loses anything. Time is the clock of each
-run: runs by the real clock share their turns, every virtual clock has turns of its own. A queue
-serves several event loops: its waiters are woken on their own.
+Each firing that wants to pass takes a place in one queue; only the first in it is served: it waits
+for room, then for its turn in time. A cancelled one leaves the queue or gives its room back. Time
+is the clock of each run: runs by the real clock share their turns, every virtual clock has turns of
+its own. A queue serves several event loops: each waiter is woken on its own.
 """
 
 from __future__ import annotations
@@ -65,14 +63,13 @@ class _Waiter:
         self.woken: asyncio.Future[None] = self.loop.create_future()
 
     def wake(self) -> None:
-        """Let it look again; from any thread."""
+        """Let it try again; from any thread."""
 
         def now() -> None:
             if not self.woken.done():
                 self.woken.set_result(None)
 
-        # its loop is closed, and has no waiters any more
-        with contextlib.suppress(RuntimeError):
+        with contextlib.suppress(RuntimeError):  # its loop is closed, and has no waiters
             self.loop.call_soon_threadsafe(now)
 
 
@@ -98,10 +95,7 @@ class Limiter:
         return len(self._queue)
 
     async def enter(self, clock: Clock) -> bool:
-        """Wait for one's turn, and pass; whether there was anything to wait for.
-
-        A firing that passed has to ``leave``.
-        """
+        """Wait for one's turn, and pass; return whether it waited. Afterwards ``leave``."""
         me = _Waiter()
         waited = False
         with self._lock:
@@ -157,10 +151,9 @@ _naming = threading.Lock()
 
 
 def limiter(name: str, pace: Pace) -> Limiter:
-    """Return the limiter of that name in this process, made if there is none; without a name,
-    one for this caller alone.
+    """Return this process's limiter of that name, made if there is none; without a name a new one.
 
-    Raises: LimiterConflict (AX834): somebody holds one of that name with another pace.
+    Raises: LimiterConflict (AX834): there is one of that name with another pace.
     """
     if not name:
         return Limiter(pace)

@@ -14,8 +14,8 @@ from axil_wrappers.failures import LASTING, Failures, chain, describe_failure
 
 
 class FallbackModelConfig(Failures):
-    """Models, and the failures after which the next one is asked; where nothing is said, all but
-    mistakes in the graph or the program.
+    """Models, and the failures after which the next one is asked; by default all but mistakes in
+    the graph or the program.
     """
 
     models: tuple[Any, ...] = Field(
@@ -25,7 +25,7 @@ class FallbackModelConfig(Failures):
 
 
 class _Shown:
-    """``emit`` for one model: counts what was shown and not taken back."""
+    """``emit`` for one model, which counts the chunks that were not taken back."""
 
     def __init__(self, emit: Callable[[Any], None]) -> None:
         self._emit = emit
@@ -67,8 +67,7 @@ class FallbackModel:
         self.models()
 
     def models(self) -> Sequence[Any]:
-        """Return the models, those given by name made once."""
-        # all of them or none, if one cannot be made or another thread asks meanwhile
+        """Return the models; those given by name are made once, all or none of them."""
         if not self._models:
             self._models = [
                 self._model(given, f"models[{number}]")
@@ -80,11 +79,7 @@ class FallbackModel:
         if isinstance(given, (str, Mapping)):
             from axil.plugin import default_registry
 
-            use: dict[str, Any] = (
-                {"type": given}
-                if isinstance(given, str)
-                else dict(cast("Mapping[str, Any]", given))
-            )
+            use: dict[str, Any] = {"type": given} if isinstance(given, str) else {**given}
             name = str(use.pop("type", ""))
             config = use.pop("config", None) or use
             known = getattr(self._setting, "registry", None) or default_registry()
@@ -94,14 +89,8 @@ class FallbackModel:
                 given.bind(self._setting)
         if not callable(getattr(given, "reply", None)):
             message = f"{with_article(type(given).__name__)} is not a model."
-            raise SpecError(
-                Problem(
-                    "AX835",
-                    where,
-                    message,
-                    "Give it the method `async reply(request, emit) -> Reply`.",
-                )
-            )
+            hint = "Give it the method `async reply(request, emit) -> Reply`."
+            raise SpecError(Problem("AX835", where, message, hint))
         return given
 
     @property
@@ -116,7 +105,7 @@ class FallbackModel:
     async def reply(self, request: Any, emit: Callable[[Any], None], /) -> Any:
         """Return the answer of the first model that gives one.
 
-        Raises: what the last one raised; what is not meant, at once.
+        Raises: what the last one raised; at once, what is not selected.
         """
         models = self.models()
         for number, model in enumerate(models):
@@ -125,7 +114,7 @@ class FallbackModel:
                 return await model.reply(request, shown)
             except Exception as error:
                 usual = not any(isinstance(each, LASTING) for each in chain(error))
-                if number + 1 == len(models) or not self.config.meant(error, usual):
+                if number + 1 == len(models) or not self.config.selects(error, usual):
                     raise
                 if shown.count:
                     emit({"kind": "reset", "chunks": shown.count})
@@ -133,10 +122,7 @@ class FallbackModel:
         raise AssertionError("expected at least one model")
 
     async def close(self) -> None:
-        """Close the models that were made from names.
-
-        One that fails at it keeps no other from it.
-        """
+        """Close the models that were made from names, even where one of them fails."""
         made, self._models, self._made = self._made, [], []
         async with AsyncExitStack() as stack:
             for model in made:

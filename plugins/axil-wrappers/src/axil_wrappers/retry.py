@@ -1,11 +1,11 @@
-"""``retry``: a node that failed is tried again, after a while that grows.
+"""``retry``: a node that failed is tried again, after waits that grow.
 
 Theory of operation
 -------------------
-Each try runs as a part of the activation (``Context.part``) with a beginning of its own: what a
-failed one kept in ``local`` is gone with it, its steps and sub-runs are not taken for those of the
-next. That a try failed, and how long to wait, is a step under the journal: a run that is resumed
-continues with the try at which it stood, and waits only for the rest.
+Each try is a part of the activation (``Context.part``): what a failed one kept in ``local`` is
+dropped, its steps and sub-runs are not taken for those of the next. The failure of a try and the
+wait after it are recorded as a step: a resumed run continues with the try at which it stood, and
+waits only for the rest.
 """
 
 from __future__ import annotations
@@ -72,11 +72,8 @@ class RetryConfig(Failures):
         longest = max(self.min_wait_seconds, min(self.max_wait_seconds, grown))
         if self.jitter == "none":
             return longest
-        chance = (
-            random.random()
-            if self.seed is None
-            else random.Random(f"{self.seed}:{name}:{failed}").random()
-        )
+        seed = None if self.seed is None else f"{self.seed}:{name}:{failed}"
+        chance = random.Random(seed).random()
         return self.min_wait_seconds + chance * (longest - self.min_wait_seconds)
 
 
@@ -94,7 +91,7 @@ class Retry(Wrapper[RetryConfig]):
         when: Callable[[BaseException], bool] | None = None,
         **settings: Any,
     ) -> None:
-        """``when``: asked of each failure that the config means; Python only.
+        """``when``: asked of each failure that the config selects; Python only.
 
         Raises: ConfigError.
         """
@@ -103,19 +100,17 @@ class Retry(Wrapper[RetryConfig]):
 
     def use(self) -> ComponentRef:
         plain = super().use()
-        return (
-            plain
-            if self.when is None
-            else ComponentRef(type=self.type, config={**plain.config, "when": self.when})
-        )
+        if self.when is None:
+            return plain
+        return ComponentRef(type=self.type, config={**plain.config, "when": self.when})
 
-    def meant(self, error: BaseException) -> bool:
+    def selects(self, error: BaseException) -> bool:
         """Return whether another try follows a failure."""
-        # more is not there next time; a person said no
+        # an empty budget stays empty, and a person said no
         if any(isinstance(each, (OverBudget, Uncertain)) for each in chain(error)):
             return False
         usual = None if self.when is None else True
-        return self.config.meant(error, usual) and (self.when is None or bool(self.when(error)))
+        return self.config.selects(error, usual) and (self.when is None or bool(self.when(error)))
 
     def wrap(self, body: Body, node: NodeInfo) -> Body:
         return _Tried(body, node, self)
@@ -157,7 +152,7 @@ class _Tried(Around):
     def _wait(self, error: Exception, number: int, ctx: Context, spent: float) -> float:
         """Return seconds to wait before the next try. Raises: the error, if there is none."""
         config = self._config
-        if not self._retry.meant(error):
+        if not self._retry.selects(error):
             raise error
         wait = config.wait(number, str(ctx.activation))
         asked = retry_after_of(error)
@@ -184,7 +179,7 @@ class _Tried(Around):
 
 
 class _Done(Exception):
-    """The exit from the step of a try that ended well: the firing's own outcome is recorded."""
+    """The exit from the step of a try that ended well, which is not recorded as a step."""
 
     def __init__(self, out: Out) -> None:
         super().__init__()

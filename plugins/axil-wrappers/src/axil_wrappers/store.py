@@ -1,7 +1,4 @@
-"""The place of outcomes: this process, or files in a folder that processes share.
-
-Plain data, by a digest.
-"""
+"""Stores of outcomes as texts, by digest: in this process, or in a folder that processes share."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 log = logging.getLogger("axil_wrappers.cache")
 
@@ -24,22 +21,8 @@ _FORMAT = 1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class Store(Protocol):
-    """Keeps texts by digests."""
-
-    def get(self, digest: str, ttl_seconds: float | None) -> str | None:
-        """Return the stored outcome if it is recent enough, or None."""
-        ...
-
-    def put(self, digest: str, text: str) -> None:
-        """Keep ``text``, in the place of what was kept."""
-        ...
-
-
 class MemoryStore:
-    """The newest of this process: at most so many, those that were asked for longest ago are
-    dropped first. Safe between threads.
-    """
+    """The ``most`` outcomes of this process that were used last. Safe between threads."""
 
     def __init__(self, most: int, now: Callable[[], float] = time.time) -> None:
         self._most, self._now = most, now
@@ -47,7 +30,7 @@ class MemoryStore:
         self._lock = threading.Lock()
 
     def get(self, digest: str, ttl_seconds: float | None) -> str | None:
-        """See ``Store``."""
+        """Return the stored outcome; None: there is none, or it is older than ``ttl_seconds``."""
         with self._lock:
             found = self._kept.get(digest)
             if found is None:
@@ -59,7 +42,7 @@ class MemoryStore:
             return found[1]
 
     def put(self, digest: str, text: str) -> None:
-        """See ``Store``."""
+        """Keep ``text``, in the place of what was kept."""
         with self._lock:
             self._kept[digest] = (self._now(), text)
             self._kept.move_to_end(digest)
@@ -88,7 +71,7 @@ class FolderStore:
         return self._folder / digest[:2] / f"{digest}.json"
 
     def get(self, digest: str, ttl_seconds: float | None) -> str | None:
-        """See ``Store``. A file that cannot be read is as none, and a warning."""
+        """Return as ``MemoryStore.get``; a file that cannot be read is logged and ignored."""
         file = self._file(digest)
         try:
             entry: Any = json.loads(file.read_text("utf-8"))
@@ -107,17 +90,11 @@ class FolderStore:
         ):
             log.warning("%s was written by another version and is not used", file)
             return None
-        return (
-            None
-            if ttl_seconds is not None and self._now() - cast("float", at) > ttl_seconds
-            else text
-        )
+        is_old = ttl_seconds is not None and self._now() - cast("float", at) > ttl_seconds
+        return None if is_old else text
 
     def put(self, digest: str, text: str) -> None:
-        """See ``Store``.
-
-        A folder that cannot be written to is a warning: the outcome is there, only not kept.
-        """
+        """Keep ``text``; a folder that cannot be written to is logged and ignored."""
         file = self._file(digest)
         entry = json.dumps({"format": _FORMAT, "key": digest, "at": self._now(), "outcome": text})
         written = ""

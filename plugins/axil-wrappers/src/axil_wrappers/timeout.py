@@ -1,4 +1,4 @@
-"""``timeout``: a node may take so long, and no longer."""
+"""``timeout``: a limit on the time that a node takes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Timeout(Wrapper[TimeoutConfig]):
 
 
 class _Timed(Around):
-    """A body that may take so long."""
+    """A body with a time limit."""
 
     def __init__(self, body: Body, node: NodeInfo, config: TimeoutConfig) -> None:
         super().__init__(body, node)
@@ -68,21 +68,17 @@ class _Timed(Around):
             job.cancel()
             await asyncio.gather(job, return_exceptions=True)
             raise
-        job.add_done_callback(_heard)
-        what = (
-            _WHAT[self.inside.mode] if is_gone else "its body was cancelled but has not ended yet"
-        )
+        job.add_done_callback(_ignore)
+        what = "its body was cancelled but has not ended yet"
+        if is_gone:
+            what = _WHAT[self.inside.mode]
         if self._value is not None:
             self.take_back(part, ctx)
         ctx.note({"kind": "timeout", "seconds": self._config.seconds, "what": what})
         if self._value is None:
             message = f"it took longer than {self._config.seconds:g} seconds; {what}."
-            raise TimeoutReached(
-                self._config.seconds,
-                message,
-                "Raise seconds, or set a value to be used instead.",
-                self._where,
-            )
+            hint = "Raise seconds, or set a value to be used instead."
+            raise TimeoutReached(self._config.seconds, message, hint, self._where)
         return self._value(task)
 
 
@@ -96,7 +92,7 @@ async def _within(job: asyncio.Future[Out], ctx: Context, seconds: float) -> boo
     return job.done()
 
 
-def _heard(job: asyncio.Future[Out]) -> None:
-    """Read and drop the late result of an abandoned body, so that asyncio does not warn of it."""
+def _ignore(job: asyncio.Future[Out]) -> None:
+    """Read the late result of an abandoned body, so that asyncio does not warn of it."""
     if not job.cancelled():
         job.exception()

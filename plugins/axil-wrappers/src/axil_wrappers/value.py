@@ -1,4 +1,4 @@
-"""A value that a node gives without having worked for it."""
+"""A value that stands for a node's result."""
 
 from __future__ import annotations
 
@@ -10,31 +10,19 @@ from axil.plugin import NodeInfo, Task, is_messages, isolate, result_reader
 
 
 class Value:
-    """A user's statement of a node's result: fields, messages or a text, written and pushed as if
-    the node had given it.
-    """
+    """A value given in place of a node's result: fields, messages or a text."""
 
     def __init__(self, value: Any, node: NodeInfo) -> None:
         """Raises: SpecError (AX830): a node of this graph cannot give such a value."""
-        if node.rules.payload == "messages":
-            fits = value is None or isinstance(value, (str, Mapping)) or is_messages(value)
-        else:
-            fits = isinstance(value, Mapping)
         if isinstance(value, str) and node.rules.payload == "fields":
-            value, fits = {"message": value}, True
+            value = {"message": value}
+        fits, expected = isinstance(value, Mapping), "a mapping of fields"
+        if node.rules.payload == "messages":
+            fits = fits or value is None or isinstance(value, str) or is_messages(value)
+            expected = "fields, messages or a text"
         if not fits:
-            expected = (
-                "fields, messages or a text"
-                if node.rules.payload == "messages"
-                else "a mapping of fields"
-            )
-            raise SpecError(
-                Problem(
-                    "AX830",
-                    node.where,
-                    f"{value!r:.60} cannot be a node's output; expected {expected}.",
-                )
-            )
+            message = f"{value!r:.60} cannot be a node's output; expected {expected}."
+            raise SpecError(Problem("AX830", node.where, message))
         self._value: Any = value
         self._read = result_reader(node.rules)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import axil_agent
 from axil_agent import ContextBlock, ContextQuery
@@ -148,8 +148,3 @@ class VectorMemory(Memory):
         blocks = [ContextBlock(text, score=score, title=key) for score, key, text in near]
         most = min(top_k, self.top_k) if top_k > 0 and self.top_k > 0 else top_k
         return limited(blocks, most)
-
-
-def as_history(memory: Any) -> HistoryProvider | None:
-    """Give a memory as one of messages, if it is one."""
-    return cast("HistoryProvider", memory) if hasattr(memory, "get_messages") else None

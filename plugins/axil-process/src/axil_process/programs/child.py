@@ -1,9 +1,7 @@
 """A child process that leads a session and a process group of its own.
 
-What the program starts belongs to its group, unless it leaves it. A signal to the group reaches all
-of them, so that nothing is left when the child is killed. Only what calls ``setsid`` itself is out
-of reach. A program that a service of the machine runs, as a container is, is ended by a command of
-its own.
+A signal to the group reaches all that the program started, but for what calls ``setsid`` itself. A
+program that a service of the machine runs, such as a container, is ended by a command of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from typing import IO, Any, Final
 
 PIPE: Final = asyncio.subprocess.PIPE
 _LOOK: Final = 0.05
-"""Seconds between two looks whether a program has ended whose output others hold open."""
+"""Seconds between two checks whether a program whose output others hold open has ended."""
 _END_SECONDS: Final = 30
 """Seconds for a command that ends a program."""
 KILL: Final[int] = getattr(signal, "SIGKILL", signal.SIGTERM)
@@ -90,12 +88,9 @@ class Child:
                 self.process.send_signal(number)
 
     async def exited(self, seconds: float | None = None) -> bool:
-        """Wait until the program itself has ended, and return whether it has.
+        """Wait until the program has ended, or so many seconds, and return whether it has.
 
         ``process.wait`` may wait for all that hold its output open as well.
-
-        Args:
-            seconds: how long to wait; None: as long as it takes.
         """
         now = asyncio.get_running_loop().time
         until = None if seconds is None else now() + seconds
@@ -108,11 +103,7 @@ class Child:
         return not self.is_alive
 
     async def end(self, grace_seconds: float) -> None:
-        """Close the program's input and wait, ask its group to terminate and wait, then kill it.
-
-        Args:
-            grace_seconds: how long to wait, each time.
-        """
+        """Close the program's input and wait, ask its group to terminate and wait, then kill it."""
         if self.process.stdin is not None:
             with suppress(ConnectionError, RuntimeError):
                 self.process.stdin.close()
@@ -122,10 +113,7 @@ class Child:
         await self.kill()
 
     async def kill(self) -> None:
-        """Kill the group, wait until the program is gone, and close its pipes.
-
-        May be called again. Where the waiting is cancelled, the group is killed all the same.
-        """
+        """Kill the group, wait until the program is gone, and close its pipes; may be repeated."""
         ends, self._ends = self._ends, ()
         self.signal(KILL)
         ending: asyncio.Future[None] | None = None

@@ -9,9 +9,7 @@ _CHUNK: Final = 1 << 16
 
 
 class Output:
-    """The first bytes of a pipe. The rest is read and dropped, so that the program never waits for
-    room.
-    """
+    """The first bytes of a pipe. The rest is read and dropped: the program never has to wait."""
 
     __slots__ = ("_kept", "is_cut", "reading")
 

@@ -12,7 +12,7 @@ from axil_process.programs.child import KILL, Child
 from axil_process.programs.output import Output
 
 _LOOK: Final = 0.05
-"""Seconds between two looks whether a program that writes nothing has ended."""
+"""Seconds between two checks whether a program that writes nothing has ended."""
 _GRACE: Final = 0.5
 """Seconds for what a program left behind to close its output."""
 
@@ -39,9 +39,8 @@ async def run_program(
     stdin: int | IO[bytes] = asyncio.subprocess.DEVNULL,
     ends: Sequence[str] = (),
 ) -> Ended:
-    """Run a program to its end, or until its time is up; then nothing of its group is left.
-
-    Where the waiting is cancelled, that holds before this raises.
+    """Run a program to its end, or until its time is up or the waiting is cancelled; then nothing
+    of its group is left.
 
     Args:
         timeout_seconds: None: it may take as long as it likes.

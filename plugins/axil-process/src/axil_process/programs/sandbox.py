@@ -16,8 +16,8 @@ from typing import Any, Final, Literal, Protocol
 from axil.plugin import ComponentBlocked, current_grants, default_registry, make_component
 
 Wanted = Literal["auto", "required", "off", "bubblewrap", "docker", "podman"]
-"""``auto``: a sandbox is used where one works; ``required``: without one the
-program is not started; ``off``: none is used; a name: that one, or the program is not started."""
+"""``auto``: where one works; ``required``: without one the program is not started; ``off``: none;
+a name: that one, or the program is not started."""
 CONTAINERS: Final = ("docker", "podman")
 """The sandboxes that start the program of their name, which asks a service of the machine: a
 workflow file that names one needs leave (``program:docker``)."""
@@ -85,10 +85,11 @@ async def sandboxed(
 ) -> Launch:
     """Return how ``command`` is to be started: in a sandbox, or as it is.
 
-    Where ``wanted`` is ``auto`` and there is none, the log ``axil.sandbox`` says why, once for each
-    reason; where there is one that may not be used (``without``, see ``withheld``), the program
-    does not run outside of it. Raises: ComponentBlocked (AX621): one is wanted, and there is none.
-    FileNotFoundError: there is a sandbox, and no such program.
+    Where ``wanted`` is ``auto`` and there is none, the log ``axil.sandbox`` has each reason once;
+    where there is one that may not be used (``without``, see ``withheld``), nothing runs.
+
+    Raises: ComponentBlocked (AX621): one is wanted, and there is none; FileNotFoundError: there is
+    a sandbox, and no such program.
     """
     plain = Launch(command=list(command), variables=place.variables)
     if wanted == "off":
@@ -101,21 +102,15 @@ async def sandboxed(
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
         return await asyncio.to_thread(found.launch, command, place)
     lacking = [each for each in without if name in ("", each) and shutil.which(each)]
+    if wanted == "auto" and not lacking:
+        _log_once(why)
+        return plain
+    hint = "Install bubblewrap, Docker or Podman, or write sandbox: auto."
     if lacking:
-        raise ComponentBlocked(
-            f'"{command[0]}" is to run in a sandbox, and there is none: {why}.',
-            id="AX621",
-            hint=f"Allow it if you trust the workflow: --allow program:{lacking[0]}; "
-            "or install bubblewrap.",
-        )
-    if wanted != "auto":
-        raise ComponentBlocked(
-            f'"{command[0]}" is to run in a sandbox, and there is none: {why}.',
-            id="AX621",
-            hint="Install bubblewrap, Docker or Podman, or write sandbox: auto.",
-        )
-    _say(why)
-    return plain
+        allow = f"--allow program:{lacking[0]}"
+        hint = f"Allow it if you trust the workflow: {allow}; or install bubblewrap."
+    message = f'"{command[0]}" is to run in a sandbox, and there is none: {why}.'
+    raise ComponentBlocked(message, id="AX621", hint=hint)
 
 
 def find_sandbox(name: str = "", *, without: Sequence[str] = ()) -> tuple[Sandbox | None, str]:
@@ -140,5 +135,5 @@ def find_sandbox(name: str = "", *, without: Sequence[str] = ()) -> tuple[Sandbo
 
 
 @cache
-def _say(why: str) -> None:
+def _log_once(why: str) -> None:
     _log.info("programs run without a sandbox: %s.", why)

@@ -1,3 +1,1 @@
-"""Sandboxes for programs: ``Bubblewrap``, ``Docker``, ``Podman``; and for bodies of nodes: the
-executor ``SandboxExecutor`` and the wrapper ``SandboxWrapper``.
-"""
+"""Sandboxes for programs, and for bodies of nodes."""

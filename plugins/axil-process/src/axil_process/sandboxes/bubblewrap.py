@@ -1,8 +1,8 @@
 """``bubblewrap``: programs in namespaces of their own, by the program ``bwrap`` of Linux.
 
-A program sees a file system that is put together for it: the system's programs and libraries and
-the Python that runs axil, all read only; an empty ``/tmp``; and its own folder, which it writes.
-Nothing else of the machine is there: no home, no keys, no network, no processes of others.
+A program sees the system's programs and libraries and the Python that runs axil, all read only; an
+empty ``/tmp``; and its own folder, which it writes. There is no home, no network, and no process of
+others.
 """
 
 from __future__ import annotations
@@ -48,16 +48,14 @@ class Bubblewrap:
 
     def launch(self, command: Sequence[str], place: Place) -> Launch:
         """See ``axil_process.Sandbox``."""
-        steering = {name: place.variables[name] for name in place.variables if _steers(name)}
+        steering = {n: value for n, value in place.variables.items() if _steers(n)}
         return Launch(
             command=[
                 *_bwrap(self.config, readable(command, place), writable(place), steering),
                 *_start(place),
                 *supervised(self.config, command, place, counts_user=True),
             ],
-            variables={
-                name: place.variables[name] for name in place.variables if not _steers(name)
-            },
+            variables={n: value for n, value in place.variables.items() if not _steers(n)},
         )
 
     def __repr__(self) -> str:

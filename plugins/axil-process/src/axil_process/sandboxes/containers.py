@@ -1,8 +1,7 @@
 """``docker`` and ``podman``: programs in containers that show the machine's own system.
 
 The container's image is empty, so none is fetched: the system's programs and libraries and the
-Python that runs axil are shown in it, read only, as bubblewrap does. So a program finds the same
-in each sandbox.
+Python that runs axil are mounted in it, read only, as bubblewrap does.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _IMAGE: Final = "localhost/axil-sandbox:empty"
 _EMPTY: Final = bytes(10_240)
 """An archive without files, of which the image is made."""
 _LABEL: Final = "axil-process"
-"""Of containers, so that one that is left behind is found: ``docker ps --filter label=…``."""
+"""Of containers: ``docker ps --filter label=…`` finds those that were left behind."""
 _CLIENT: Final = (
     "HOME",
     "PATH",
@@ -184,10 +183,9 @@ def _called(client: str, *words: str, given: bytes | None = None) -> tuple[int, 
         )
     except (OSError, subprocess.SubprocessError) as error:
         return -1, str(error)
-    reported = (ended.stderr if ended.returncode else ended.stdout).decode("utf-8", "replace")
-    return ended.returncode, (reported.strip().splitlines() or [f"exit code {ended.returncode}"])[
-        -1
-    ]
+    code = ended.returncode
+    reported = (ended.stderr if code else ended.stdout).decode("utf-8", "replace")
+    return code, (reported.strip().splitlines() or [f"exit code {code}"])[-1]
 
 
 @cache

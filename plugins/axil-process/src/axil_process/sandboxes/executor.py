@@ -1,7 +1,7 @@
 """``sandbox``: bodies of nodes in processes of their own, each in a sandbox.
 
-The executor takes the bodies of a run, the wrapper that of one node. Both are what `process` is,
-with other defaults: a body gets one firing, no variables of the environment, a sandbox or an error.
+The executor takes the bodies of a run, the wrapper that of one node. Both are ``process`` with
+other defaults: one firing per process, no variables of the environment, a sandbox or an error.
 """
 
 from __future__ import annotations
@@ -77,6 +77,3 @@ class SandboxWrapper(ProcessWrapper):
     type: ClassVar[str] = "sandbox"
     Config: ClassVar[type[ProcessConfig]] = SandboxConfig
     examples = ({}, {"timeout_seconds": 60, "memory_megabytes": 512})
-
-
-__all__ = ["SandboxConfig", "SandboxExecutor", "SandboxExecutorConfig", "SandboxWrapper"]

@@ -6,9 +6,9 @@ A script of its own; it imports the standard library only.
 
 When the first process of a sandbox ends, the system kills all others in it, and no signal from
 inside reaches it. So it looks a few times a second at what its processes use together, and ends
-where that passes a limit. The system itself holds each process to limits of its own, and to a
-filter of system calls: those that reach what no namespace keeps apart, or that programs do not
-need and whose faults were ways out of sandboxes.
+where that passes a limit. The system holds each process to its own limits, and to a filter of
+system calls: those that reach what no namespace keeps apart, and those that programs do not need
+and whose faults were ways out of sandboxes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The files of the machine that programs in a sandbox see: its programs and libraries and the
-Python that runs axil; and the limits that hold there.
-"""
+"""The files of the machine that programs in a sandbox see, and the limits that hold there."""
 
 from __future__ import annotations
 

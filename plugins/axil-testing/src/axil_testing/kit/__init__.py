@@ -42,7 +42,7 @@ _SUBJECTS = {
     },
     "Tools of kits": {
         "confined": "confinement_faults",
-        "heard": "Jumping",
+        "exchange": "JumpingClock",
     },
 }
 

@@ -78,7 +78,7 @@ class EngineKit(Kit):
             require(time.monotonic() < ends, f"{what} after {self.patience_seconds:g} seconds")
             await asyncio.sleep(0.001)
 
-    async def stands(self, engine: Engine, run_id: str, *statuses: str) -> Any:
+    async def reaches(self, engine: Engine, run_id: str, *statuses: str) -> Any:
         """Return the status of a run, once it is one of these."""
         await self.until(
             lambda: engine.get(run_id).info.status in statuses,
@@ -92,7 +92,7 @@ class EngineKit(Kit):
             lambda: [each.id for each in engine.get(run_id).questions] == [question],
             f"a run does not ask {question}",
         )
-        await self.stands(engine, run_id, "paused")
+        await self.reaches(engine, run_id, "paused")
 
     async def within(self, doing: Awaitable[T], otherwise: str) -> T:
         """Return the awaited result. Raises: AssertionError: there is none in time."""
@@ -157,7 +157,7 @@ class EngineKit(Kit):
                 require(len(set(ids)) == len(ids), f"runs have the same name: {sorted(ids)}")
                 listed = [info.run_id for info in engine.list()]
                 require(sorted(listed) == sorted(ids), f"of {len(ids)} runs it lists {len(listed)}")
-                await self.stands(engine, given, "done")
+                await self.reaches(engine, given, "done")
                 last = await engine.start(flow, {"n": 9})
                 await self.result(engine, last)
                 require(
@@ -185,7 +185,7 @@ class EngineKit(Kit):
                     "a run that was started thrice does not end well",
                 )
                 await engine.start(flow, {"n": 1}, run_id="r")
-                await self.stands(engine, "r", "done")
+                await self.reaches(engine, "r", "done")
                 await _refused(
                     engine.start(flow, {"n": 2}, run_id="r"),
                     "AX505",
@@ -205,7 +205,7 @@ class EngineKit(Kit):
             async with self.opened(flow) as engine:
                 ids = [await engine.start(flow, {"n": n}) for n in range(12)]
                 for run_id in ids:
-                    await self.stands(engine, run_id, "paused")
+                    await self.reaches(engine, run_id, "paused")
                 for n in (7, 3, 11, 0, 5, 1, 10, 2, 9, 4, 8, 6):
                     await engine.answer(ids[n], {"asks?m0": 100 * n})
                 came = [await self.result(engine, run_id) for run_id in ids]
@@ -225,7 +225,7 @@ class EngineKit(Kit):
             flow = flows.asking()
             async with self.opened(flow) as engine:
                 first = await engine.start(flow, {"n": 1}, thread="t")
-                await self.stands(engine, first, "paused")
+                await self.reaches(engine, first, "paused")
                 await _refused(
                     engine.start(flow, {"n": 1}, thread="t"),
                     "AX509",
@@ -234,7 +234,7 @@ class EngineKit(Kit):
                 await engine.answer(first, {"asks?m0": 1})
                 await self.result(engine, first)
                 second = await engine.start(flow, {"n": 1}, thread="t")
-                await self.stands(engine, second, "paused")
+                await self.reaches(engine, second, "paused")
                 await engine.answer(second, {"asks?m0": 1})
                 result = await self.within(
                     engine.result(second), "the result of a run does not arrive"
@@ -306,7 +306,7 @@ class EngineKit(Kit):
             flow = flows.asking(times=2)
             async with self.opened(flow) as engine:
                 run_id = await engine.start(flow, {"n": 0})
-                await self.stands(engine, run_id, "paused")
+                await self.reaches(engine, run_id, "paused")
                 await _refused(
                     engine.answer(run_id, {"asks?no such": 1}),
                     "AX541",
@@ -377,7 +377,7 @@ class EngineKit(Kit):
             async with self.opened(flow) as engine:
                 ids = [await engine.start(flow, {"n": n}) for n in range(5)]
                 for run_id in ids:
-                    await self.stands(engine, run_id, "paused")
+                    await self.reaches(engine, run_id, "paused")
                 for _ in range(20):
                     await asyncio.sleep(0)
                 gc.collect()
@@ -427,7 +427,7 @@ class EngineKit(Kit):
                     await engine.start(plain, {"n": 1}),
                 )
                 await self.until(lambda: gone == ["begun"], "a body does not begin")
-                await self.stands(engine, waiting, "paused")
+                await self.reaches(engine, waiting, "paused")
                 await self.result(engine, over)
                 lines = [
                     asyncio.ensure_future(engine.result(run_id)) for run_id in (working, waiting)
@@ -484,7 +484,7 @@ class EngineKit(Kit):
                     came == ("done", {"n": 1}), f"a run that failed and was resumed gave {came}"
                 )
                 await engine.resume(run_id)
-                await self.stands(engine, run_id, "done")
+                await self.reaches(engine, run_id, "done")
                 require(
                     ran == ["first", "second", "second"],
                     f"a run that failed and was resumed ran {ran}",
@@ -503,7 +503,7 @@ class EngineKit(Kit):
             async with self.opened(plain, asks) as first:
                 waiting = [await first.start(asks, {"n": n}) for n in range(2)]
                 for run_id in waiting:
-                    await self.stands(first, run_id, "paused")
+                    await self.reaches(first, run_id, "paused")
                 await first.cancel(waiting[1], "enough")
                 await first.answer(waiting[0], {"asks?m0": 41})
                 accepted = await first.start(plain, {"n": 5})

@@ -40,7 +40,7 @@ from axil_models import (
     on_clock,
 )
 from axil_testing.kit.base import Kit, claimed, require
-from axil_testing.kit.heard import Heard, Jumping
+from axil_testing.kit.exchange import Exchange, JumpingClock
 from axil_testing.stub import Act, Address, Call, Stub
 
 _PNG: Final = b"\x89PNG\r\n\x1a\n" + bytes(range(32))
@@ -140,41 +140,41 @@ class ModelKit(Kit):
             time.sleep(0.01)
         require(not left, f"threads are left: {left}")
 
-    def hear(self, model: Model, request: Request | None = None) -> Heard:
+    def call(self, model: Model, request: Request | None = None) -> Exchange:
         """Return the result of one call on a separate event loop."""
-        return self.wait(self.heard(model, request))
+        return self.wait(self.call_async(model, request))
 
-    async def heard(self, model: Model, request: Request | None = None) -> Heard:
+    async def call_async(self, model: Model, request: Request | None = None) -> Exchange:
         """Return the result of one call."""
-        heard, clock = Heard(), Jumping()
+        result, clock = Exchange(), JumpingClock()
         with on_clock(clock):
             try:
-                heard.reply = await model.reply(request or asking(), heard.chunks.append)
+                result.reply = await model.reply(request or asking(), result.chunks.append)
             except AxilError as error:
-                heard.error = error
-        heard.waits = clock.waits
-        return heard
+                result.error = error
+        result.waits = clock.waits
+        return result
 
     # -- answers
 
     def test_an_answer_is_streamed_and_whole(self) -> None:
         """Text, why it ended, and which model it was."""
         with self.served(_LONG) as (_, model):
-            heard = self.hear(model)
-            require(heard.answer.text == _LONG, f"the text is {heard.answer.text!r}")
+            result = self.call(model)
+            require(result.answer.text == _LONG, f"the text is {result.answer.text!r}")
             require(
-                heard.shown == _LONG and len(heard.of("text")) > 1,
-                f"it was not streamed: {heard.chunks}",
+                result.shown == _LONG and len(result.of("text")) > 1,
+                f"it was not streamed: {result.chunks}",
             )
-            require(heard.answer.finish == "stop", f"it ended with {heard.answer.finish!r}")
-            require(heard.answer.model == "stub-1", "Reply.model is what the service says")
+            require(result.answer.finish == "stop", f"it ended with {result.answer.finish!r}")
+            require(result.answer.model == "stub-1", "Reply.model is what the service says")
 
     def test_text_of_all_languages_comes_and_goes(self) -> None:
         """Also half of a surrogate pair, which Python can hold and UTF-8 cannot."""
         text = "Blattachsel, 腋, \U0001f33f, \ud83c"
         with self.served("腋 \U0001f33f é") as (server, model):
             require(
-                self.hear(model, asking(text)).answer.text == "腋 \U0001f33f é",
+                self.call(model, asking(text)).answer.text == "腋 \U0001f33f é",
                 "the answer's text is changed",
             )
             require(
@@ -194,7 +194,7 @@ class ModelKit(Kit):
             asked = Request(
                 messages=messages, tools=[_ADD], settings={"temperature": 0.25, "max_tokens": 77}
             )
-            require(self.hear(model, asked).answer.text == "It is 42.", "it was not answered")
+            require(self.call(model, asked).answer.text == "It is 42.", "it was not answered")
             sent = server.requests[0].text
             for word in (
                 "You are a botanist.",
@@ -222,7 +222,7 @@ class ModelKit(Kit):
             _,
             model,
         ):
-            answer = self.hear(model, asking(tools=[_ADD])).answer
+            answer = self.call(model, asking(tools=[_ADD])).answer
             require(
                 [dict(c.arguments) for c in answer.tool_calls]
                 == [{"a": 1, "b": 2}, {"a": 3, "b": 4}],
@@ -237,7 +237,7 @@ class ModelKit(Kit):
     def test_the_progress_of_tool_calls_is_shown(self) -> None:
         """Name and arguments as they grow."""
         with self.served(Act(calls=(Call(name="add", arguments={"a": 1, "b": 2}),))) as (_, model):
-            deltas = self.hear(model, asking(tools=[_ADD])).of("tool_call_delta")
+            deltas = self.call(model, asking(tools=[_ADD])).of("tool_call_delta")
             grown = "".join(delta["arguments"] for delta in deltas)
             require(
                 {d["name"] for d in deltas} == {"add"} and json.loads(grown) == {"a": 1, "b": 2},
@@ -248,7 +248,7 @@ class ModelKit(Kit):
     def test_arguments_that_are_no_json_are_a_fault_and_no_failure(self) -> None:
         """The model receives the error, and may correct itself."""
         with self.served(Act(calls=(Call(name="add", arguments='{"a": 1,,'),))) as (_, model):
-            calls = self.hear(model, asking(tools=[_ADD])).answer.tool_calls
+            calls = self.call(model, asking(tools=[_ADD])).answer.tool_calls
             require(
                 len(calls) == 1 and bool(calls[0].fault) and not calls[0].arguments,
                 f"found {calls}",
@@ -257,7 +257,7 @@ class ModelKit(Kit):
     def test_a_reply_can_be_held_to_a_schema(self) -> None:
         """The service receives the schema; the text is JSON."""
         with self.served('{"colour": "green", "veins": 7}') as (server, model):
-            answer = self.hear(model, asking(output=_SHAPE)).answer
+            answer = self.call(model, asking(output=_SHAPE)).answer
             require(
                 json.loads(answer.text) == {"colour": "green", "veins": 7}, f"found {answer.text!r}"
             )
@@ -269,7 +269,7 @@ class ModelKit(Kit):
     def test_usage_is_counted(self) -> None:
         """Input with what came from a cache, output with what was thought."""
         with self.served("OK") as (_, model):
-            used = self.hear(model).answer.usage
+            used = self.call(model).answer.usage
             found = (
                 used.input_tokens,
                 used.output_tokens,
@@ -285,7 +285,7 @@ class ModelKit(Kit):
         """At its limit, or by a filter."""
         for finish in ("length", "filter"):
             with self.served(Act(text="so f", finish=finish)) as (_, model):
-                found = self.hear(model).answer.finish
+                found = self.call(model).answer.finish
                 require(
                     found in ({finish, "refusal"} if finish == "filter" else {finish}),
                     f"expected {finish}, found {found}",
@@ -295,7 +295,7 @@ class ModelKit(Kit):
     def test_a_refusal_is_reported_with_its_text(self) -> None:
         """It is an answer, not a failure."""
         with self.served(Act(refusal="I would rather not.")) as (server, model):
-            answer = self.hear(model).answer
+            answer = self.call(model).answer
             require(
                 (answer.finish, answer.text) == ("refusal", "I would rather not."),
                 f"found {answer}",
@@ -306,12 +306,12 @@ class ModelKit(Kit):
     def test_reasoning_is_shown_and_is_no_text(self) -> None:
         """As chunks of their own."""
         with self.served(Act(thought="Hm, leaves.", text="Yes.")) as (_, model):
-            heard = self.hear(model)
+            result = self.call(model)
             require(
-                "".join(chunk["text"] for chunk in heard.of("reasoning")) == "Hm, leaves.",
-                f"found {heard.chunks}",
+                "".join(chunk["text"] for chunk in result.of("reasoning")) == "Hm, leaves.",
+                f"found {result.chunks}",
             )
-            require(heard.answer.text == "Yes.", f"found {heard.answer.text!r}")
+            require(result.answer.text == "Yes.", f"found {result.answer.text!r}")
 
     @claimed("seals")
     def test_what_the_service_wants_back_goes_back(self) -> None:
@@ -326,7 +326,7 @@ class ModelKit(Kit):
         ) as (server, model):
 
             async def twice() -> None:
-                first = (await self.heard(model, asking(tools=[_ADD]))).answer
+                first = (await self.call_async(model, asking(tools=[_ADD]))).answer
                 message = json.loads(
                     json.dumps(Reply.read(json.loads(json.dumps(first.plain()))).message())
                 )
@@ -336,7 +336,7 @@ class ModelKit(Kit):
                     "tool_call_id": first.tool_calls[0].id,
                     "content": "3",
                 }
-                await self.heard(
+                await self.call_async(
                     model, Request(messages=[*asking().messages, message, data], tools=[_ADD])
                 )
 
@@ -358,7 +358,8 @@ class ModelKit(Kit):
                     {"type": "text", "text": "What is it?"},
                 ]
                 require(
-                    self.hear(model, asking(texts)).answer.text == "Seen.", "it was not answered"
+                    self.call(model, asking(texts)).answer.text == "Seen.",
+                    "it was not answered",
                 )
                 sent = server.requests[0].text.replace("-", "+").replace("_", "/")
                 places = [
@@ -377,7 +378,7 @@ class ModelKit(Kit):
         if not strange:
             self.skip("it takes all there are")
         with self.served() as (server, model):
-            error = self.hear(model, asking([_PARTS[strange[0]]])).error
+            error = self.call(model, asking([_PARTS[strange[0]]])).error
             require(
                 isinstance(error, PartError) and strange[0] in str(error),
                 f"expected a PartError, found {error!r}",
@@ -395,23 +396,23 @@ class ModelKit(Kit):
     def test_a_busy_service_is_asked_again_when_it_says(self) -> None:
         """429 with Retry-After, visibly."""
         with self.served(Act(status=429, headers={"retry-after": "7"}), _LONG) as (server, model):
-            heard = self.hear(model)
-            require(heard.answer.text == _LONG and len(server.requests) == 2, f"found {heard}")
+            result = self.call(model)
+            require(result.answer.text == _LONG and len(server.requests) == 2, f"found {result}")
             require(
-                len(heard.waits) == 1 and 7 <= heard.waits[0] < 14,
-                f"it waited {heard.waits}, not the 7 seconds asked for",
+                len(result.waits) == 1 and 7 <= result.waits[0] < 14,
+                f"it waited {result.waits}, not the 7 seconds asked for",
             )
             require(
-                [chunk["status"] for chunk in heard.of("retry")] == [429],
-                f"the retry is not shown: {heard.chunks}",
+                [chunk["status"] for chunk in result.of("retry")] == [429],
+                f"the retry is not shown: {result.chunks}",
             )
 
     def test_a_failing_service_is_asked_again_within_bounds(self) -> None:
         """500 once is nothing; for ever is an error with its status."""
         with self.served(Act(status=500), _LONG) as (_, model):
-            require(self.hear(model).answer.text == _LONG, "it did not recover")
+            require(self.call(model).answer.text == _LONG, "it did not recover")
         with self.served(*[Act(status=503)] * 50) as (server, model):
-            failure = self.hear(model).failure
+            failure = self.call(model).failure
             require(failure.status == 503 and failure.transient, f"found {failure!r}")
             require(1 < len(server.requests) <= 10, f"it asked {len(server.requests)} times")
 
@@ -419,24 +420,25 @@ class ModelKit(Kit):
         """400, 401, 404: the answer would be the same."""
         for status in (400, 401, 404):
             with self.served(Act(status=status, message="no such leaf")) as (server, model):
-                heard = self.hear(model)
+                result = self.call(model)
                 require(
-                    heard.failure.status == status and not heard.failure.transient,
-                    f"found {heard.error!r}",
+                    result.failure.status == status and not result.failure.transient,
+                    f"found {result.error!r}",
                 )
                 require(
-                    "no such leaf" in str(heard.error), "what the service says is not in the error"
+                    "no such leaf" in str(result.error),
+                    "what the service says is not in the error",
                 )
-                require(len(server.requests) == 1 and not heard.waits, "it was repeated")
+                require(len(server.requests) == 1 and not result.waits, "it was repeated")
 
     def test_silence_is_waited_out_for_so_long_and_no_longer(self) -> None:
         """``timeout_seconds`` bounds the silence, before a reply and within it."""
         for act in (Act(delay_seconds=30), Act(text=_LONG, stall_at=0.6)):
             # a busy machine may be silent for so long itself
             with self.served(act, *["Here."] * 9) as (_, model):
-                heard = self.hear(model, asking(settings={"timeout_seconds": _SILENCE_SECONDS}))
-                require(heard.answer.text == "Here." == heard.shown, f"found {heard}")
-                require(len(heard.of("retry")) >= 1, f"found {heard.chunks}")
+                result = self.call(model, asking(settings={"timeout_seconds": _SILENCE_SECONDS}))
+                require(result.answer.text == "Here." == result.shown, f"found {result}")
+                require(len(result.of("retry")) >= 1, f"found {result.chunks}")
 
     def test_a_reply_that_breaks_off_is_asked_for_again(self) -> None:
         """Dropped, ended early, or garbled: what was shown is taken back, and if nothing was there
@@ -444,29 +446,30 @@ class ModelKit(Kit):
         """
         for how in ("break_at", "end_at", "garble_at"):
             with self.served({"text": "to be forgotten, all of it", how: 0.6}, _LONG) as (_, model):
-                heard = self.hear(model)
-                require(heard.answer.text == _LONG == heard.shown, f"{how}: found {heard}")
+                result = self.call(model)
+                require(result.answer.text == _LONG == result.shown, f"{how}: found {result}")
                 require(
-                    len(heard.of("reset")) == 1,
+                    len(result.of("reset")) == 1,
                     f"{how}: nothing says that the first text does not count",
                 )
             with self.served({"text": "never seen", how: 0.0}, _LONG) as (_, model):
-                heard = self.hear(model)
+                result = self.call(model)
                 require(
-                    heard.answer.text == _LONG and not heard.of("reset"), f"{how}: found {heard}"
+                    result.answer.text == _LONG and not result.of("reset"),
+                    f"{how}: found {result}",
                 )
 
     def test_a_reply_of_another_form_is_asked_for_again(self) -> None:
         """As one that breaks off: it is no error of the program."""
         act = {"text": "never seen", "thought": "none", "is_strange": True}
         with self.served(act, _LONG) as (_, model):
-            heard = self.hear(model)
-            require(heard.answer.text == _LONG, f"found {heard}")
-            require(len(heard.of("retry")) == 1, f"the retry is not shown: {heard.chunks}")
+            result = self.call(model)
+            require(result.answer.text == _LONG, f"found {result}")
+            require(len(result.of("retry")) == 1, f"the retry is not shown: {result.chunks}")
 
     def test_a_missing_server_is_a_temporary_failure(self) -> None:
         """Not a raw error of a library."""
-        failure = self.hear(self.make()).failure
+        failure = self.call(self.make()).failure
         require(failure.transient and failure.status is None, f"found {failure!r}")
 
     # -- connections
@@ -508,14 +511,15 @@ class ModelKit(Kit):
                 async with model:
                     for _ in range(3):
                         require(
-                            (await self.heard(model)).answer.text == "OK", "it was not answered"
+                            (await self.call_async(model)).answer.text == "OK",
+                            "it was not answered",
                         )
                     require(
                         server.connections == 1,
                         f"3 calls one after the other made {server.connections} connections",
                     )
                     server.say(*[Act(text="OK", together=8)] * 8)
-                    answers = await asyncio.gather(*(self.heard(model) for _ in range(8)))
+                    answers = await asyncio.gather(*(self.call_async(model) for _ in range(8)))
                     require(
                         all(each.answer.text == "OK" for each in answers), "not all were answered"
                     )
@@ -551,16 +555,17 @@ class ModelKit(Kit):
             warnings.simplefilter("ignore", ResourceWarning)
             for _ in range(3):
                 require(
-                    self.hear(model).answer.text == "OK", "it does not work on another event loop"
+                    self.call(model).answer.text == "OK",
+                    "it does not work on another event loop",
                 )
 
             async def closing() -> None:
-                require((await self.heard(model)).answer.text == "OK", "it was not answered")
+                require((await self.call_async(model)).answer.text == "OK", "it was not answered")
                 if hasattr(model, "close"):
                     await model.close()
 
             self.wait(closing())
-            require(self.hear(model).answer.text == "OK", "it does not work after it was closed")
+            require(self.call(model).answer.text == "OK", "it does not work after it was closed")
 
     # -- secrets and imports
 
@@ -576,14 +581,14 @@ class ModelKit(Kit):
                     server,
                     model,
                 ):
-                    heard = self.hear(model)
+                    result = self.call(model)
                     seen = [
                         repr(model),
-                        str(heard.chunks),
-                        repr(heard),
-                        *_messages(heard.error),
+                        str(result.chunks),
+                        repr(result),
+                        *_messages(result.error),
                         *stated.lines,
-                        json.dumps(heard.reply and heard.reply.plain()),
+                        json.dumps(result.reply and result.reply.plain()),
                     ]
                     require(
                         any(server.key in str(dict(asked.headers)) for asked in server.requests),
@@ -629,4 +634,4 @@ def _messages(error: BaseException | None) -> list[str]:
     return lines
 
 
-__all__ = ["Heard", "Jumping", "ModelKit", "asking"]
+__all__ = ["Exchange", "JumpingClock", "ModelKit", "asking"]

@@ -1,13 +1,12 @@
-"""A model service on a socket of this machine with scripted replies: for tests of
-model adapters.
+"""A model service with scripted replies, on a socket of this machine: for tests of adapters.
 
     with Stub("chat") as server:
         server.say("Hello.", Act(status=429, headers={"retry-after": "2"}))
         model = OpenAIModel("m", api_key=server.key, base_url=server.url)
 
 It speaks Chat Completions (``chat``), Responses (``responses``), Anthropic's Messages
-(``messages``) and Gemini's generateContent (``generate``), each as a small dialect, and gives
-embeddings. It keeps what it was asked, and counts connections.
+(``messages``) and Gemini's generateContent (``generate``), and gives embeddings. It keeps the
+requests, and counts connections.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class Responses:
             output.append(item)
             yield self._event("response.output_item.done", output_index=0, item=item)
         if act.text or act.refusal:
-            yield from self._said(act, output)
+            yield from self._message(act, output)
         for number, call in enumerate(act.calls):
             yield from self._called(call.id or f"call_{number}", call.name, call.text, output)
         status = "incomplete" if act.finish else "completed"
@@ -136,7 +136,7 @@ class Responses:
             f"response.{status}", response=self._response(output, status, act.usage, reason)
         )
 
-    def _said(self, act: Act, output: list[dict[str, Any]]) -> Iterator[bytes]:
+    def _message(self, act: Act, output: list[dict[str, Any]]) -> Iterator[bytes]:
         at, id = len(output), f"msg_{len(output)}"
         yield self._event(
             "response.output_item.added",
@@ -156,9 +156,9 @@ class Responses:
             yield self._event(
                 "response.refusal.delta", item_id=id, output_index=at, content_index=0, delta=word
             )
-        spoken: dict[str, Any] = {"type": "output_text", "text": act.text, "annotations": []}
+        text: dict[str, Any] = {"type": "output_text", "text": act.text, "annotations": []}
         content: list[dict[str, Any]] = (
-            [spoken] if act.text else [{"type": "refusal", "refusal": act.refusal}]
+            [text] if act.text else [{"type": "refusal", "refusal": act.refusal}]
         )
         output.append(
             {

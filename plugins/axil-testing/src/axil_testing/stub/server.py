@@ -1,6 +1,4 @@
-"""The socket: requests in, acts out, on an event loop of a thread of its own, so that those who ask
-may come and go with theirs.
-"""
+"""The socket: requests in, acts out, on an event loop in a thread of its own."""
 
 from __future__ import annotations
 
@@ -107,9 +105,7 @@ class Stub:
         return self._tally.left
 
     def open_connections(self, patience_seconds: float = 30.0) -> int:
-        """Return how many connections are still open, after those that are closing have had time
-        to.
-        """
+        """Return how many connections are open, after those that are closing have had time."""
         until = time.monotonic() + patience_seconds
         while self._tally.open and time.monotonic() < until:
             time.sleep(0.005)
@@ -163,7 +159,7 @@ class Stub:
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Return one request and its answer; whether the connection is still good."""
+        """Answer one request; return whether the connection stays open."""
         asked = await _read(reader)
         if asked is None:
             return False
@@ -236,7 +232,7 @@ class _Line:
 
     @property
     def is_left(self) -> bool:
-        """Tell whether the other side is gone: it said so, or reset the connection."""
+        """True if the other side has closed or reset the connection."""
         return self.reader.at_eof() or self.reader.exception() is not None
 
     async def wait(self, seconds: float) -> None:

@@ -1,3 +1,1 @@
-"""Guards: what goes into a node, what comes out of it, and which tools it calls. See
-``Guarded``.
-"""
+"""Guards of a node's input, output and tool calls; see ``Guarded``."""

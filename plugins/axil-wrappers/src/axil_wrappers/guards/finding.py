@@ -28,8 +28,8 @@ class Finding:
 class Guard(Protocol):
     """``axil.guards``: looks at a value before it passes.
 
-    A class attribute ``of`` says at what: ``"text"``, the default, each text in a value by itself;
-    ``"value"``, the value as a whole, plain data.
+    Class attribute ``of``: ``"text"``, the default, each text in a value by itself; ``"value"``,
+    the value as a whole, plain data.
     """
 
     def check(self, value: Any, ctx: Any, /) -> Finding | Awaitable[Finding | None] | None:

@@ -1,4 +1,4 @@
-"""``guard``: the wrapper that puts guards before a node, behind it, and around its tools."""
+"""``guard``: the wrapper that guards a node's input, output and tool calls."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class _Guarding(Around):
         if self._placed["input"] and self._config.ahead and self._body.mode == "async":
             given, begun = await self._ahead(task, part, ctx)
         elif self._placed["input"]:
-            given = await self._looked_at(task, ctx)
+            given = await self._guarded_input(task, ctx)
         for number in range(self._config.tries + 1):
             if number or (begun is None and given is not task and self._config.ahead):
                 part = ctx.part(f"guarded:{number}")
@@ -170,27 +170,27 @@ class _Guarding(Around):
                     given = _with_reason(given, self._config.feedback, repair.reason)
         raise AssertionError("the last try is not repaired")
 
-    async def _looked_at(self, task: Task, ctx: Context) -> Task:
+    async def _guarded_input(self, task: Task, ctx: Context) -> Task:
         """Return the task as its guards let it pass; itself, if they change nothing."""
         tokens = [
             token._replace(payload=await self._passed("input", token.payload, ctx, at))
             for at, token in enumerate(task.tokens)
         ]
         is_same = all(a.payload is b.payload for a, b in zip(tokens, task.tokens, strict=True))
-        return task if is_same else _with_tokens(task, tokens)
+        return task if is_same else task.with_tokens(tuple(tokens))
 
     async def _ahead(
         self, task: Task, part: Context, ctx: Context
     ) -> tuple[Task, asyncio.Task[Out] | None]:
         """Begin the body while guards look at its input.
 
-        Returns: the task, with the body that is under way; where guards changed the input, the
-        changed task without a body: what was begun is taken back.
+        Returns: the task, with the running body; where guards changed the input, the changed task
+        without a body: what was begun is taken back.
         """
         gate = asyncio.Event()
         begun = asyncio.create_task(self._inside(task, part, gate))
         try:
-            given = await self._looked_at(task, ctx)
+            given = await self._guarded_input(task, ctx)
             if given is task:
                 gate.set()
                 return task, begun
@@ -230,7 +230,7 @@ class _Guarding(Around):
             if found is None:
                 continue
             if placed.action == "mask" and found.spans:
-                self._tell(placed, place, found, "mask", ctx)
+                self._report(placed, place, found, "mask", ctx)
                 value = _replaced(value, path, masked(text, found.spans))
             else:
                 await self._tripped(placed, place, found, ctx, is_last)
@@ -242,7 +242,7 @@ class _Guarding(Around):
         """Block, ask, or have it repaired. What cannot be masked or repaired is blocked."""
         of = {"tools": "arguments of a tool", "results": "result of a tool"}.get(place, place)
         if placed.action == "ask":
-            self._tell(placed, place, found, "ask", ctx)
+            self._report(placed, place, found, "ask", ctx)
             text = f'The guard "{placed.name}" holds the {of} of {self.node}: {found.reason}. '
             question = Question(
                 text=f"{text}Let it pass?",
@@ -253,13 +253,15 @@ class _Guarding(Around):
             if await ctx.ask(question, name=f"guard:{placed.name}") == "pass":
                 return
         if placed.action == "repair" and place == "output" and not is_last:
-            self._tell(placed, place, found, "repair", ctx)
+            self._report(placed, place, found, "repair", ctx)
             raise _Repair(found.reason)
-        self._tell(placed, place, found, "block", ctx)
+        self._report(placed, place, found, "block", ctx)
         raise GuardTripped(placed.name, of, found.reason, self._where)
 
-    def _tell(self, placed: _Placed, place: str, found: Finding, action: str, ctx: Context) -> None:
-        """Show that a guard has tripped to the run's observers."""
+    def _report(
+        self, placed: _Placed, place: str, found: Finding, action: str, ctx: Context
+    ) -> None:
+        """Report to the run's observers that a guard has tripped."""
         what = {"kind": "guard", "guard": placed.name, "place": place, "action": action}
         ctx.note({**what, "reason": found.reason})
 
@@ -272,8 +274,8 @@ class _Guarding(Around):
             await self._unchanged("tools", arguments, real, name)
         except GuardTripped as tripped:
             return {"content": f"Error: {tripped.message}", "failed": True}
-        said: dict[str, Any] = {**options, "request": asked}
-        result: Any = await real.step(name, call, **said)
+        options["request"] = asked
+        result: Any = await real.step(name, call, **options)
         if not self._placed["results"] or not isinstance(result, Mapping):
             return result
         given = cast("Mapping[str, Any]", result)
@@ -283,9 +285,7 @@ class _Guarding(Around):
             return {"content": f"Error: {tripped.message}", "failed": True}
 
     async def _unchanged(self, place: str, value: Any, ctx: Context, name: str) -> None:
-        """Check a value that cannot be masked: a tool is called with what the model said, or not
-        at all.
-        """
+        """Check a value that cannot be masked: a tool is called as the model asked, or not."""
         for index, placed in enumerate(self._placed[place]):
             strict = placed._replace(action="block" if placed.action == "mask" else placed.action)
             await self._checked(strict, place, value, ctx.part(f"{place}:{name}:{index}"), True)
@@ -337,20 +337,14 @@ async def _found(guard: Guard, value: Any, ctx: Context) -> Finding | None:
     return await found if inspect.isawaitable(found) else found
 
 
-def _with_tokens(task: Task, tokens: Sequence[Any]) -> Task:
-    return task.with_tokens(tuple(tokens))
-
-
 def _with_reason(task: Task, field: str, reason: str) -> Task:
-    """Return a task whose first payload has the reason in a field; a payload that is not fields
-    stays.
-    """
+    """Return a task whose first payload, if it is fields, has the reason in a field."""
     first, *others = task.tokens
     before: Any = first.payload
     if not isinstance(before, Mapping):
         return task
     payload = {**cast("Mapping[str, Any]", before), field: reason}
-    return _with_tokens(task, [first._replace(payload=payload), *others])
+    return task.with_tokens((first._replace(payload=payload), *others))
 
 
 Path = tuple[str | int, ...]

@@ -1,4 +1,4 @@
-"""A reply of the Messages API, which comes in events."""
+"""A reply of the Messages API, made from the events of a stream."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _DELTAS = {
 }
 
 
-class Heard:
-    """Blocks, as far as they have come."""
+class StreamedReply:
+    """The blocks that have arrived."""
 
     def __init__(self, show: Showing) -> None:
         self._show = show
@@ -34,7 +34,7 @@ class Heard:
         self._model = self._finish = ""
         self._counts: dict[str, int] = {}
 
-    def hear(self, event: Any) -> None:
+    def take(self, event: Any) -> None:
         """Take in an event of the stream."""
         kind = event.type
         if kind == "message_start":
@@ -97,24 +97,22 @@ class Heard:
             self._counts["thinking_tokens"] = getattr(details, "thinking_tokens", None) or 0
 
     def reply(self, prices: Prices | None) -> Reply:
-        """Return all of it. Raises: BrokenOff: there is no end."""
+        """Return the whole reply. Raises: BrokenOff: there is no end."""
         if not self._finish:
             raise BrokenOff
         calls: list[ToolCall] = []
         for at, words in self._arguments.items():
             arguments, fault = read_arguments(words)
-            self._blocks[at]["input"] = arguments
+            block = self._blocks[at]
+            block["input"] = arguments
             if at in self._numbers:
-                calls.append(
-                    ToolCall(
-                        id=self._blocks[at]["id"],
-                        name=self._blocks[at]["name"],
-                        arguments=arguments,
-                        fault=fault,
-                    )
+                call = ToolCall(
+                    id=block["id"], name=block["name"], arguments=arguments, fault=fault
                 )
+                calls.append(call)
         blocks = [self._blocks[at] for at in sorted(self._blocks)]
         has_more = any(block["type"] not in ("text", "tool_use") for block in blocks)
+        kept = [block for block in blocks if block["type"] != "text" or block.get("text")]
         usage = self._usage()
         return Reply(
             text="".join(block.get("text", "") for block in blocks if block["type"] == "text"),
@@ -122,15 +120,7 @@ class Heard:
             usage=usage if prices is None else prices.priced(usage),
             finish=_FINISH.get(self._finish, self._finish),
             model=self._model,
-            extra={
-                EXTRA: {
-                    "content": [
-                        block for block in blocks if block["type"] != "text" or block.get("text")
-                    ]
-                }
-            }
-            if has_more
-            else {},
+            extra={EXTRA: {"content": kept}} if has_more else {},
         )
 
     def _usage(self) -> Usage:

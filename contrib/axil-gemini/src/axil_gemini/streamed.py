@@ -1,4 +1,4 @@
-"""A reply of generateContent, which comes in chunks."""
+"""A reply of generateContent, made from the chunks of a stream."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _FILTERED: Final = frozenset(
 )
 
 
-class Heard:
-    """Parts of one candidate, as far as they have come."""
+class StreamedReply:
+    """The parts of one candidate that have arrived."""
 
     def __init__(self, show: Showing, request: Request) -> None:
         self._show = show
@@ -35,7 +35,7 @@ class Heard:
         self._model = self._finish = ""
         self._usage = Usage()
 
-    def hear(self, chunk: Any) -> None:
+    def take(self, chunk: Any) -> None:
         """Take in a chunk of the stream."""
         self._model = str(chunk.model_version or self._model)
         if chunk.usage_metadata is not None:
@@ -85,7 +85,7 @@ class Heard:
             self._parts.append(kept)
 
     def reply(self, prices: Prices | None) -> Reply:
-        """Return all of it.
+        """Return the whole reply.
 
         Raises: BrokenOff: there is no end; ModelError: the model made a call that it cannot make.
         """
@@ -95,11 +95,10 @@ class Heard:
             raise ModelError(
                 f"the model made a call that it cannot make ({self._finish}).", transient=True
             )
-        finish = (
-            "filter"
-            if self._finish in _FILTERED
-            else _FINISH.get(self._finish, self._finish.lower())
-        )
+        finish = _FINISH.get(self._finish, self._finish.lower())
+        if self._finish in _FILTERED:
+            finish = "filter"
+        kept = [part for part in self._parts if part.get("text") != "" or len(part) > 1]
         signed = any("thought_signature" in part for part in self._parts)
         return Reply(
             text="".join(self._text),
@@ -107,15 +106,7 @@ class Heard:
             usage=self._usage if prices is None else prices.priced(self._usage),
             finish="tools" if self._calls and finish == "stop" else finish,
             model=self._model,
-            extra={
-                EXTRA: {
-                    "parts": [
-                        part for part in self._parts if part.get("text") != "" or len(part) > 1
-                    ]
-                }
-            }
-            if signed
-            else {},
+            extra={EXTRA: {"parts": kept}} if signed else {},
         )
 
 

@@ -10,7 +10,7 @@ from axil_models import ModelError, Reply
 from axil_testing.kit.base import require
 
 
-class Jumping:
+class JumpingClock:
     """A clock that does not wait; it keeps the waits."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Jumping:
 
 
 @dataclass
-class Heard:
+class Exchange:
     """The result of a call."""
 
     reply: Reply | None = None
