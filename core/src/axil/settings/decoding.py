@@ -96,6 +96,8 @@ def _within(
 ) -> Any:
     """Return a part of settings as it is granted; what is not is added to ``problems``."""
     if value is None or isinstance(value, _PLAIN):
+        if isinstance(value, str):
+            grants.declared.note_text(value)
         return value
     if fields := model_fields_of(cast("Any", type(value))):
         return _within_fields(value, fields, grants, where, keys, problems)
@@ -133,6 +135,8 @@ def _within_fields(
         stated: Any = info.json_schema_extra
         extra = cast("dict[str, Any]", stated) if isinstance(stated, dict) else {}
         if not extra and (given is None or isinstance(given, _PLAIN)):
+            if isinstance(given, str):
+                grants.declared.note_text(given)
             continue
         at = (*keys, str(info.alias or name))
         if act := extra.get("x-axil-path"):

@@ -19,7 +19,7 @@ import re
 from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from axil.errors import ConfigError, Problem, did_you_mean, one_line
@@ -64,6 +64,33 @@ _DOES: Final = {
 }
 
 
+class Declared:
+    """What a file's settings name that needs no leave, and what its components made for themselves:
+    gathered while they are decoded, for the confinement below them.
+    """
+
+    __slots__ = ("addresses", "folders", "hosts", "names")
+
+    def __init__(self) -> None:
+        self.hosts: set[str] = set()
+        """Hosts that the file chose for its models and servers."""
+        self.addresses: set[str] = set()
+        """Addresses that these and granted hosts were found to have."""
+        self.folders: set[str] = set()
+        """Temporary files and folders, and the workspaces of its runs."""
+        self.names: set[str] = set()
+        """Texts in its settings that could be names of modules."""
+
+    def note_text(self, text: str) -> None:
+        """Note a setting that says nothing about itself."""
+        if len(text) < 100 and _MODULE.fullmatch(text):
+            parts = text.partition(":")[0].split(".")
+            self.names.update(".".join(parts[:end]) for end in range(1, len(parts) + 1))
+
+
+_MODULE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[\w.]+)?")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grants:
     """The actions that a workflow file may take.
@@ -77,6 +104,7 @@ class Grants:
     """``code``, ``network`` …, or narrower: ``env:API_KEY``, ``read:PATH`` with a whole path."""
     folder: str = ""
     """The workflow's own folder, where relative paths begin; empty: the working folder."""
+    declared: Declared = field(default_factory=Declared, compare=False, repr=False)
 
     @staticmethod
     def of(given: Iterable[str], folder: str = "") -> Grants:
@@ -115,28 +143,41 @@ class Grants:
         except (OSError, ValueError) as error:
             message = f"the path {given!r} cannot be resolved: {error}."
             raise ConfigError(Problem("AX137", where, message, "Correct the path.")) from error
+        want = self.wanted_path(given, real, act, where)
+        is_noted = note_want(want) if not is_axils(real) else False
+        if want.problem is None:
+            return real
+        if is_noted:
+            return os.path.join(root, _REFUSED)
+        raise ConfigError(want.problem)
+
+    def wanted_path(self, given: str, real: str, act: Act, where: str = "") -> Want:
+        """Return the want of a path, with the refusal where it is not granted.
+
+        Args:
+            given: as it was named.
+            real: without links.
+        """
+        word = f"{act}:{one_line(real)}"
         if is_axils(real):
             message = f"the workflow file tries to {act} {one_line(given)}, which is axil's own."
-            raise ConfigError(Problem("AX137", where, message, "Name another file."))
+            problem = Problem("AX137", where, message, "Name another file.")
+            return Want(word=word, where=where, status="missing", problem=problem)
+        root = os.path.realpath(self.folder or ".")
         own = root if act == "read" else os.path.join(root, OWN_FOLDER)
-        word = f"{act}:{one_line(real)}"
         if _is_below(real, own):
-            note_want(Want(word=word, where=where, status="own"))
-            return real
+            return Want(word=word, where=where, status="own")
         prefix = f"{act}:"
         granted = (each[len(prefix) :] for each in self.words if each.startswith(prefix))
         if act in self.words or any(_is_below(real, each) for each in granted):
-            note_want(Want(word=word, where=where))
-            return real
+            return Want(word=word, where=where)
         place = "its folder" if act == "read" else f"the folder {OWN_FOLDER} beside it"
         message = (
             f"the workflow file tries to {act} {one_line(given)}, which is outside of {place}."
         )
         hint = f"Allow it if you trust the workflow: --allow {word}"
         problem = Problem("AX137", where, message, hint)
-        if note_want(Want(word=word, where=where, status="missing", problem=problem)):
-            return os.path.join(root, _REFUSED)
-        raise ConfigError(problem)
+        return Want(word=word, where=where, status="missing", problem=problem)
 
     def need(self, what: str, reason: str = "", where: str = "", *, later: bool = False) -> bool:
         """Return whether a word is granted; refuse it where it is not.
@@ -312,7 +353,11 @@ def current_grants() -> Grants | None:
 
 @contextmanager
 def granted(grants: Grants | None) -> Generator[None]:
-    """Put grants in force."""
+    """Put grants in force; None: what follows is not the file's."""
+    if grants is not None:
+        from axil.settings import confinement
+
+        confinement.install()
     token = _in_force.set(grants)
     try:
         yield
@@ -322,5 +367,8 @@ def granted(grants: Grants | None) -> Generator[None]:
 
 def note_own(word: str, where: str = "") -> None:
     """Note what a file does without leave, such as sending to a host of its choice."""
-    if current_grants() is not None:
+    if (grants := current_grants()) is not None:
+        kind, _, name = word.partition(":")
+        if kind == "net":
+            grants.declared.hosts.add(name)
         note_want(Want(word=word, where=where, status="own"))
