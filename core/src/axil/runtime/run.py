@@ -24,6 +24,7 @@ from collections.abc import Awaitable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
+from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
@@ -103,7 +104,7 @@ class Run:
         )
         first = {**plan.graph.start, **state}
         root = plan.graph.schema.start(first and unshared(first))
-        self._grants: Grants | None = plan.graph.spec.extras.get("grants")
+        self._grants = _grants(plan, self.options)
         self._loop = RunLoop(
             self.id, self.options, recorder, machine_type(plan, (), root), self._grants
         )
@@ -202,6 +203,14 @@ class Run:
                 f"the run took more than {seconds} seconds, which is its limit.", id="AX415"
             )
         )
+
+
+def _grants(plan: Plan, options: Options) -> Grants | None:
+    """Return what confines a run: the grants of the file that its graph was read from, and what the
+    run allows; None: Python code made the graph.
+    """
+    given: Grants | None = plan.graph.spec.extras.get("grants")
+    return given and replace(given, words=given.words | options.allow)
 
 
 def _recorder(

@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, cast
 from urllib.parse import unquote, urlsplit
 
-from axil.errors import ConfigError, Problem, one_line
+from axil.errors import ConfigError, Problem
 from axil.settings.grants import Act, Grants, current_grants, granted
 
 Arguments = tuple[Any, ...]
@@ -50,10 +50,10 @@ _SYSTEM: Final = (
     "/run/systemd/resolve", "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm",
 )  # fmt: skip
 """What libraries read of the system, such as certificates and names of hosts."""
-_PROCESS: Final = frozenset(
-    "cgroup cpuinfo filesystems loadavg maps meminfo mountinfo mounts stat statm status uptime "
-    "version".split()
-)
+_PROCESS: Final = frozenset({
+    "cgroup", "cpuinfo", "filesystems", "loadavg", "maps", "meminfo", "mountinfo", "mounts", "stat",
+    "statm", "status", "uptime", "version",
+})  # fmt: skip
 """What may be read below ``/proc``: facts about the machine and the process, but its variables."""
 
 
@@ -98,7 +98,7 @@ def _is_of_a_package(path: str) -> bool:
                 return True
             if folders is not None and _is_below(path, *map(os.path.realpath, folders)):
                 return True
-        except Exception:  # noqa: BLE001, S112  # a module may be any object
+        except Exception:  # noqa: BLE001  # a module may be any object
             continue
     return False
 
@@ -157,6 +157,11 @@ def _path(given: Any, act: Act, grants: Grants) -> None:
     want = grants.wanted_path(named, real, act)
     if want.problem is None:
         return
+    written = [each[6:] for each in grants.words if each.startswith("write:")]
+    if act == "read" and grants.wanted_path(named, real, "write").problem is None:
+        return  # what it wrote
+    if any(real.startswith((f"{each}.", f"{each}-")) for each in written):
+        return  # a lock of a file, its next version, a database's log
     if _is_below(real, _temporary()) and any(name == "tempfile" for name, _ in _callers()):
         grants.declared.folders.add(real)  # a new name, of the interpreter's own choice
         return
@@ -165,9 +170,16 @@ def _path(given: Any, act: Act, grants: Grants) -> None:
 
 def _open(grants: Grants, given: Arguments) -> None:
     path, mode, flags = (*given, None, 0)[:3]
+    if _NAMELESS and isinstance(flags, int) and flags & _NAMELESS == _NAMELESS:
+        _folder(grants, given)
+        return
     writes = bool(set(mode) & set("wax+")) if isinstance(mode, str) else False
     writes = writes or (isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR)))
     _path(path, "write" if writes else "read", grants)
+
+
+_NAMELESS: Final[int] = getattr(os, "O_TMPFILE", 0)
+"""A file without a name, which is gone with its last descriptor."""
 
 
 def _read(grants: Grants, given: Arguments) -> None:
@@ -176,6 +188,14 @@ def _read(grants: Grants, given: Arguments) -> None:
 
 def _write(grants: Grants, given: Arguments) -> None:
     _path(given[0], "write", grants)
+
+
+def _folder(grants: Grants, given: Arguments) -> None:
+    """Refuse a new folder, unless it leads to a place where the file may write."""
+    granted_paths = (word[6:] for word in grants.words if word.startswith("write:"))
+    folder = os.path.realpath(os.path.abspath(os.fsdecode(given[0])))
+    if not any(_is_below(path, folder) for path in (*granted_paths, *grants.declared.folders)):
+        _path(given[0], "write", grants)
 
 
 def _move(grants: Grants, given: Arguments) -> None:
@@ -235,7 +255,9 @@ def _host(grants: Grants, host: Any) -> None:
 def _proxies() -> set[str]:
     variables = ("http_proxy", "https_proxy", "all_proxy")
     found = (os.environ.get(each) or os.environ.get(each.upper()) for each in variables)
-    return {urlsplit(each if "//" in each else f"//{each}").hostname or "" for each in found if each}
+    return {
+        urlsplit(each if "//" in each else f"//{each}").hostname or "" for each in found if each
+    }
 
 
 def _resolve(grants: Grants, given: Arguments) -> None:
@@ -280,9 +302,10 @@ _EVENTS: Final[Mapping[str, Callable[[Grants, Arguments], None]]] = {
     "open": _open,
     **dict.fromkeys(("os.listdir", "os.scandir", "os.chdir", "os.listxattr"), _read),
     **dict.fromkeys(
-        ("os.mkdir", "os.rmdir", "os.remove", "os.truncate", "os.chmod", "os.chown", "os.utime",
+        ("os.rmdir", "os.remove", "os.truncate", "os.chmod", "os.chown", "os.utime",
          "os.setxattr", "os.removexattr"), _write,
     ),
+    "os.mkdir": _folder,
     "os.rename": _move,
     **dict.fromkeys(("os.link", "os.symlink"), _link),
     "sqlite3.connect": _database,
@@ -361,4 +384,3 @@ def install() -> None:
     ThreadPoolExecutor.submit = _submit
     socket.getaddrinfo = _resolved
     sys.addaudithook(_hook)
-

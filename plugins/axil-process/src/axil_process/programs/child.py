@@ -17,6 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
+from axil.plugin import granted
+
 PIPE: Final = asyncio.subprocess.PIPE
 _LOOK: Final = 0.05
 """Seconds between two looks whether a program has ended whose output others hold open."""
@@ -63,17 +65,18 @@ class Child:
             ends: a command that ends the program, where killing the group is not enough.
         Raises: OSError, ValueError: it cannot be started.
         """
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=cwd,
-            env=None if env is None else dict(env),
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            limit=line_bytes,
-            pass_fds=tuple(pass_fds),
-            start_new_session=True,
-        )
+        with granted(None):  # callers have asked for it by name
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                cwd=cwd,
+                env=None if env is None else dict(env),
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                limit=line_bytes,
+                pass_fds=tuple(pass_fds),
+                start_new_session=True,
+            )
         return cls(process, ends, env)
 
     @property
