@@ -6,8 +6,8 @@ confined to what its user has granted. What Python code names has the leave of t
 A specification that was read from a file carries its grants (``GraphSpec.extras["grants"]``). The
 compiler puts them in force while it makes the file's components (``granted``); what is made then
 asks for them (``current_grants``). Where none are in force nothing is refused. Settings are checked
-where they are decoded (``decode_config``): fields say what they are by ``reads_path``,
-``writes_path``, ``sends_to``, ``starts_program`` and the type ``Secret``.
+where they are decoded (``decode_config``): fields say what they are by their types, ``ReadPath``
+and others, and ``Secret``.
 """
 
 from __future__ import annotations
@@ -221,37 +221,6 @@ class Grants:
         words: Any = getattr(made, "wants", ())
         for word in cast("Iterable[Any]", words) if isinstance(words, (tuple, list)) else ():
             note_want(self.wanted(str(word), where=str(where), is_late=True))
-
-
-def reads_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Say of a field of a ``Config`` that it names files or folders that are read: for
-    ``Field(json_schema_extra=reads_path())``. ``more``: what else is said of it.
-    """
-    return {**(more or {}), "x-axil-path": "read"}
-
-
-def writes_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Say of a field of a ``Config`` that it names files or folders that are written; see
-    ``reads_path``.
-    """
-    return {**(more or {}), "x-axil-path": "write"}
-
-
-def sends_to(more: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Say of a field of a ``Config`` that it is the URL, or the host, of a server that a file may
-    choose without leave; see ``reads_path``.
-    """
-    return {**(more or {}), "x-axil-host": True}
-
-
-def starts_program(*names: str, more: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Say of a field of a ``Config`` that a value which is one of ``names`` starts the program of
-    that name: a file needs ``program:NAME``; see ``reads_path``.
-
-    >>> starts_program("docker")
-    {'x-axil-program': ['docker']}
-    """
-    return {**(more or {}), "x-axil-program": [*names]}
 
 
 def host_of(url: str) -> str:

@@ -30,7 +30,7 @@ from typing import Any, cast
 from pydantic import BaseModel, Field, TypeAdapter
 
 from axil import ConfigError, Problem
-from axil.plugin import granted, reads_path, without_secrets
+from axil.plugin import ReadPath, granted, without_secrets
 from axil_agent.asker import Asker, asker
 from axil_agent.errors import ReplayMiss
 from axil_agent.models import models_through, name_of
@@ -208,9 +208,7 @@ class Replay:
     class Config(BaseModel, extra="forbid", frozen=True):
         """The recording to replay."""
 
-        path: str = Field(
-            description="The file that a Recorder wrote.", json_schema_extra=reads_path()
-        )
+        path: ReadPath = Field(description="The file that a Recorder wrote.")
         repeat: bool = Field(
             default=False,
             description="Where a request is made more often than it was recorded, begin with its "

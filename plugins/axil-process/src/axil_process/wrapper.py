@@ -33,10 +33,6 @@ class ProcessWrapper:
             if isinstance(config, ProcessConfig)
             else decode_config(self.Config, {**(config or {}), **settings}, self.type)
         )
-        grants, path = current_grants(), given.state
-        if path and grants is not None:
-            message = f"import paths are not allowed in files, found {path!r:.80}."
-            grants.need(f"import:{path.partition(':')[0]}", message, "state")
         self.config = given
         self.workers = Workers(given)
 
