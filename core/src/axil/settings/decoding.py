@@ -13,7 +13,7 @@ from axil.errors import ConfigError, Problem
 from axil.settings.excerpts import format_value
 from axil.settings.grants import Grants, current_grants
 from axil.settings.misfits import Keys, misfits, model_fields_of
-from axil.settings.outside import OutsideName
+from axil.settings.outside import Outside, OutsideName
 from axil.settings.secrets import Secret
 from axil.spec.graph import Place
 
@@ -141,8 +141,11 @@ def _within_fields(
         if isinstance(extra, dict) and "x-axil-usual" in extra:
             continue
         given = getattr(value, name)
+        if type(given) is str:  # a default, which was not decoded
+            for mark in info.metadata:
+                given = mark.marked(given) if isinstance(mark, Outside) else given
         new = _within(given, grants, where, (*keys, str(info.alias or name)), problems)
-        if new is not given:
+        if new is not getattr(value, name):
             changes[name] = new
     return value.model_copy(update=changes) if changes else value
 

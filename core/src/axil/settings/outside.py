@@ -23,8 +23,8 @@ Kind = Literal["read", "write", "host", "program", "env", "import"]
 class Outside:
     """The mark of a type whose values name something outside.
 
-    >>> ReadPath.__metadata__
-    (Outside(kind='read', among=()),)
+    >>> ReadPath.__metadata__[0]
+    Outside(kind='read', among=())
     """
 
     kind: Kind
@@ -36,14 +36,15 @@ class Outside:
     ) -> CoreSchema:
         from pydantic_core.core_schema import no_info_after_validator_function
 
-        return no_info_after_validator_function(self._marked, handler(source))
+        return no_info_after_validator_function(self.marked, handler(source))
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         return {**handler(schema), "x-axil-outside": [self.kind, *self.among]}
 
-    def _marked(self, value: Any) -> Any:
+    def marked(self, value: Any) -> Any:
+        """Return a value with this mark, where it names something and grants are in force."""
         if current_grants() is None or not isinstance(value, str) or not value:
             return value
         return value if self.among and value not in self.among else OutsideName(value, self)
