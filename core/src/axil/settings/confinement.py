@@ -20,7 +20,6 @@ import os
 import site
 import socket
 import sys
-import sysconfig
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -60,8 +59,8 @@ _PROCESS: Final = frozenset({
 @functools.cache
 def _installed() -> tuple[str, ...]:
     """Return the folders of the interpreter and of installed distributions."""
-    paths = {*sysconfig.get_paths().values(), *site.getsitepackages()}
-    paths |= {sys.base_prefix, sys.base_exec_prefix, site.getusersitepackages()}
+    paths = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
+    paths |= {*site.getsitepackages(), site.getusersitepackages()}
     paths = {path for path in paths if path not in ("/", os.path.expanduser("~"))}
     return tuple(sorted({os.path.realpath(path) for path in paths}))
 
