@@ -37,11 +37,20 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     "axil/_lazy.py": ("import_module load", "modules of the package that asks, by its own table"),
     "axil/builder/workflow.py": ("granted granted", "the grants of the outermost file"),
     "axil/compiler/planner.py": (
-        "granted granted import_module",
-        "the grants of each file; an import path after may_import, AX148",
+        "granted granted granted granted import_module",
+        "the grants of each file; none for hooks; an import path after may_import, AX148",
     ),
     "axil/registry/registry.py": ("import_module", "the targets of entry points, under the policy"),
+    "axil/runtime/freed.py": (
+        "granted granted granted",
+        "none: the journal, the channel and the observers are the caller's",
+    ),
     "axil/runtime/result.py": ("Grants.of", _USER),
+    "axil/runtime/run.py": ("granted", "the grants of the outermost file"),
+    "axil/settings/confinement.py": (
+        "granted granted",
+        "none while grants are looked up; those of whoever starts a thread",
+    ),
     # grants
     "axil_agent/models.py": ("granted", _CAUGHT),
     "axil_cli/arguments.py": ("Grants.of", _USER),
@@ -67,6 +76,10 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     "axil_context/retrieval/hybrid.py": ("granted", _CAUGHT),
     "axil_context/retrieval/indexed.py": ("granted granted", _CAUGHT),
     "axil_context/retrieval/vector.py": ("granted", _CAUGHT),
+    "axil_agent/replay.py": ("granted", "none: a recording is its user's"),
+    "axil_workspace/folders.py": ("granted", "none: nothing leads out of a workspace"),
+    "axil_workspace/process.py": ("granted", "none: the workspace itself is made"),
+    "axil_workspace/workspace.py": ("granted", "none: the workspace itself is made"),
     # documents as workflows
     "axil_agent/scripted.py": ("load", "a loader on a script that Python code or a test names"),
     "axil_cli/record.py": ("load read read", "what a journal kept, with the words typed now"),
@@ -114,11 +127,14 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     "axil_plugins/proof.py": ("subprocess.run", _COMMAND),
     "axil_plugins/pylock.py": ("subprocess.run", _COMMAND),
     "axil_plugins/scaffold.py": ("subprocess.run", _COMMAND),
-    "axil_process/sandboxes/bubblewrap.py": ("subprocess.run subprocess.run", "bwrap itself"),
-    "axil_process/sandboxes/containers.py": ("subprocess.run", "the container program itself"),
+    "axil_process/sandboxes/bubblewrap.py": ("granted granted subprocess.run subprocess.run", "bwrap itself"),
+    "axil_process/sandboxes/containers.py": (
+        "granted subprocess.run",
+        "the container program itself, after program:NAME",
+    ),
     "axil_process/sandboxes/inside.py": ("execvp os.fork", "what a program was asked to start"),
     "axil_process/programs/child.py": (
-        "create_subprocess_exec subprocess.run",
+        "create_subprocess_exec granted subprocess.run",
         "callers ask for code, mcp or program before; taskkill",
     ),
     "axil_workspace/launcher.py": ("execvp os.fork posix_spawnp", "tools that asked for leave"),

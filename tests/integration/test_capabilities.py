@@ -83,7 +83,7 @@ def test_no_component_of_a_file_names_recorded_runs(tmp_path):
             schema = component.Config.model_json_schema()
         except (AxilError, AttributeError, ImportError):
             continue
-        names = [n for n, of in schema.get("properties", {}).items() if "x-axil-path" in of]
+        names = [n for n, of in schema.get("properties", {}).items() if "x-axil-outside" in of]
         for name in names:
             of = schema["properties"][name]
             value: Any = ".axil/runs.db"
@@ -250,7 +250,9 @@ def test_every_setting_that_can_name_a_container_asks_for_its_program():
             continue
         for name, of in schema.get("properties", {}).items():
             if "docker" in of.get("enum", ()):
-                assert of.get("x-axil-program") == ["docker", "podman"], f"{each}: {name}"
+                assert of.get("x-axil-outside") == ["program", "docker", "podman"], (
+                    f"{each}: {name}"
+                )
                 tried += 1
     assert tried >= 7
 

@@ -56,10 +56,12 @@ _SUBJECTS = {
         "registry.components": "make_component",
         "settings.decoding": "decode_config refers_to",
         "settings.grants": """
-            Grants current_grants granted is_axils note_own reads_path sends_to starts_program
-            writes_path
+            Grants current_grants granted is_axils note_own
         """,
         "settings.misfits": "Misfit misfits",
+        "settings.outside": """
+            Address EnvName ImportPath Outside Program ReadPath WritePath
+        """,
         "settings.redaction": """
             REDACTED is_private keep_secret redact_data redact_text secret_spans
             without_secrets

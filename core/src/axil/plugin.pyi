@@ -188,12 +188,17 @@ from axil.settings.grants import (
     granted as granted,
     is_axils as is_axils,
     note_own as note_own,
-    reads_path as reads_path,
-    sends_to as sends_to,
-    starts_program as starts_program,
-    writes_path as writes_path,
 )
 from axil.settings.misfits import Misfit as Misfit, misfits as misfits
+from axil.settings.outside import (
+    Address as Address,
+    EnvName as EnvName,
+    ImportPath as ImportPath,
+    Outside as Outside,
+    Program as Program,
+    ReadPath as ReadPath,
+    WritePath as WritePath,
+)
 from axil.settings.policy import Policy as Policy
 from axil.settings.redaction import (
     REDACTED as REDACTED,

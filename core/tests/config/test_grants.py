@@ -10,14 +10,14 @@ from pydantic import BaseModel, Field
 from axil import ConfigError
 from axil.plugin import (
     Grants,
+    ReadPath,
     Secret,
+    WritePath,
     current_grants,
     decode_config,
     granted,
     noting_wants,
-    reads_path,
     refusals_of,
-    writes_path,
 )
 
 
@@ -143,11 +143,11 @@ def test_a_granted_path_begins_in_the_working_folder(tmp_path, monkeypatch):
 
 
 class Inner(BaseModel):
-    path: str = Field("", json_schema_extra=writes_path())
+    path: WritePath = ""
 
 
 class Settings(BaseModel):
-    paths: list[str] = Field(default_factory=list, json_schema_extra=reads_path())
+    paths: list[ReadPath] = Field(default_factory=list)
     inner: list[Inner] = Field(default_factory=list)
     key: Secret | None = None
     keys: dict[str, Secret] = Field(default_factory=dict)

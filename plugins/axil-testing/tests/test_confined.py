@@ -11,14 +11,14 @@ from axil_testing.kit.confined import variants
 
 COMPONENTS = """
 import importlib, os, subprocess
-from pydantic import BaseModel, Field
-from axil.plugin import Secret, current_grants, reads_path
+from pydantic import BaseModel
+from axil.plugin import Secret, ReadPath, current_grants
 
 class One(BaseModel, extra="forbid"):
     given: str = "x"
 
 class Declared(BaseModel, extra="forbid"):
-    given: str = Field("x", json_schema_extra=reads_path())
+    given: ReadPath = "x"
     key: Secret | None = None
 
 class Component:

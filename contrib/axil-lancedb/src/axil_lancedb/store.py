@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil.plugin import writes_path
+from axil.plugin import WritePath
 from axil_models import ContextError, Hit, Row, decoded_settings
 
 
@@ -19,10 +19,9 @@ class LanceConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: str = Field(
+    path: WritePath = Field(
         min_length=1,
         description="A folder; made when it is first used.",
-        json_schema_extra=writes_path(),
     )
     collection: str = Field("blocks", pattern=r"^\w[\w.-]*$", description="The name of the table.")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from axil.plugin import Secret, sends_to, writes_path
+from axil.plugin import Address, Secret, WritePath
 from axil_models import ContextError, Hit, Row, decoded_settings
 
 _PAGE = 1000
@@ -19,12 +19,11 @@ class QdrantConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: str = Field(
+    path: WritePath = Field(
         "",
         description="A folder, for one process at a time and some ten thousand rows; or",
-        json_schema_extra=writes_path(),
     )
-    url: str = Field("", description="a server: http://host:6333.", json_schema_extra=sends_to())
+    url: Address = Field("", description="a server: http://host:6333.")
     api_key: Secret | None = Field(None, description="The server's key: {env: NAME} or ${NAME}.")
     collection: str = Field("blocks", min_length=1, description="The name of the collection.")
     timeout_seconds: int = Field(60, ge=1, description="How long an answer may take.")

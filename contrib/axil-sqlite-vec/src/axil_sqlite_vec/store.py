@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil.plugin import writes_path
+from axil.plugin import WritePath
 from axil_models import ContextError, Hit, Row, decoded_settings
 
 # apsw, because the sqlite3 of many Pythons loads no extensions.
@@ -31,10 +31,9 @@ class SqliteVecConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: str = Field(
+    path: WritePath = Field(
         min_length=1,
         description="The file; made when it is first used.",
-        json_schema_extra=writes_path(),
     )
 
 

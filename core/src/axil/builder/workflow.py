@@ -189,8 +189,7 @@ class Workflow(Generic[S]):
         ``cancelled``. Raises: NodeFailed: a node failed; ``error.result`` holds the partial result.
         """
         async with self:
-            with granted(self._grants) if self._grants else nullcontext():
-                result = await self.start(input, attributes, **options).result()
+            result = await self.start(input, attributes, **options).result()
         if result.status == "failed" and result.error is not None:
             raise result.error
         return result
@@ -334,7 +333,8 @@ class Workflow(Generic[S]):
             async with services.lock:
                 if services.is_ready and not services.inside:
                     services.is_ready = False
-                    await _close(components)
+                    with granted(self._grants) if self._grants else nullcontext():
+                        await _close(components)
             if not services.inside and not services.entering:
                 self._services.pop()
 

@@ -97,7 +97,8 @@ class CompileOptions:
         if self.hooks is not None:
             from axil.contract.hooks import introduce
 
-            introduce(self.hooks, found)
+            with granted(None):
+                introduce(self.hooks, found)
         return found
 
     def resolve(
@@ -317,14 +318,9 @@ class _Draft:
         found = [*check(spec)]
         found += spec.extras.get("warnings", ()) if as_nested else check_exit(spec)
         if planner.setting.hooks is not None:
-            found = [
-                *found,
-                *(
-                    p
-                    for report in planner.setting.hooks.hook.check(spec=spec)
-                    for p in report or ()
-                ),
-            ]
+            with granted(None):  # plugins are not the file's
+                reports = planner.setting.hooks.hook.check(spec=spec)
+            found = [*found, *(problem for report in reports for problem in report or ())]
         planner.problems.extend(found)
         is_chat = spec.payload == "state" and is_conversation(self.schema)
         self.chat = "messages" if is_chat else ""

@@ -49,6 +49,10 @@ def make_component(
     problems = list(_misfits(component, arguments, where))
     if problems:
         raise ConfigError(problems)
+    if (grants := current_grants()) is not None:
+        for value in arguments.values():
+            if isinstance(value, str):
+                grants.declared.note_text(value)
     try:
         return _noted(component(**arguments), where)
     except TypeError as error:

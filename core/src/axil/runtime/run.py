@@ -24,6 +24,7 @@ from collections.abc import Awaitable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
+from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
@@ -48,15 +49,18 @@ from axil.kernel.scopes import machine_type
 from axil.kernel.state import State
 from axil.kernel.tokens import Changes, Out, Task
 from axil.kernel.values import isolate, unshared
+from axil.runtime.freed import free_observers, freed, freed_options
 from axil.runtime.meters import meter_of
 from axil.runtime.pool import SLICE, LocalExecutor, WorkerPool, as_failure
 from axil.runtime.recorder import Progress, Recorder
 from axil.runtime.result import Options, Result, made
 from axil.runtime.services import REAL_CLOCK, Pause, RunServices, paused_by
+from axil.settings.grants import granted
 from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
     from axil.contract.decisions import Deciders, Outcome
+    from axil.settings.grants import Grants
 
 
 class Run:
@@ -67,6 +71,7 @@ class Run:
 
     __slots__ = (
         "__weakref__",
+        "_grants",
         "_inputs",
         "_loop",
         "_result",
@@ -99,7 +104,10 @@ class Run:
         )
         first = {**plan.graph.start, **state}
         root = plan.graph.schema.start(first and unshared(first))
-        self._loop = RunLoop(self.id, self.options, recorder, machine_type(plan, (), root))
+        self._grants = _grants(plan, self.options)
+        self._loop = RunLoop(
+            self.id, self.options, recorder, machine_type(plan, (), root), self._grants
+        )
         self.services: RunServices = self._loop.services
         """The services for its bodies. For engines."""
         self._result: Result | None = None
@@ -133,6 +141,12 @@ class Run:
                 raise KernelBug("a run was awaited twice at once.")
             return self._result
         self.has_begun = True
+        if self._grants is None:
+            return await self._to_its_end()
+        with granted(self._grants):
+            return await self._to_its_end()
+
+    async def _to_its_end(self) -> Result:
         loop, services, observers = self._loop, self.services, self._loop.observers
         services.progress.started = services.clock.now()
         services.loop, services.home = asyncio.get_running_loop(), threading.get_ident()
@@ -144,7 +158,7 @@ class Run:
         try:
             if observers.run_started is not None:
                 observers.run_started(self.id, self.plan, isolate(self._inputs))
-            given, recorder = self.options.answers, self.recorder
+            given, recorder = self.options.answers, services.recorder
             services.answers.update(given if recorder is None else recorder.begin(given))
             loop.scheduler.begin(self._inputs)
             await loop.drive()
@@ -189,6 +203,14 @@ class Run:
                 f"the run took more than {seconds} seconds, which is its limit.", id="AX415"
             )
         )
+
+
+def _grants(plan: Plan, options: Options) -> Grants | None:
+    """Return what confines a run: the grants of the file that its graph was read from, and what the
+    run allows; None: Python code made the graph.
+    """
+    given: Grants | None = plan.graph.spec.extras.get("grants")
+    return given and replace(given, words=given.words | options.allow)
 
 
 def _recorder(
@@ -310,10 +332,16 @@ class RunLoop:
         options: Options,
         recorder: Recorder | None,
         root: Machine,
+        grants: Grants | None = None,
     ) -> None:
-        """``recorder``: what records the run, and knows what is not done again; ``root``: what it
-        runs, not started yet.
         """
+        Args:
+            recorder: what records the run, and knows what is not done again.
+            root: what it runs, not started yet.
+            grants: those of the file that confine the run; None: it is Python code's.
+        """
+        if grants is not None:
+            options, recorder = freed_options(options, grants), freed(recorder)
         self._recorder, self._plan = recorder, root.plan
         self.limits: Limits = options.limits or root.plan.graph.spec.limits
         most = self.limits.firings
@@ -325,8 +353,12 @@ class RunLoop:
             if hooks is None and not options.observers
             else Observers.freeze(hooks, options.observers, run_id)
         )
+        if grants is not None and observers is not NO_OBSERVERS:
+            free_observers(observers)
         known = None if recorder is None else recorder.known
         self._deciders = deciders = None if hooks is None else _deciders(hooks)
+        if grants is not None and deciders is not None:
+            self._deciders = deciders = freed(deciders)
         self.scheduler = Scheduler(
             root,
             known=known,

@@ -6,14 +6,14 @@ grants of a workflow file are in force, paths and secrets in settings are confin
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from axil.errors import ConfigError, Problem
 from axil.settings.excerpts import format_value
-from axil.settings.grants import Grants, current_grants, host_of, note_own
+from axil.settings.grants import Grants, current_grants
 from axil.settings.misfits import Keys, misfits, model_fields_of
+from axil.settings.outside import Outside, OutsideName
 from axil.settings.secrets import Secret
 from axil.spec.graph import Place
 
@@ -95,7 +95,15 @@ def _within(
     value: Any, grants: Grants, where: str | Place, keys: Keys, problems: list[Problem]
 ) -> Any:
     """Return a part of settings as it is granted; what is not is added to ``problems``."""
+    if isinstance(value, OutsideName):
+        try:
+            return value.outside.permitted(str(value), grants, _inside(where, keys))
+        except ConfigError as error:
+            problems.extend(error.problems)
+            return str(value)
     if value is None or isinstance(value, _PLAIN):
+        if isinstance(value, str):
+            grants.declared.note_text(value)
         return value
     if fields := model_fields_of(cast("Any", type(value))):
         return _within_fields(value, fields, grants, where, keys, problems)
@@ -129,55 +137,17 @@ def _within_fields(
 ) -> Any:
     changes: dict[str, Any] = {}
     for name, info in fields.items():
+        extra: Any = info.json_schema_extra
+        if isinstance(extra, dict) and "x-axil-usual" in extra:
+            continue
         given = getattr(value, name)
-        stated: Any = info.json_schema_extra
-        extra = cast("dict[str, Any]", stated) if isinstance(stated, dict) else {}
-        if not extra and (given is None or isinstance(given, _PLAIN)):
-            continue
-        at = (*keys, str(info.alias or name))
-        if act := extra.get("x-axil-path"):
-            new = _paths(given, act, grants, where, at, problems)
-        elif extra.get("x-axil-usual"):
-            continue
-        elif extra.get("x-axil-host"):
-            if isinstance(given, str) and (host := host_of(given)):
-                note_own(f"net:{host}", _inside(where, at))
-            continue
-        elif programs := extra.get("x-axil-program"):
-            if isinstance(given, str) and given in programs:
-                _need_program(given, grants, _inside(where, at), problems)
-            continue
-        else:
-            new = _within(given, grants, where, at, problems)
-        if new is not given:
+        if type(given) is str:  # a default, which was not decoded
+            for mark in info.metadata:
+                given = mark.marked(given) if isinstance(mark, Outside) else given
+        new = _within(given, grants, where, (*keys, str(info.alias or name)), problems)
+        if new is not getattr(value, name):
             changes[name] = new
     return value.model_copy(update=changes) if changes else value
-
-
-def _need_program(name: str, grants: Grants, where: str, problems: list[Problem]) -> None:
-    try:
-        grants.need(f"program:{name}", where=where, later=True)
-    except ConfigError as error:
-        problems.extend(error.problems)
-
-
-def _paths(
-    value: Any, act: Any, grants: Grants, where: str | Place, keys: Keys, problems: list[Problem]
-) -> Any:
-    """Return one path, or several, as ``Grants.path`` does; an empty text is none."""
-    if isinstance(value, (list, tuple)):
-        items = cast("Sequence[Any]", value)
-        found = [_paths(v, act, grants, where, (*keys, i), problems) for i, v in enumerate(items)]
-        return type(cast("Any", value))(found)
-    if not isinstance(value, (str, os.PathLike)) or value == "":
-        return cast("Any", value)
-    given = cast("str | os.PathLike[str]", value)
-    try:
-        real = grants.path(os.fspath(given), act, _inside(where, keys))
-    except ConfigError as error:
-        problems.extend(error.problems)
-        return given
-    return real if isinstance(given, str) else type(given)(real)  # pyright: ignore[reportCallIssue]
 
 
 _IDS: Final = {"unknown": "AX130", "missing": "AX132", "value": "AX131"}

@@ -6,8 +6,8 @@ confined to what its user has granted. What Python code names has the leave of t
 A specification that was read from a file carries its grants (``GraphSpec.extras["grants"]``). The
 compiler puts them in force while it makes the file's components (``granted``); what is made then
 asks for them (``current_grants``). Where none are in force nothing is refused. Settings are checked
-where they are decoded (``decode_config``): fields say what they are by ``reads_path``,
-``writes_path``, ``sends_to``, ``starts_program`` and the type ``Secret``.
+where they are decoded (``decode_config``): fields say what they are by their types, ``ReadPath``
+and others, and ``Secret``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import re
 from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from axil.errors import ConfigError, Problem, did_you_mean, one_line
@@ -64,6 +64,33 @@ _DOES: Final = {
 }
 
 
+class Declared:
+    """What a file's settings name that needs no leave, and what its components made for themselves:
+    gathered while they are decoded, for the confinement below them.
+    """
+
+    __slots__ = ("addresses", "folders", "hosts", "names")
+
+    def __init__(self) -> None:
+        self.hosts: set[str] = set()
+        """Hosts that the file chose for its models and servers."""
+        self.addresses: set[str] = set()
+        """Addresses that these and granted hosts were found to have."""
+        self.folders: set[str] = set()
+        """Temporary files and folders, and the workspaces of its runs."""
+        self.names: set[str] = set()
+        """Texts in its settings that could be names of modules."""
+
+    def note_text(self, text: str) -> None:
+        """Note a setting that says nothing about itself."""
+        if len(text) < 100 and _MODULE.fullmatch(text):
+            parts = text.partition(":")[0].split(".")
+            self.names.update(".".join(parts[:end]) for end in range(1, len(parts) + 1))
+
+
+_MODULE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[\w.]+)?")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grants:
     """The actions that a workflow file may take.
@@ -77,6 +104,7 @@ class Grants:
     """``code``, ``network`` …, or narrower: ``env:API_KEY``, ``read:PATH`` with a whole path."""
     folder: str = ""
     """The workflow's own folder, where relative paths begin; empty: the working folder."""
+    declared: Declared = field(default_factory=Declared, compare=False, repr=False)
 
     @staticmethod
     def of(given: Iterable[str], folder: str = "") -> Grants:
@@ -115,28 +143,41 @@ class Grants:
         except (OSError, ValueError) as error:
             message = f"the path {given!r} cannot be resolved: {error}."
             raise ConfigError(Problem("AX137", where, message, "Correct the path.")) from error
+        want = self.wanted_path(given, real, act, where)
+        is_noted = note_want(want) if not is_axils(real) else False
+        if want.problem is None:
+            return real
+        if is_noted:
+            return os.path.join(root, _REFUSED)
+        raise ConfigError(want.problem)
+
+    def wanted_path(self, given: str, real: str, act: Act, where: str = "") -> Want:
+        """Return the want of a path, with the refusal where it is not granted.
+
+        Args:
+            given: as it was named.
+            real: without links.
+        """
+        word = f"{act}:{one_line(real)}"
         if is_axils(real):
             message = f"the workflow file tries to {act} {one_line(given)}, which is axil's own."
-            raise ConfigError(Problem("AX137", where, message, "Name another file."))
+            problem = Problem("AX137", where, message, "Name another file.")
+            return Want(word=word, where=where, status="missing", problem=problem)
+        root = os.path.realpath(self.folder or ".")
         own = root if act == "read" else os.path.join(root, OWN_FOLDER)
-        word = f"{act}:{one_line(real)}"
         if _is_below(real, own):
-            note_want(Want(word=word, where=where, status="own"))
-            return real
+            return Want(word=word, where=where, status="own")
         prefix = f"{act}:"
         granted = (each[len(prefix) :] for each in self.words if each.startswith(prefix))
         if act in self.words or any(_is_below(real, each) for each in granted):
-            note_want(Want(word=word, where=where))
-            return real
+            return Want(word=word, where=where)
         place = "its folder" if act == "read" else f"the folder {OWN_FOLDER} beside it"
         message = (
             f"the workflow file tries to {act} {one_line(given)}, which is outside of {place}."
         )
         hint = f"Allow it if you trust the workflow: --allow {word}"
         problem = Problem("AX137", where, message, hint)
-        if note_want(Want(word=word, where=where, status="missing", problem=problem)):
-            return os.path.join(root, _REFUSED)
-        raise ConfigError(problem)
+        return Want(word=word, where=where, status="missing", problem=problem)
 
     def need(self, what: str, reason: str = "", where: str = "", *, later: bool = False) -> bool:
         """Return whether a word is granted; refuse it where it is not.
@@ -180,37 +221,6 @@ class Grants:
         words: Any = getattr(made, "wants", ())
         for word in cast("Iterable[Any]", words) if isinstance(words, (tuple, list)) else ():
             note_want(self.wanted(str(word), where=str(where), is_late=True))
-
-
-def reads_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Say of a field of a ``Config`` that it names files or folders that are read: for
-    ``Field(json_schema_extra=reads_path())``. ``more``: what else is said of it.
-    """
-    return {**(more or {}), "x-axil-path": "read"}
-
-
-def writes_path(more: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Say of a field of a ``Config`` that it names files or folders that are written; see
-    ``reads_path``.
-    """
-    return {**(more or {}), "x-axil-path": "write"}
-
-
-def sends_to(more: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Say of a field of a ``Config`` that it is the URL, or the host, of a server that a file may
-    choose without leave; see ``reads_path``.
-    """
-    return {**(more or {}), "x-axil-host": True}
-
-
-def starts_program(*names: str, more: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Say of a field of a ``Config`` that a value which is one of ``names`` starts the program of
-    that name: a file needs ``program:NAME``; see ``reads_path``.
-
-    >>> starts_program("docker")
-    {'x-axil-program': ['docker']}
-    """
-    return {**(more or {}), "x-axil-program": [*names]}
 
 
 def host_of(url: str) -> str:
@@ -312,7 +322,11 @@ def current_grants() -> Grants | None:
 
 @contextmanager
 def granted(grants: Grants | None) -> Generator[None]:
-    """Put grants in force."""
+    """Put grants in force; None: what follows is not the file's."""
+    if grants is not None:
+        from axil.settings import confinement
+
+        confinement.install()
     token = _in_force.set(grants)
     try:
         yield
@@ -322,5 +336,8 @@ def granted(grants: Grants | None) -> Generator[None]:
 
 def note_own(word: str, where: str = "") -> None:
     """Note what a file does without leave, such as sending to a host of its choice."""
-    if current_grants() is not None:
+    if (grants := current_grants()) is not None:
+        kind, _, name = word.partition(":")
+        if kind == "net":
+            grants.declared.hosts.add(name)
         note_want(Want(word=word, where=where, status="own"))

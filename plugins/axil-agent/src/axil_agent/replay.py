@@ -30,7 +30,7 @@ from typing import Any, cast
 from pydantic import BaseModel, Field, TypeAdapter
 
 from axil import ConfigError, Problem
-from axil.plugin import reads_path, without_secrets
+from axil.plugin import ReadPath, granted, without_secrets
 from axil_agent.asker import Asker, asker
 from axil_agent.errors import ReplayMiss
 from axil_agent.models import models_through, name_of
@@ -143,6 +143,10 @@ class Recorder:
             "reply": stated,
         }
         exchange["checksum"] = digest(exchange)
+        with granted(None):  # the recording is its user's
+            self._append(exchange)
+
+    def _append(self, exchange: Mapping[str, Any]) -> None:
         if not self._is_mended:
             _mend(self.path)
             self._is_mended = True
@@ -204,9 +208,7 @@ class Replay:
     class Config(BaseModel, extra="forbid", frozen=True):
         """The recording to replay."""
 
-        path: str = Field(
-            description="The file that a Recorder wrote.", json_schema_extra=reads_path()
-        )
+        path: ReadPath = Field(description="The file that a Recorder wrote.")
         repeat: bool = Field(
             default=False,
             description="Where a request is made more often than it was recorded, begin with its "

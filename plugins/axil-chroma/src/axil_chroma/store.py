@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from axil.plugin import Secret, current_grants, sends_to, writes_path
+from axil.plugin import Address, Secret, WritePath, current_grants
 from axil_models import ContextError, Hit, Row, StoreLost, call_async, decoded_settings
 
 Result = TypeVar("Result")
@@ -25,15 +25,12 @@ class Place(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: str = Field(
+    path: WritePath = Field(
         "",
         description="A folder that keeps it, for one process at a time; "
         "made when it is first used.",
-        json_schema_extra=writes_path(),
     )
-    host: str = Field(
-        "", description="Or a server (chroma run), for many.", json_schema_extra=sends_to()
-    )
+    host: Address = Field("", description="Or a server (chroma run), for many.")
     port: int = Field(8000, ge=1, le=65535, description="The server's.")
     ssl: bool = Field(False, description="Connect to the server by TLS.")
     token: Secret | None = Field(

@@ -22,9 +22,9 @@ from typing import IO, Final
 from pydantic import BaseModel, Field
 
 from axil import Context
-from axil.plugin import ComponentBlocked, Message, message, starts_program, text_of
+from axil.plugin import ComponentBlocked, Message, message, text_of
 from axil_control.conditions import FAILED
-from axil_process import CONTAINERS, Place, Wanted, run_program, sandboxed
+from axil_process import Place, Wanted, run_program, sandboxed
 
 _BLOCK = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _MARGIN: Final = 30.0
@@ -86,7 +86,6 @@ class Python:
             default="auto",
             description="auto: in a sandbox where one works; required: an error where none does; "
             "off: none.",
-            json_schema_extra=starts_program(*CONTAINERS),
         )
 
     wants = ("code",)

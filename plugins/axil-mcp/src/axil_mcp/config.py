@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from axil import ConfigError
-from axil.plugin import Effects, Secret, decode_config, refers_to, sends_to
+from axil.plugin import Address, Effects, Secret, decode_config, refers_to
 from axil_mcp.oauth import OAuthConfig
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
@@ -43,10 +43,9 @@ class MCPServer(_Settings):
         description="Variables of the program, beside those it needs to start.",
     )
     cwd: str = Field("", description="The folder it starts in; empty: the current one.")
-    url: str = Field(
+    url: Address = Field(
         "",
         description="The address of a server over streamable HTTP.",
-        json_schema_extra=sends_to(),
     )
     headers: dict[str, Secret] = Field(
         default_factory=dict[str, Secret], description="Headers of each request."

@@ -22,13 +22,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from axil import AxilError, ConfigError, Problem
 from axil.plugin import (
+    Address,
     Message,
     Secret,
     current_grants,
     decode_config,
     keep_secret,
     note_own,
-    sends_to,
 )
 from axil_models.clients import Clients
 from axil_models.errors import ModelError, PartError
@@ -72,10 +72,9 @@ class ServiceConfig(BaseModel):
         description="The key: {env: NAME} or ${NAME}; without it the usual variable's.",
         json_schema_extra={"x-axil-usual": True},
     )
-    base_url: str | None = Field(
+    base_url: Address | None = Field(
         default=None,
         description="Where the service is; without it its usual place.",
-        json_schema_extra=sends_to(),
     )
     headers: dict[str, str] = Field(
         default_factory=dict[str, str], description="Further headers of every request."

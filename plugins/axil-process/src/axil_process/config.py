@@ -6,8 +6,8 @@ import os
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from axil.plugin import reads_path, starts_program
-from axil_process.programs.sandbox import CONTAINERS, Wanted
+from axil.plugin import EnvName, ImportPath, ReadPath
+from axil_process.programs.sandbox import Wanted
 
 
 class ProcessConfig(BaseModel):
@@ -26,7 +26,7 @@ class ProcessConfig(BaseModel):
     firings_per_worker: int | None = Field(
         None, ge=1, description="A process is replaced after this many bodies. None: never."
     )
-    environment: tuple[str, ...] | None = Field(
+    environment: tuple[EnvName, ...] | None = Field(
         None, description="Names of the variables that processes see. None: all."
     )
     timeout_seconds: float | None = Field(
@@ -45,15 +45,13 @@ class ProcessConfig(BaseModel):
         "off",
         description="off: bodies can do what axil can; auto: in a sandbox where one works; "
         "required: an error where none does; a name: that one.",
-        json_schema_extra=starts_program(*CONTAINERS),
     )
-    reads: tuple[str, ...] = Field(
+    reads: tuple[ReadPath, ...] = Field(
         (),
         description="Files and folders that bodies in a sandbox read, beside the import path and "
         "the run's workspace.",
-        json_schema_extra=reads_path(),
     )
-    state: str = Field(
+    state: ImportPath = Field(
         "",
         description="Of a graph with typed state: "
         "where its class can be imported from, module:Class.",

@@ -28,10 +28,6 @@ class ProcessWrapper:
         """Raises: ConfigError: a setting is unknown or does not fit."""
         if not isinstance(config, ProcessConfig):
             config = decode_config(self.Config, {**(config or {}), **settings}, self.type)
-        grants, path = current_grants(), config.state
-        if path and grants is not None:
-            message = f"import paths are not allowed in files, found {path!r:.80}."
-            grants.need(f"import:{path.partition(':')[0]}", message, "state")
         self.config, self.workers = config, Workers(config)
 
     def use(self) -> ComponentRef:

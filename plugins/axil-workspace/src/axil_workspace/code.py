@@ -16,8 +16,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
-from axil.plugin import starts_program
-from axil_process import CONTAINERS, Wanted
+from axil_process import Wanted
 from axil_workspace.errors import NotAllowed, ProgramFault
 from axil_workspace.process import Bounds, Ended, run_bounded
 from axil_workspace.toolset import Tools, ToolsConfig, again, one_of
@@ -140,7 +139,6 @@ class Code(Programs):
             default="auto",
             description="auto: in a sandbox where one works; required: an error where none does; "
             "off: none.",
-            json_schema_extra=starts_program(*CONTAINERS),
         )
 
     provides: ClassVar = ("run_code", "run_command")

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from axil.plugin import granted
 from axil_workspace.errors import FileFault, LimitExceeded, PathRefused
 
 HAS_AT: Final = (
@@ -222,6 +223,16 @@ def reached(
     Raises: PathRefused (AX871): a link leads out; LimitExceeded: too many links; FileNotFoundError;
     FileFault (AX872): a file on the way.
     """
+    with granted(None):  # nothing leads out of it
+        yield from _reached(root, parts, make, follow)
+
+
+def _reached(
+    root: Path,
+    parts: Sequence[str],
+    make: Callable[[tuple[str, ...]], None] | None,
+    follow: bool,
+) -> Generator[tuple[Folder, str]]:
     way, todo, hops = [opened(root)], deque(parts), 0
     try:
         while todo:

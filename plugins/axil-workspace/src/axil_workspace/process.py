@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
+from axil.plugin import granted
 from axil_process import (
     KILL,
     Child,
@@ -143,7 +144,8 @@ async def run_bounded(
             "programs cannot run here: this system cannot enforce their limits.",
             "Use Linux or macOS.",
         )
-    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    with granted(None):
+        await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="axil-", ignore_cleanup_errors=True) as temporary,
         _file(given) as stdin,

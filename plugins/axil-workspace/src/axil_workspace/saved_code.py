@@ -17,17 +17,8 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, Field
 
 from axil import Context, Out, Token
-from axil.plugin import (
-    Body,
-    Mode,
-    NodeInfo,
-    Task,
-    as_messages,
-    gather_messages,
-    starts_program,
-    text_of,
-)
-from axil_process import CONTAINERS, Wanted
+from axil.plugin import Body, Mode, NodeInfo, Task, as_messages, gather_messages, text_of
+from axil_process import Wanted
 from axil_workspace.code import permitted
 from axil_workspace.errors import WorkspaceError
 from axil_workspace.process import Bounds, run_bounded
@@ -68,7 +59,6 @@ class SaveAndRun:
             default="auto",
             description="auto: in a sandbox where one works; required: an error where none does; "
             "off: none.",
-            json_schema_extra=starts_program(*CONTAINERS),
         )
 
     wants = ("code",)

@@ -17,7 +17,7 @@ from io import BufferedReader
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from axil.plugin import is_axils
+from axil.plugin import granted, is_axils
 from axil_workspace.entries import (
     TEMPORARY,
     Entry,
@@ -342,7 +342,8 @@ class Workspace:
                 "AX870", f'"{path}" is the workspace itself.', "Use a path inside it."
             )
         may(parts)
-        self.root.mkdir(parents=True, exist_ok=True)
+        with granted(None):
+            self.root.mkdir(parents=True, exist_ok=True)
         with self._reached(path, make=may_make if make else None, follow=follow) as (folder, name):
             if not name:
                 raise PathRefused(

@@ -35,11 +35,11 @@ from axil.plugin import (
     NodeInfo,
     SubgraphBody,
     Task,
+    WritePath,
     current_grants,
     fold_payloads,
     kept_field,
     local_field,
-    writes_path,
 )
 from axil_journals import decode_delta, decode_value, encode_delta, encode_value
 from axil_wrappers.inside import Around, Settings, Wrapper
@@ -54,10 +54,9 @@ MOST: Final = 1000
 class CacheConfig(Settings):
     """The parts of the key, and the place of outcomes."""
 
-    directory: str | None = Field(
+    directory: WritePath | None = Field(
         None,
         description="The folder of the stored outcomes; without it they are kept in this process.",
-        json_schema_extra=writes_path(),
     )
     ttl_seconds: float | None = Field(
         None, gt=0, description="The longest age of a stored outcome, in real time."

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from axil.plugin import Message, current_grants, granted, refers_to, writes_path
+from axil.plugin import Message, WritePath, current_grants, granted, refers_to
 from axil_context.memory.lines import Lines
 from axil_models import (
     Ask,
@@ -104,11 +104,10 @@ class FactsConfig(ProviderSettings):
     )
     max_facts: int = Field(10, ge=1, le=100, description="Facts of one turn; more are refused.")
     max_chars: int = Field(500, ge=20, description="A fact's length; a longer one is refused.")
-    audit: str = Field(
+    audit: WritePath = Field(
         "",
         description="A file of JSON lines that each decision is written to; "
         "empty: only the journal has them.",
-        json_schema_extra=writes_path(),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from axil.plugin import current_grants, granted, refers_to, writes_path
+from axil.plugin import WritePath, current_grants, granted, refers_to
 from axil_context.memory.lines import Lines
 from axil_models import (
     ContextBlock,
@@ -49,10 +49,9 @@ Key = tuple[str, str]
 class FileMemoryConfig(ProviderSettings):
     """The place of the memory, its owner, and how it is searched."""
 
-    path: str = Field(
+    path: WritePath = Field(
         min_length=1,
         description="The file of JSON lines; made when the first thing is remembered.",
-        json_schema_extra=writes_path(),
     )
     index: Any = Field(
         "keyword",

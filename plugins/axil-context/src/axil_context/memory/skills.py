@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from pydantic import Field
 
-from axil.plugin import current_grants, did_you_mean, format_names, reads_path
+from axil.plugin import ReadPath, current_grants, did_you_mean, format_names
 from axil_models import (
     LARGEST_SKILL_BYTES,
     SKILL_FILE,
@@ -44,10 +44,9 @@ _HEAD = (
 class SkillsConfig(ProviderSettings):
     """The folders of skills."""
 
-    paths: list[str] = Field(
+    paths: list[ReadPath] = Field(
         min_length=1,
         description="Folders of skills, or of folders that are skills.",
-        json_schema_extra=reads_path(),
     )
     allow: list[str] = Field(
         default_factory=list[str], description="Only these skills; empty: all."

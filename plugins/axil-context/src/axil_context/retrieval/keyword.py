@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from axil.plugin import writes_path
+from axil.plugin import WritePath
 from axil_context.retrieval.chunks import chunked
 from axil_context.retrieval.sources import Sources, difference
 from axil_context.retrieval.table import Table
@@ -24,11 +24,10 @@ from axil_models import (
 class KeywordConfig(Sources, ProviderSettings):
     """The documents that are searched, and how."""
 
-    path: str = Field(
+    path: WritePath = Field(
         "",
         description="The file of the index; empty: the index is kept in memory and rebuilt in "
         "each process.",
-        json_schema_extra=writes_path(),
     )
     refresh: Literal["once", "query"] = Field(
         "once", description="When changes of the sources are read: never, or at each query."

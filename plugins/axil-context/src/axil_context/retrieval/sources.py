@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from axil import ConfigError, Problem
-from axil.plugin import Grants, current_grants, is_axils, reads_path
+from axil.plugin import Grants, ReadPath, current_grants, is_axils
 from axil_context.retrieval.chunks import Boundary, Cut
 from axil_context.retrieval.reading import documents_of, part_of
 from axil_models import ContextBlock, ContextError, Document, checked_part
@@ -57,10 +57,9 @@ class Sources(BaseModel):
     documents: list[str | Given] = Field(
         default_factory=list[str | Given], description="Texts, or {text, uri, title, metadata}."
     )
-    paths: list[str] = Field(
+    paths: list[ReadPath] = Field(
         default_factory=list[str],
         description="Files and folders; folders are read with all their subfolders.",
-        json_schema_extra=reads_path(),
     )
     include: list[str] = Field(
         ["*.md", "*.txt", "*.rst"],

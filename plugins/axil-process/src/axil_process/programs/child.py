@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
+from axil.plugin import granted
+
 PIPE: Final = asyncio.subprocess.PIPE
 _LOOK: Final = 0.05
 """Seconds between two checks whether a program whose output others hold open has ended."""
@@ -61,17 +63,18 @@ class Child:
             ends: a command that ends the program, where killing the group is not enough.
         Raises: OSError, ValueError: it cannot be started.
         """
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=cwd,
-            env=None if env is None else dict(env),
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            limit=line_bytes,
-            pass_fds=tuple(pass_fds),
-            start_new_session=True,
-        )
+        with granted(None):  # callers have asked for it by name
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                cwd=cwd,
+                env=None if env is None else dict(env),
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                limit=line_bytes,
+                pass_fds=tuple(pass_fds),
+                start_new_session=True,
+            )
         return cls(process, ends, env)
 
     @property

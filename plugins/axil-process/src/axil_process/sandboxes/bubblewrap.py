@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
+from axil.plugin import granted
 from axil_process.programs.sandbox import Launch, Place
 from axil_process.sandboxes.system import (
     STEERING,
@@ -130,9 +131,10 @@ def _program() -> str:
 def _version() -> tuple[int, ...]:
     """Return the version of bwrap; empty: it does not say it."""
     try:
-        reported = subprocess.run(
-            [_program(), "--version"], capture_output=True, timeout=20, check=False, text=True
-        ).stdout
+        with granted(None):
+            reported = subprocess.run(
+                [_program(), "--version"], capture_output=True, timeout=20, check=False, text=True
+            ).stdout
     except (OSError, subprocess.SubprocessError):
         return ()
     found = re.search(r"(\d+)\.(\d+)", reported)
@@ -147,14 +149,15 @@ def _problem(config: Settings) -> str:
         return "the program bwrap is not installed (Debian: apt install bubblewrap)"
     launch = Bubblewrap(config).launch([sys.executable, "-I", "-c", ""], Place())
     try:
-        ended = subprocess.run(
-            launch.command,
-            env=dict(launch.variables),
-            capture_output=True,
-            timeout=20,
-            check=False,
-            text=True,
-        )
+        with granted(None):
+            ended = subprocess.run(
+                launch.command,
+                env=dict(launch.variables),
+                capture_output=True,
+                timeout=20,
+                check=False,
+                text=True,
+            )
     except (OSError, subprocess.SubprocessError) as error:
         return f"bwrap cannot be started ({error})"
     if ended.returncode:

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import ClassVar, Final
 
+from axil.plugin import granted
 from axil_process.programs.sandbox import Launch, Place
 from axil_process.sandboxes.system import (
     STEERING,
@@ -174,13 +175,14 @@ def _is_of_client(name: str) -> bool:
 def _called(client: str, *words: str, given: bytes | None = None) -> tuple[int, str]:
     """Return the exit code of a call of a client, and the last line that it reports."""
     try:
-        ended = subprocess.run(
-            [client, *words],
-            input=given or b"",
-            capture_output=True,
-            timeout=_PATIENCE,
-            check=False,
-        )
+        with granted(None):
+            ended = subprocess.run(
+                [client, *words],
+                input=given or b"",
+                capture_output=True,
+                timeout=_PATIENCE,
+                check=False,
+            )
     except (OSError, subprocess.SubprocessError) as error:
         return -1, str(error)
     code = ended.returncode

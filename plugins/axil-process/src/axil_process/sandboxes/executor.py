@@ -11,10 +11,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from axil import NodeSpec
-from axil.plugin import Body, starts_program
+from axil.plugin import Body
 from axil_process.config import ProcessConfig, ProcessExecutorConfig
 from axil_process.executor import ProcessExecutor
-from axil_process.programs.sandbox import CONTAINERS, Wanted
+from axil_process.programs.sandbox import Wanted
 from axil_process.wrapper import ProcessWrapper
 
 
@@ -25,7 +25,6 @@ class SandboxConfig(ProcessConfig):
         "required",
         description="required: in the first sandbox that works here, or an error; a name: that "
         "one, or an error; auto: without one where none works; off: none.",
-        json_schema_extra=starts_program(*CONTAINERS),
     )
     memory_megabytes: int | None = Field(
         2048, ge=64, description="What each may take, all together and of addresses each."

@@ -229,7 +229,7 @@ class DistributionKit(Kit):
         require(not strangers, f"it imports {format_names(strangers)}, which it does not require")
 
     def test_settings_of_a_strangers_file_do_nothing_that_needs_leave(self) -> None:
-        """Paths are declared (``reads_path``, ``writes_path``), keys are ``Secret``, code and
+        """Paths are declared (``ReadPath``, ``WritePath``), keys are ``Secret``, code and
         programs are asked for (``current_grants``, ``ctx.allows``).
         """
         found = confinement_faults(self.distribution)

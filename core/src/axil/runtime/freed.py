@@ -1,0 +1,80 @@
+"""What the caller gave to a run, called outside of the confinement of the run's file: journal,
+channel, observers, clock, executor.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from axil.contract.observers import OBSERVER_HOOKS, Observers
+from axil.settings.grants import Grants, granted
+
+if TYPE_CHECKING:
+    from axil.runtime.result import Options
+
+T = TypeVar("T")
+
+
+class _Freed:
+    """An object whose methods are called, and awaited, outside of all confinement."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Any) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:
+        with granted(None):
+            value = getattr(self._of, name)
+        return freed_call(value) if callable(value) else value
+
+
+def freed(given: T) -> T:
+    """Return ``given``, or None, as an object that is used outside of all confinement."""
+    return given if given is None else cast("T", _Freed(given))
+
+
+def freed_call(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function as one that is called, and awaited, outside of all confinement."""
+
+    @functools.wraps(call, updated=())
+    def called(*given: Any, **named: Any) -> Any:
+        with granted(None):
+            out = call(*given, **named)
+        return _awaited(out) if inspect.isawaitable(out) else out
+
+    return called
+
+
+async def _awaited(given: Awaitable[Any]) -> Any:
+    with granted(None):
+        return await given
+
+
+def freed_options(options: Options, grants: Grants) -> Options:
+    """Return the options of a run that is confined to ``grants``, with what they hold freed.
+
+    The run's workspace is open to the file's components.
+    """
+    if options.workspace is not None:
+        grants.declared.folders.add(str(Path(options.workspace).resolve()))
+    return replace(
+        options,
+        channel=freed(options.channel),
+        clock=freed(options.clock),
+        executor=freed(options.executor),
+    )
+
+
+def free_observers(observers: Observers) -> Observers:
+    """Have the observers of a confined run called outside of its confinement."""
+    for name in OBSERVER_HOOKS:
+        if (call := getattr(observers, name)) is not None:
+            setattr(observers, name, freed_call(call))
+    observers.heard = {kind: freed_call(call) for kind, call in observers.heard.items()}
+    return observers

@@ -1,0 +1,96 @@
+"""Types of settings that name something outside of a run: files, hosts, programs, variables, code.
+
+A setting of such a type needs no code in its component: where a ``Config`` is decoded while the
+grants of a file are in force, what it names is checked, listed for ``axil check``, and made whole
+(a path without links below its folder). For Python code they are texts like others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from axil.settings.grants import Grants, current_grants, host_of, note_own
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
+
+Kind = Literal["read", "write", "host", "program", "env", "import"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The mark of a type whose values name something outside.
+
+    >>> ReadPath.__metadata__[0]
+    Outside(kind='read', among=())
+    """
+
+    kind: Kind
+    among: tuple[str, ...] = ()
+    """The values that name something; empty: all do."""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        from pydantic_core.core_schema import no_info_after_validator_function
+
+        return no_info_after_validator_function(self.marked, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(schema), "x-axil-outside": [self.kind, *self.among]}
+
+    def marked(self, value: Any) -> Any:
+        """Return a value with this mark, where it names something and grants are in force."""
+        if current_grants() is None or not isinstance(value, str) or not value:
+            return value
+        return value if self.among and value not in self.among else OutsideName(value, self)
+
+    def permitted(self, name: str, grants: Grants, where: str) -> str:
+        """Return what is named, as the grants have it; note that it is wanted.
+
+        Raises: ConfigError: AX137 a path, AX138 another thing that is not granted.
+        """
+        match self.kind:
+            case "read" | "write":
+                return grants.path(name, self.kind, where)
+            case "host":
+                if host := host_of(name):
+                    note_own(f"net:{host}", where)
+            case "import":
+                grants.need(f"import:{name.partition(':')[0]}", where=where, later=True)
+            case "program" | "env":
+                grants.need(f"{self.kind}:{name}", where=where, later=True)
+        return name
+
+
+class OutsideName(str):
+    """A value of a setting that names something outside, until grants have been asked for it."""
+
+    __slots__ = ("outside",)
+    outside: Outside
+
+    def __new__(cls, text: str, outside: Outside) -> OutsideName:
+        """Mark a text with what it is."""
+        self = super().__new__(cls, text)
+        self.outside = outside
+        return self
+
+
+ReadPath: TypeAlias = Annotated[str, Outside("read")]
+"""The path of a file or a folder that is read: below the file's folder, or granted."""
+WritePath: TypeAlias = Annotated[str, Outside("write")]
+"""The path of a file or a folder that is written: below ``.axil``, or granted."""
+Address: TypeAlias = Annotated[str, Outside("host")]
+"""The URL, or the host, of a server that a file may choose without leave."""
+Program: TypeAlias = Annotated[str, Outside("program")]
+"""The name of a program that is started: ``program:NAME``. Where only some values start one:
+``Annotated[str, Outside("program", ("docker", "podman"))]``.
+"""
+EnvName: TypeAlias = Annotated[str, Outside("env")]
+"""The name of a variable of the environment that is read: ``env:NAME``."""
+ImportPath: TypeAlias = Annotated[str, Outside("import")]
+"""The path of code, ``module:Name``: ``import:MODULE``."""
