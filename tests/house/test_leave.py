@@ -127,7 +127,10 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     "axil_plugins/proof.py": ("subprocess.run", _COMMAND),
     "axil_plugins/pylock.py": ("subprocess.run", _COMMAND),
     "axil_plugins/scaffold.py": ("subprocess.run", _COMMAND),
-    "axil_process/sandboxes/bubblewrap.py": ("granted granted subprocess.run subprocess.run", "bwrap itself"),
+    "axil_process/sandboxes/bubblewrap.py": (
+        "granted granted subprocess.run subprocess.run",
+        "bwrap itself",
+    ),
     "axil_process/sandboxes/containers.py": (
         "granted subprocess.run",
         "the container program itself, after program:NAME",
