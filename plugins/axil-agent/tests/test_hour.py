@@ -10,7 +10,7 @@ import pytest
 
 from axil import NodeFailed, RootGraph, SpecError
 from axil_agent import Agent, Scripted, SingleAgent
-from axil_agent.errors import ContextError
+from axil_models import ContextError
 from axil_files import load
 
 Script = Callable[..., Scripted]
