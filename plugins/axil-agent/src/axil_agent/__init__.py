@@ -20,7 +20,7 @@ from axil_agent.scripted import Scripted
 from axil_agent.single import SingleAgent, ask
 from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim
-from axil_agent.thinking import Reflection, Thinking, considered
+from axil_agent.thinking import Reflection, Thinking, converse_with_thinking
 from axil_agent.verdict import decided
 
 __all__ = [
@@ -51,7 +51,7 @@ __all__ = [
     "Wiring",
     "WiringError",
     "ask",
-    "considered",
+    "converse_with_thinking",
     "decided",
     "measure_text",
     "models_through",

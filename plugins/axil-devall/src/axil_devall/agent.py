@@ -22,7 +22,7 @@ from axil.plugin import (
     message,
     text_of,
 )
-from axil_agent import Agent, Verbatim, Wiring, considered
+from axil_agent import Agent, Verbatim, Wiring, converse_with_thinking
 from axil_devall.config import AgentConfig
 from axil_devall.memory import Memories, memories_of
 from axil_devall.reflection import LookingBack
@@ -180,7 +180,7 @@ class _Firing:
         thinking = (
             [] if self.config.thinking is None else [await self._looking_back(asked, ctx, task)]
         )
-        answer = await considered([*self._system(), *report], options, ctx, thinking)
+        answer = await converse_with_thinking([*self._system(), *report], options, ctx, thinking)
         note = {"text": answer.text, "about": asked, "by": self.node}
         return Out([message(answer.text, "assistant")], await memories.tell(note, ctx))
 
