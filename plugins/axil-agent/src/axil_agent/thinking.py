@@ -18,7 +18,7 @@ from axil_models import Ask, Request
 
 
 class Thinking(Protocol):
-    """What an agent asks around its reply. One of the two methods may be missing."""
+    """The questions of an agent around its reply. One of the two methods may be missing."""
 
     async def before(self, messages: Sequence[Message], ask: Ask, /) -> Sequence[Message]:
         """Return the messages that ask for the reply; ``ask`` asks the model other things first."""

@@ -71,7 +71,7 @@ class ToolCall:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     fault: str = ""
-    """Why the arguments could not be read: sent to the model instead of a result."""
+    """The reason why the arguments could not be read: sent to the model instead of a result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from axil.plugin import Message, text_of
 
 Hears = Literal["all", "new", "last"]
-"""What a member is sent: the whole transcript, the part since its own last turn, or the last turn.
+"""The text that a member is sent: the whole transcript, the part since its own last turn, or the
+last turn.
 """
 
 Gives = Literal["answer", "transcript"]

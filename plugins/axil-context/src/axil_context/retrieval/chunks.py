@@ -1,5 +1,5 @@
-"""Chunks: how documents are cut. A chunk is ``text[start:end]`` of its document; its id is these two
-numbers, the same in every index.
+"""Chunks: how documents are cut. A chunk is ``text[start:end]`` of its document; these two numbers
+are its id, the same in every index.
 """
 
 from __future__ import annotations
