@@ -27,8 +27,9 @@ from typing import Any
 
 from axil import Workflow, hookimpl, run_sync
 from axil.plugin import CompileOptions, Registry, hook_manager
-from axil_agent import Reply, Tool, models_through
+from axil_agent import models_through
 from axil_files import Document, LoadOptions, load_spec, spec_from_document
+from axil_models import Reply, Tool
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.internals import internal

@@ -14,9 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from axil_agent import ContextQuery
 from axil_context import HybridRetriever, KeywordRetriever, VectorRetriever
-from axil_models import blocks_of
+from axil_models import ContextQuery, blocks_of
 
 HANDBOOK = Path(__file__).with_name("handbook")
 QUESTIONS = json.loads((HANDBOOK / "questions.json").read_text("utf-8"))

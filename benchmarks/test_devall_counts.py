@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from axil import run_sync
-from axil_agent import Reply, models_through
+from axil_agent import models_through
+from axil_models import Reply
 
 from .counting import Calls
 from .devall import company, workflow

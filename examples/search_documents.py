@@ -13,8 +13,9 @@ import asyncio
 from pathlib import Path
 
 from axil import RootGraph
-from axil_agent import Agent, ContextPolicy, ContextQuery, Scripted
+from axil_agent import Agent, ContextPolicy, Scripted
 from axil_context import HybridRetriever
+from axil_models import ContextQuery
 
 TEXTS = str(Path(__file__).parent / "texts")
 SCRIPT = {

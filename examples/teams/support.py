@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from axil import RootGraph
-from axil_agent import Agent, Command, Scripted
+from axil_agent import Agent, Scripted
 from axil_context import FileMemory
 from axil_journals import MemoryJournal
+from axil_models import Command
 from axil_teams import Swarm
 
 

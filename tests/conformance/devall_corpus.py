@@ -24,10 +24,11 @@ from typing import Any
 
 from axil import AxilError, GraphSpec, Result, SpecError, Workflow, run_sync
 from axil.plugin import CompileOptions, Registry
-from axil_agent import Scripted, Tool
+from axil_agent import Scripted
 from axil_context import LexicalEmbedder
 from axil_control import Replies
 from axil_files import LoadOptions, include_spec, inline_spec, load_spec
+from axil_models import Tool
 
 from ..internals import internal
 

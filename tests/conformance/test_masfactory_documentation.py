@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import masfactory
-from axil_agent import Reply, Request, models_through
+from axil_agent import models_through
+from axil_models import Reply, Request
 from masfactory.aml import compile_aml
 
 from .recorded import SHARED, cases

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from axil import run_sync
-from axil_agent import ContextQuery, Reply, Scripted
+from axil_agent import Scripted
 from axil_context import FactMemory, FileMemory, HybridRetriever
 from axil_files import load
-from axil_models import Turn
+from axil_models import ContextQuery, Reply, Turn
 
 ROOT = Path(__file__).parents[2]
 FLOW = """

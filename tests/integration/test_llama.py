@@ -184,8 +184,8 @@ def test_texts_become_vectors_of_one_length(vectors):
 
 def test_chroma_keeps_and_finds_what_a_model_embeds(vectors, tmp_path):
     pytest.importorskip("chromadb", reason="chromadb is not installed")
-    from axil_agent import ContextQuery
     from axil_chroma import ChromaRetriever
+    from axil_models import ContextQuery
 
     embedder = {"type": "openai", "name": "random", "base_url": vectors}
     texts = ["an axil", "a stem and a leaf", "the root of a fern"]

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from axil.plugin import Registry, install_advice, use_registry
-from axil_agent import Reply, Scripted, ToolCall, models_through
+from axil_agent import Scripted, models_through
 from axil_cli.main import main
+from axil_models import Reply, ToolCall
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

@@ -210,7 +210,7 @@ def real():
             self.name = name
 
         async def reply(self, request, emit):
-            from axil_agent import Reply
+            from axil_models import Reply
 
             emit({"kind": "text", "text": "…"})
             return Reply(text=f"{self.name} said {next(count)}")

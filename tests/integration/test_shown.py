@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from axil import NodeFailed, RootGraph
-from axil_agent import Agent, ContextQuery, SingleAgent
+from axil_agent import Agent, SingleAgent
 from axil_anthropic import AnthropicModel
 from axil_context import HybridRetriever, KeywordRetriever
 from axil_gemini import GeminiModel
-from axil_models import PartError
+from axil_models import ContextQuery, PartError
 from axil_openai import OpenAIModel, OpenAIResponsesModel
 from axil_testing.stub import Act, Call, Stub
 from axil_workspace import Files

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-import axil_agent
+import axil_models
 from axil import RunPaused
 from axil_journals import MemoryJournal
 from evofabric.absent import Unsupported
@@ -169,9 +169,9 @@ def test_messages_and_replies_are_translated_both_ways():
         },
         {"role": "tool", "content": "2", "tool_call_id": "1"},
     ]
-    reply = axil_agent.Reply(
-        tool_calls=(axil_agent.ToolCall(id="1", name="f", arguments={"a": 1}),),
-        usage=axil_agent.Usage(input_tokens=2, output_tokens=3),
+    reply = axil_models.Reply(
+        tool_calls=(axil_models.ToolCall(id="1", name="f", arguments={"a": 1}),),
+        usage=axil_models.Usage(input_tokens=2, output_tokens=3),
     )
     response = response_of(reply)
     assert response.tool_calls == [call("f", '{"a": 1}')]
@@ -184,14 +184,14 @@ class Core:
     """A model of axil that shows a part of its answer."""
 
     def __init__(self) -> None:
-        self.requests: list[axil_agent.Request] = []
+        self.requests: list[axil_models.Request] = []
 
-    async def reply(self, request: axil_agent.Request, emit: Any, /) -> axil_agent.Reply:
+    async def reply(self, request: axil_models.Request, emit: Any, /) -> axil_models.Reply:
         self.requests.append(request)
         emit({"kind": "text", "text": "he"})
         if request.settings.get("fail"):
             raise LookupError("no server")
-        return axil_agent.Reply(text="hello")
+        return axil_models.Reply(text="hello")
 
 
 def test_the_client_of_openai_streams_and_hands_settings_on():

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import axil_agent
+import axil_models
 from masfactory import (
     FileSystemRetriever,
     HybridEmbedder,
@@ -114,8 +114,8 @@ def test_a_tool_adapter_tells_of_functions_and_calls_them():
 
 
 def test_replies_of_either_kind_become_the_other():
-    call = axil_agent.ToolCall(id="1", name="add", arguments={"a": 1})
-    reported = answer_of(axil_agent.Reply(tool_calls=(call,)))
+    call = axil_models.ToolCall(id="1", name="add", arguments={"a": 1})
+    reported = answer_of(axil_models.Reply(tool_calls=(call,)))
     assert reported["type"] is ModelResponseType.TOOL_CALL
     assert reply_of(reported).tool_calls == (call,)
     assert reply_of({"type": "content", "content": "x"}).text == "x"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import axil_agent
+import axil_models
 from masfactory import (
     Agent,
     AgentSwitch,
@@ -114,8 +115,8 @@ def test_a_custom_memory_is_written_and_queried():
         def insert(self, key: str, value: Any) -> None:
             self.kept.append(value)
 
-        def get_blocks(self, query: Any, *, top_k: int = 8) -> list[axil_agent.ContextBlock]:
-            return [axil_agent.ContextBlock(text) for text in self.kept]
+        def get_blocks(self, query: Any, *, top_k: int = 8) -> list[axil_models.ContextBlock]:
+            return [axil_models.ContextBlock(text) for text in self.kept]
 
     model, notes = Says('{"a": "noted"}'), Notes()
     graph = alone(model=model, memories=[notes])

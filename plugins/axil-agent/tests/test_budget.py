@@ -9,7 +9,7 @@ import pytest
 
 from axil import Limits, RootGraph
 from axil_agent import Agent, SingleAgent
-from axil_agent.converse import longest, names_of, size_of
+from axil_agent.converse import max_output_tokens, names_of, size_of
 from axil_journals import MemoryJournal
 from axil_models import (
     Estimator,
@@ -174,8 +174,8 @@ def test_what_a_request_is_taken_to_need():
     assert size_of(request) == 5 + len('[{"type": "text", "text": "6"}]') + len("addAdds.") + len(
         '{"type": "object"}'
     ) + len('{"a": 1}')
-    assert longest(request) == 9
-    assert longest(Request(messages=[])) is None
+    assert max_output_tokens(request) == 9
+    assert max_output_tokens(Request(messages=[])) is None
 
 
 def test_under_which_names_prices_know_a_model():

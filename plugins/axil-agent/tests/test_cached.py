@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from axil import RootGraph
-from axil_agent import Agent, Cached, Reply, Request, Usage
-from axil_models import Emit, ModelError
+from axil_agent import Agent, Cached
+from axil_models import Emit, ModelError, Reply, Request, Usage
 
 HELLO = Request(messages=[{"role": "user", "content": "hello"}])
 

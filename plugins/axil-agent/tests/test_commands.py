@@ -10,9 +10,10 @@ import pytest
 
 from axil import NodeFailed, Result, RootGraph, SpecError, Workflow
 from axil.plugin import compile_spec
-from axil_agent import Agent, AgentTool, Command, HistoryMemory, Scripted, SingleAgent
+from axil_agent import Agent, AgentTool, HistoryMemory, Scripted, SingleAgent
 from axil_files import parse_json, spec_from_document
 from axil_journals import MemoryJournal
+from axil_models import Command
 from axil_wrappers import Budget, Fallback
 
 CALL = {"tool_calls": [{"name": "refer", "arguments": {"to": "billing"}}]}

@@ -10,8 +10,8 @@ import pytest
 
 from axil import NodeFailed, RootGraph, SpecError
 from axil_agent import Agent, Scripted, SingleAgent
-from axil_agent.errors import ContextError
 from axil_files import load
+from axil_models import ContextError
 
 Script = Callable[..., Scripted]
 

@@ -11,19 +11,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from axil import ConfigError, RootGraph, SpecError
 from axil.plugin import keep_secret
-from axil_agent import (
-    Agent,
-    Recorder,
-    Replay,
-    Reply,
-    Request,
-    Scripted,
-    SingleAgent,
-    models_through,
-)
+from axil_agent import Agent, Recorder, Replay, Scripted, SingleAgent, models_through
 from axil_agent.errors import ReplayMiss
 from axil_agent.models import Chosen, read_answer
-from axil_models import ModelError, read_arguments
+from axil_models import ModelError, Reply, Request, read_arguments
 
 law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 """A failure prints how to repeat it; no law is about seconds."""

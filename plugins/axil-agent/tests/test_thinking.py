@@ -11,9 +11,9 @@ import pytest
 
 from axil import NodeFailed, RootGraph, run_sync
 from axil.plugin import Message
-from axil_agent import Agent, Reflection, Reply, Scripted, ask, models_through
+from axil_agent import Agent, Reflection, Scripted, ask, models_through
 from axil_journals import MemoryJournal
-from axil_models import Tool
+from axil_models import Reply, Tool
 
 
 def writer(model: Scripted, **settings: Any) -> RootGraph:

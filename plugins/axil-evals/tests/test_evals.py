@@ -13,7 +13,7 @@ import pytest
 
 from axil import MISSING, ConfigError, Limits, RootGraph
 from axil.plugin import Registry
-from axil_agent import Agent, Reply, Scripted, tool_of
+from axil_agent import Agent, Scripted
 from axil_evals import (
     Case,
     Dataset,
@@ -35,7 +35,7 @@ from axil_evals import (
 from axil_evals.rendering import as_html, as_junit, as_text, comparison_text
 from axil_evals.statistics import chance
 from axil_journals import MemoryJournal
-from axil_models import Price, Pricing
+from axil_models import Price, Pricing, Reply, tool_of
 
 
 def shout(mark: str = "!", **setting) -> RootGraph:

@@ -39,7 +39,7 @@ FLOW = {
 CONFTEST = '''
 import pytest
 from axil.plugin import default_registry
-from axil_agent import Reply
+from axil_models import Reply
 
 pytest_plugins = ["axil_testing.fixtures"]
 

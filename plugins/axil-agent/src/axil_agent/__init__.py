@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from axil.plugin import Message
 from axil_agent.agent import Agent, DynamicAgent
 from axil_agent.cached import Cached
 from axil_agent.context import ContextPolicy
@@ -21,29 +20,8 @@ from axil_agent.scripted import Scripted
 from axil_agent.single import SingleAgent, ask
 from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim
-from axil_agent.thinking import Reflection, Thinking, considered
+from axil_agent.thinking import Reflection, Thinking, converse_with_thinking
 from axil_agent.verdict import decided
-from axil_models import (
-    Command,
-    ContextBlock,
-    ContextProvider,
-    ContextQuery,
-    Embedder,
-    Formatter,
-    Memory,
-    Model,
-    Reply,
-    Request,
-    Structure,
-    Tool,
-    ToolCall,
-    ToolSpec,
-    Usage,
-    audio,
-    file,
-    image,
-    tool_of,
-)
 
 __all__ = [
     "Agent",
@@ -52,49 +30,29 @@ __all__ = [
     "AgentTool",
     "Cached",
     "Chosen",
-    "Command",
-    "ContextBlock",
     "ContextPolicy",
-    "ContextProvider",
-    "ContextQuery",
     "DynamicAgent",
-    "Embedder",
-    "Formatter",
     "HistoryMemory",
     "HumanFileEdit",
     "HumanNode",
     "Judge",
-    "Memory",
-    "Message",
-    "Model",
     "PromptError",
     "Recorder",
     "Reflection",
     "Replay",
     "ReplayMiss",
-    "Reply",
     "ReplyError",
-    "Request",
     "Scripted",
     "SingleAgent",
     "Stage",
-    "Structure",
     "Thinking",
-    "Tool",
-    "ToolCall",
-    "ToolSpec",
     "TurnLimit",
-    "Usage",
     "Verbatim",
     "Wiring",
     "WiringError",
     "ask",
-    "audio",
-    "considered",
+    "converse_with_thinking",
     "decided",
-    "file",
-    "image",
     "measure_text",
     "models_through",
-    "tool_of",
 ]

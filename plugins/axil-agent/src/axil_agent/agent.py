@@ -1,8 +1,5 @@
-"""``Agent``: a node that observes, thinks and acts.
-
-A firing goes: fields are put together (pulled attributes, inputs, the role), prompts are made of
-them, context and history are added; the model is asked, tools are run, until a reply can be read as
-fields; these are what the node sends and writes.
+"""``Agent``: a node that makes a prompt of its fields, asks a model, runs the tools that it asks
+for, and sends the fields of the reply.
 """
 
 from __future__ import annotations
@@ -55,8 +52,8 @@ from axil_agent.sharing import held, is_shared, keep, kept, shared_delta, shared
 from axil_agent.speakers import from_speaker, not_yet_sent, visible_to
 from axil_agent.standalone import StandaloneContext
 from axil_agent.template import joined, rendered
-from axil_agent.thinking import considered
-from axil_agent.uses import listed_or_one, used
+from axil_agent.thinking import converse_with_thinking
+from axil_agent.uses import listed_or_one
 from axil_models import (
     Approval,
     ContextError,
@@ -67,6 +64,7 @@ from axil_models import (
     Turn,
     call_async,
     checked_settings,
+    component_of,
     in_thread,
     is_toolset,
     plain_data,
@@ -121,27 +119,23 @@ class Agent:
         Args:
             model: a ``Model``, an object with MASFactory's ``invoke``, the name of an installed
                 adapter, or ``{type: …, …}``.
-            instructions: the system prompt; a list is joined by newlines.
+            instructions: the system prompt, or its lines.
             prompt_template: the message; a mapping makes a titled part of each entry.
             formatters: one, or ``[in, out]``: objects or names. Usual: paragraph in, JSON out.
-            tools: functions, ``Tool``s, toolsets, names of installed tools; agents, each of them a
-                tool that is sent a message.
-            memories, retrievers: context providers, or names of installed ones; a memory with
-                ``insert`` receives each step, a ``HistoryMemory`` remembers.
+            tools: functions, ``Tool``s, toolsets, agents, names of installed tools.
+            memories, retrievers: context providers, or names of installed ones.
             model_settings: handed to the model; those with well-known ranges are checked.
             role_name: who the agent is; empty: its node's name.
             output_type: the reply has to be this model's data, which is then the output.
             titles: other titles for the parts ``message``, ``format``, ``fields``, ``context``;
                 ``""``: no title, None: not that part.
             approve: names of tools whose calls a person has to allow first; ``*``: all.
-            approval: how long there is for it, and what counts then; None: as each tool says, for
-                ever unless it does.
-            thinking: what it does around its reply: a ``Reflection``, another ``Thinking``, or
-                several.
+            approval: the time for it, and the answer without one; None: as each tool says.
+            thinking: a ``Reflection``, another ``Thinking``, or several.
             max_turns: how often the model may ask for tools.
-            max_repairs: how often a reply that cannot be read is shown its fault and asked again.
-            on_reply: called with each reply of the model, those that ask for tools included, and
-                the messages that it answers; a reply that it returns takes its place.
+            max_repairs: how often a reply that cannot be read is asked for again.
+            on_reply: called with each reply of the model and the messages that it answers; a reply
+                that it returns takes its place.
         """
         if not isinstance(cast("Any", instructions), (str, Sequence, NoneType)):
             hint = "The model comes first: Agent(model, instructions)."
@@ -167,13 +161,8 @@ class Agent:
         self._tools: list[Any] = listed_or_one(tools)
         self._memories: list[Any] = listed_or_one(memories)
         self._retrievers: list[Any] = listed_or_one(retrievers)
-        tools_by_name(
-            [
-                tool_of(tool)
-                for tool in self._tools
-                if callable(tool) and not is_toolset(tool) and not isinstance(tool, type)
-            ]
-        )
+        plain = [t for t in self._tools if callable(t) and not isinstance(t, type)]
+        tools_by_name([tool_of(tool) for tool in plain if not is_toolset(tool)])
         self._formatters: Any = formatters
         self._pair: tuple[Formatter, Formatter] | None = None
         self._wiring = Wiring(node=name)
@@ -184,8 +173,6 @@ class Agent:
         self.owned: list[Any] = []
         """Components that were made for this agent from names, and are closed with it."""
 
-    # -- making
-
     def build(self) -> Agent:
         """Make model, formatters and what is given by name, now. Raises: as ``adapted``."""
         self.check(self._wiring)
@@ -194,7 +181,7 @@ class Agent:
 
     @property
     def tools(self) -> list[Any]:
-        """The tools as they were given; those given by name are made by ``build``."""
+        """The tools as they were given, or as ``build`` made them from names."""
         return self._tools
 
     @property
@@ -215,7 +202,7 @@ class Agent:
         self._retrievers.append(retriever)
 
     def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
-        """Called when the plan is made: what the out-edges carry is what a reply has to have."""
+        """Take what the out-edges carry as what a reply has to have; called by the planner."""
         self._setting = setting
         self._wiring = Wiring(node=self.name, needed=Wiring.carried(out_edges))
 
@@ -234,14 +221,14 @@ class Agent:
         self.check(self._wiring)
         _ = self.pair
         self.chat, self._in_messages = rules.chat, rules.payload == "messages"
-        if self.talks:
-            from axil_agent.nodes import talking  # it makes agents of files
+        if self.is_conversational:
+            from axil_agent.nodes import conversation_body  # it makes agents of files
 
-            return as_body(talking(self, rules), replace(rules, payload="messages"))
+            return as_body(conversation_body(self, rules), replace(rules, payload="messages"))
         return as_body(_Firing(self, self._wiring, rules).run, rules)
 
-    def asks_at(self, where: Any) -> None:
-        """Say where its model is written: a text or a ``Place``, for messages."""
+    def set_model_place(self, where: Any) -> None:
+        """Set where its model is written, for errors: a text or a ``Place``."""
         self._model.where = where
 
     def check(self, wiring: Wiring) -> None:
@@ -256,16 +243,9 @@ class Agent:
         if self.output_type is not None:
             missing = [name for name in wiring.needed if name not in self.output_type.model_fields]
             if missing:
-                message = (
-                    f"{self.output_type.__name__} has no {', '.join(missing)}, "
-                    "which an edge carries."
-                )
-                raise WiringError(
-                    "AX668",
-                    message,
-                    "Add the field, or change the edge's keys.",
-                    f'node "{wiring.node}"',
-                )
+                kind, where = self.output_type.__name__, f'node "{wiring.node}"'
+                message = f"{kind} has no {', '.join(missing)}, which an edge carries."
+                raise WiringError("AX668", message, "Add it, or change the edge's keys.", where)
 
     @property
     def pair(self) -> tuple[Formatter, Formatter]:
@@ -274,31 +254,24 @@ class Agent:
             self._pair = pair_of(self._formatters, f'node "{self.name}"', self._setting)
         return self._pair
 
-    # -- observe
-
     def observe(
         self, inputs: Mapping[str, Any] | None = None, attributes: Mapping[str, Any] | None = None
     ) -> Observed:
-        """``(system_prompt, user_prompt, messages)`` for ``inputs``: no model and no graph is
-        needed, and of history only what a memory begins with is known.
+        """``(system_prompt, user_prompt, messages)`` for ``inputs``, without a model or a graph;
+        of history what a memory begins with.
 
-        A subclass may override it: it is called in each firing, in a thread.
-
-        An image, a file or a recording in a field is named in the prompt, and sent as a part of the
-        user's message.
+        A subclass may override it: it is called in each firing, in a thread. Images, files and
+        recordings are named in the prompt and sent as parts of the user's message.
 
         Raises: PromptError (AX650): a prompt asks for a field that is not there; RuntimeError: an
         event loop is running (``observed``).
         """
-        history, wiring = _observing.get() or (self._first(), None)
-        return cast(
-            "Observed",
-            run_sync(self.observed(inputs or {}, attributes, history=history, wiring=wiring)),
-        )
-
-    def _first(self) -> list[Message]:
-        """Return the first messages of chat memories."""
-        return [m for memory in self._memories if is_chat_memory(memory) for m in memory.recall(())]
+        history, wiring = _observing.get() or (None, None)
+        if history is None:
+            chats = filter(is_chat_memory, self._memories)
+            history = [message for memory in chats for message in memory.recall(())]
+        observed = self.observed(inputs or {}, attributes, history=history, wiring=wiring)
+        return cast("Observed", run_sync(observed))
 
     async def observed(
         self,
@@ -312,7 +285,7 @@ class Agent:
         """``observe``, awaited; ``history`` comes before the message."""
         wiring = wiring or self._wiring
         where = f'node "{wiring.node}"' if wiring.node else ""
-        inputs, style = self._heard(inputs, wiring)
+        inputs, style = self._inputs_and_style(inputs, wiring)
         fields, numbering = style.shown(style.fields(inputs, attributes or {}, wiring))
         system = rendered(style.instructions, fields, where)
         message = style.message(fields, where)
@@ -332,36 +305,30 @@ class Agent:
             messages=conversation(system, history, [text_part(user), *parts] if parts else user),
         )
 
-    def _heard(self, inputs: Mapping[str, Any], wiring: Wiring) -> tuple[Mapping[str, Any], Style]:
-        """Return the inputs and the style of one firing."""
+    def _inputs_and_style(
+        self, inputs: Mapping[str, Any], wiring: Wiring
+    ) -> tuple[Mapping[str, Any], Style]:
         return inputs, self.style
-
-    # -- think and act
-
-    async def step(
-        self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any, wiring: Wiring
-    ) -> dict[str, Any]:
-        """Return one turn: the fields of the reply. What memories keep is put into
-        ``ctx.local``.
-        """
-        return (await self.turn(inputs, attributes, ctx, wiring))[0]
 
     async def turn(
         self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any, wiring: Wiring
     ) -> tuple[dict[str, Any], Answer]:
-        """``step``, with the answer that the fields are of: observe, think, act."""
-        heard = with_labels(self._heard(inputs, wiring)[0])
-        said = self.heard(ctx)
-        history = [*not_yet_sent(self.recalled(ctx), said), *said]
+        """Observe, think and act; return the fields, and the answer that they are of.
+
+        What memories keep is put into ``ctx.local``.
+        """
+        labelled = with_labels(self._inputs_and_style(inputs, wiring)[0])
+        chat = self.chat_messages(ctx)
+        history = [*not_yet_sent(self.recalled(ctx), chat), *chat]
         seen = await self._seen(inputs, attributes, history, ctx, wiring)
         query = self._query(
-            heard, with_labels(attributes), seen.user, wiring.node, ctx, seen.messages
+            labelled, with_labels(attributes), seen.user, wiring.node, ctx, seen.messages
         )
         options = await self.chat_options(wiring, query, ctx)
         answer = await self.think(seen.messages, options, ctx)
         fields = await self.act(answer, ctx)
-        texts: list[Message] = [seen.messages[-1], {"role": "assistant", "content": answer.text}]
-        await self.tell(texts, answer, query, options, ctx)
+        new: list[Message] = [seen.messages[-1], {"role": "assistant", "content": answer.text}]
+        await self.update_memories(new, answer, query, options, ctx)
         return fields, answer
 
     async def think(self, messages: Sequence[Message], options: ChatOptions, ctx: Any) -> Answer:
@@ -369,7 +336,7 @@ class Agent:
 
         A subclass may change the messages, or the answer (``dataclasses.replace``).
         """
-        return await considered(messages, options, ctx, self.thinking)
+        return await converse_with_thinking(messages, options, ctx, self.thinking)
 
     async def act(self, answer: Answer, ctx: Any) -> dict[str, Any]:
         """Return the fields that the node gives, of the model's answer."""
@@ -383,7 +350,7 @@ class Agent:
         ctx: Any,
         wiring: Wiring,
     ) -> Observed:
-        """Return the result of a subclass's own ``observe``, in a thread; else ``observed``."""
+        # a subclass's own ``observe`` is called in a thread
         if type(self).observe is Agent.observe:
             return await self.observed(inputs, attributes, history=history, ctx=ctx, wiring=wiring)
         token = _observing.set((history, wiring))
@@ -415,15 +382,11 @@ class Agent:
         )
 
     def shared(self, ctx: Any) -> dict[str, Any]:
-        """Return the values that the state holds for memories that agents share, whatever the node
-        pulls.
-        """
+        """Return what the state holds for memories that agents share, whatever the node pulls."""
         names = [memory.share for memory in self.providers if is_shared(memory)]
-        return (
-            {name: list(held(ctx.state, name)) for name in names}
-            if names and hasattr(ctx, "state")
-            else {}
-        )
+        if not names or not hasattr(ctx, "state"):
+            return {}
+        return {name: list(held(ctx.state, name)) for name in names}
 
     @property
     def providers(self) -> list[Any]:
@@ -434,38 +397,34 @@ class Agent:
         ``make_component``.
         """
         for several in (self._memories, self._retrievers):
-            for number, given in enumerate(several):
-                if isinstance(given, (str, Mapping)):
-                    several[number] = made = _installed(
-                        "context", cast("Any", given), self._setting
-                    )
-                    self.owned.append(made)
-                if not is_provider(several[number]):
-                    message = (
-                        f"{with_article(type(several[number]).__name__)} is no context provider: "
-                        "it has no get_blocks."
-                    )
-                    raise ContextError(
-                        "AX942",
-                        message,
-                        "Give a provider, or the name of an installed one.",
-                        f'node "{self.name}"',
-                    )
+            self._make_named("context", several)
+            for given in several:
+                if not is_provider(given):
+                    kind = with_article(type(given).__name__)
+                    message = f"{kind} is no context provider: it has no get_blocks."
+                    hint = "Give a provider, or the name of an installed one."
+                    raise ContextError("AX942", message, hint, f'node "{self.name}"')
         return [*self._memories, *self._retrievers]
+
+    def _make_named(self, kind: str, several: list[Any]) -> None:
+        """Replace names and ``{type: …}`` by the components that they name."""
+        for number, given in enumerate(several):
+            if isinstance(given, (str, Mapping)):
+                registry = getattr(self._setting, "registry", None)
+                several[number] = made = component_of(kind, given, kind, registry)
+                self.owned.append(made)
 
     def system(self, fields: Mapping[str, Any], wiring: Wiring) -> str:
         """Return the system's message."""
         return rendered(self.style.instructions, fields, f'node "{wiring.node}"')
 
-    def stated(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs that it takes from the fields of a typed state, whatever it pulls."""
+    def inputs_from_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs that it takes from a typed state, whatever it pulls."""
         return {}
 
     @property
-    def talks(self) -> bool:
-        """True if it does nothing but take part in a conversation: that of a typed state, or of a
-        graph whose edges carry messages.
-        """
+    def is_conversational(self) -> bool:
+        """True if it only takes part in a conversation: of a typed state, or of edges."""
         style = self.style
         return bool(
             (self.chat or self._in_messages)
@@ -475,7 +434,7 @@ class Agent:
             and not self._wiring.asked
         )
 
-    def heard(self, ctx: Any) -> list[Message]:
+    def chat_messages(self, ctx: Any) -> list[Message]:
         """Return the conversation that a typed state holds."""
         if not self.chat or not hasattr(ctx, "state"):
             return []
@@ -486,14 +445,13 @@ class Agent:
         return [
             m
             for memory in self._memories
-            if is_chat_memory(memory) and not (self._is_the_chat(memory) and self.heard(ctx))
+            if is_chat_memory(memory)
+            and not (self._is_the_chat(memory) and self.chat_messages(ctx))
             for m in memory.recall(kept(memory, ctx))
         ]
 
     def _is_the_chat(self, memory: Any) -> bool:
-        """Return whether what a memory shares is the conversation, which the node sends and
-        writes itself.
-        """
+        # the node sends and writes it itself
         return bool(self.chat) and memory.share == self.chat
 
     async def chat_options(
@@ -543,21 +501,19 @@ class Agent:
             if isinstance(given, Agent):
                 self._tools[number] = delegated = AgentTool(given)
                 self.owned.append(delegated)
-            elif isinstance(given, (str, Mapping)):
-                self._tools[number] = made = _installed("tools", cast("Any", given), self._setting)
-                self.owned.append(made)
+        self._make_named("tools", self._tools)
         return self._tools
 
-    async def tell(
+    async def update_memories(
         self,
-        said: list[Message],
+        new: list[Message],
         answer: Answer,
         query: ContextQuery,
         options: ChatOptions,
         ctx: Any,
     ) -> None:
-        """Tell the memories of a turn: chat memories what was ``said``, others query and reply."""
-        if not self._memories:  # no memory receives turns, and nothing is kept
+        """Give chat memories the ``new`` messages of a turn, other memories its query and reply."""
+        if not self._memories:
             return
         ctx.kept["turn"] = count = int(ctx.kept.get("turn") or 0) + 1
         query = replace(query, inputs=plain_data(query.inputs))
@@ -569,22 +525,19 @@ class Agent:
             if is_chat_memory(memory):
                 if self._is_the_chat(memory):
                     continue
-                new = plain_data(said)
-                keep(memory, ctx, await memory.remember(kept(memory, ctx), new, ask), new)
+                said = plain_data(new)
+                keep(memory, ctx, await memory.remember(kept(memory, ctx), said, ask), said)
             elif is_shared(memory):
-                new = plain_data(memory.notes(turn))
+                notes = plain_data(memory.notes(turn))
                 before = shared_now(memory.share, ctx)
-                keep(memory, ctx, memory.keep([*before, *new]), new)
+                keep(memory, ctx, memory.keep([*before, *notes]), notes)
             elif hasattr(memory, "learn"):
                 await ctx.step(f"learn:{number}", partial(_learnt, memory, replace(turn, ask=ask)))
             elif hasattr(memory, "insert"):
                 await ctx.step(f"insert:{number}", partial(_inserted, memory, turn))
 
     async def close(self) -> None:
-        """Close what was given by name: tools, providers, the model.
-
-        One that fails at it keeps no other from it.
-        """
+        """Close what was given by name: tools, providers, the model; all, even if one fails."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._model.close)
             for each in reversed(self.owned):
@@ -599,7 +552,7 @@ class Agent:
 _observing: ContextVar[tuple[Sequence[Message], Wiring] | None] = ContextVar(
     "axil_agent_observing", default=None
 )
-"""The facts of the firing in which an overridden ``observe`` is called: the history, the wiring."""
+"""The history and the wiring of the firing in which an overridden ``observe`` is called."""
 
 
 class _Firing:
@@ -612,7 +565,7 @@ class _Firing:
         self, inputs: dict[str, Any], attributes: Attributes, ctx: Any, task: Task
     ) -> Out:
         if self.rules.view is not None:
-            for name, value in self.agent.stated(task.state).items():
+            for name, value in self.agent.inputs_from_state(task.state).items():
                 inputs.setdefault(name, value)
                 dict[str, Any].pop(attributes, name, None)  # for the prompt; the state keeps it
         try:
@@ -655,15 +608,6 @@ def _unfit(name: str, expected: str, found: Any, hint: str) -> ConfigError:
     return ConfigError(Problem("AX131", name, f"expected {expected}, found {found!r:.80}.", hint))
 
 
-def _installed(kind: str, given: Any, setting: Any) -> Any:
-    """Return a component by its name: one of ``axil.tools`` or ``axil.context``."""
-    from axil.plugin import default_registry, make_component
-
-    name, config = used(given)
-    known = getattr(setting, "registry", None) or default_registry()
-    return make_component(known.resolve(kind, name, kind), config, kind)
-
-
 class DynamicAgent(Agent):
     """An agent whose instructions come with the message: in the field ``instruction_key``, which is
     then no input any more. In a typed graph it is a field of the state.
@@ -684,32 +628,28 @@ class DynamicAgent(Agent):
         self.default_instructions = joined(default_instructions)
 
     def system(self, fields: Mapping[str, Any], wiring: Wiring) -> str:
-        """Return the system's message, of the instructions in ``fields``. Raises: PromptError
-        (AX650, AX651).
-        """
+        """Return the system's message. Raises: PromptError (AX650, AX651)."""
         key = self.instruction_key
         given = {name: value for name, value in fields.items() if name != key or value != ""}
-        rest, style = self._heard(given, wiring)
+        rest, style = self._inputs_and_style(given, wiring)
         return rendered(style.instructions, rest, f'node "{wiring.node}"')
 
-    def stated(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def inputs_from_state(self, state: Mapping[str, Any]) -> dict[str, Any]:
         key = self.instruction_key
         return {key: state[key]} if state.get(key) not in (None, "", MISSING) else {}
 
-    def _heard(self, inputs: Mapping[str, Any], wiring: Wiring) -> tuple[Mapping[str, Any], Style]:
+    def _inputs_and_style(
+        self, inputs: Mapping[str, Any], wiring: Wiring
+    ) -> tuple[Mapping[str, Any], Style]:
         rest = dict(inputs)
         given = rest.pop(self.instruction_key, None)
         if given is None and not self.default_instructions:
             message = f'there is no field "{self.instruction_key}", which holds the instructions.'
             hint = "Let an edge or a typed state carry it, or give default_instructions."
-            raise PromptError(
-                "AX651", message, hint, f'node "{wiring.node}"' if wiring.node else ""
-            )
-        text = (
-            self.default_instructions
-            if given is None
-            else joined(given)
-            if isinstance(given, (str, list, tuple))
-            else str(given)
-        )
+            where = f'node "{wiring.node}"' if wiring.node else ""
+            raise PromptError("AX651", message, hint, where)
+        if given is None:
+            text = self.default_instructions
+        else:
+            text = joined(given) if isinstance(given, (str, list, tuple)) else str(given)
         return rest, replace(self.style, instructions=text)

@@ -1,9 +1,8 @@
 """Approval: a person says whether a tool is called, before it is called.
 
-The question is data: its kind is ``tool_approval``, its options are ``allow``, ``deny`` and
-``edit``, its ``data`` holds the tool's name, the arguments, what the tool does and what it changes.
-What is allowed is what was shown. Without a channel the run pauses here, and the call is made after
-the answer.
+The question has the kind ``tool_approval``, the options ``allow``, ``deny`` and ``edit``, and as
+``data`` the tool's name, the arguments, what the tool does and what it changes. Without a channel
+the run pauses here, and the call is made after the answer.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 from axil import Question
 from axil.plugin import Overdue
@@ -25,12 +24,6 @@ _WORDS: Final[Mapping[str, str]] = {
 _NO_ANSWER: Final = "no answer came in time"
 _TRIES: Final = 3
 """The number of times that an empty answer is asked for again; then the call is not made."""
-
-
-class Asker(Protocol):
-    """The part of a context that approval needs."""
-
-    async def ask(self, question: Any, /, *, name: str = "") -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +56,8 @@ def is_asked_for(tool: Tool, arguments: Mapping[str, Any]) -> bool:
         return True
 
 
-async def verdict(tool: Tool, call: ToolCall, ctx: Asker, name: str) -> Verdict:
-    """Ask until there is an answer that says something.
-
-    ``name``: the call's own, from which its questions have theirs.
-    """
+async def verdict(tool: Tool, call: ToolCall, ctx: Any, name: str) -> Verdict:
+    """Ask until an answer is understood; ``name``: the call's, from which questions get theirs."""
     arguments: Mapping[str, Any] = call.arguments
     if not is_asked_for(tool, arguments):
         return Verdict(arguments)
@@ -83,20 +73,16 @@ async def verdict(tool: Tool, call: ToolCall, ctx: Asker, name: str) -> Verdict:
             return Verdict(arguments, f"the call was not allowed{f': {reason}' if reason else '.'}")
         if word == "edit":
             try:
-                given = (
-                    edited
-                    if edited is not None
-                    else await ctx.ask(_form(tool, arguments), name=f"edit:{name}:{number}")
-                )
+                given = edited
+                if given is None:
+                    form = _form(tool, arguments)
+                    given = await ctx.ask(form, name=f"edit:{name}:{number}")
             except Overdue:
-                if tool.approval.late == "fail":
+                late = tool.approval.late
+                if late == "fail":
                     raise
-                return Verdict(
-                    arguments,
-                    ""
-                    if tool.approval.late == "allow"
-                    else f"the call was not allowed: {_NO_ANSWER}.",
-                )
+                refusal = "" if late == "allow" else f"the call was not allowed: {_NO_ANSWER}."
+                return Verdict(arguments, refusal)
             fault = _misfit(tool, given := _data(given))
             if not fault:
                 return Verdict(given, is_edited=True)
@@ -127,18 +113,17 @@ def _question(tool: Tool, arguments: Mapping[str, Any], fault: str) -> Question:
 
 
 def _timed(question: Question, tool: Tool) -> Question:
-    """With the tool's deadline, and what counts then."""
+    """Return the question with the tool's deadline and the answer after it."""
     within, late = tool.approval.within_seconds, tool.approval.late
     if within is None:
         return question
-    return replace(
-        question, within_seconds=within, default=None if late == "fail" else f"{late}: {_NO_ANSWER}"
-    )
+    default = None if late == "fail" else f"{late}: {_NO_ANSWER}"
+    return replace(question, within_seconds=within, default=default)
 
 
 def _form(tool: Tool, arguments: Mapping[str, Any]) -> Question:
-    """For edited arguments; those that were asked for are the usual ones, unless time would make
-    them the answer.
+    """Return the question for edited arguments; its default, unless time would make that the
+    answer, are the model's.
     """
     name, within = tool.name, tool.approval.within_seconds
     shown = json.dumps(plain_data(arguments), ensure_ascii=False, default=str)
@@ -156,11 +141,8 @@ def _read(answer: Any) -> tuple[str, str, Any]:
     if isinstance(answer, Mapping):
         given = cast("Mapping[str, Any]", answer)
         word = _WORDS.get(str(given.get("answer", "")).strip().lower(), "")
-        return (
-            word,
-            str(given.get("reason") or ""),
-            given.get("arguments") if word == "edit" else None,
-        )
+        edited = given.get("arguments") if word == "edit" else None
+        return word, str(given.get("reason") or ""), edited
     word, _, reason = str(answer).partition(":")
     return _WORDS.get(word.strip().lower(), ""), reason.strip(), None
 

@@ -1,7 +1,4 @@
-"""The asker of a model: an activation, and the step inside it.
-
-Recordings tell equal requests apart by it.
-"""
+"""The firing and the step that ask a model: recordings tell equal requests apart by them."""
 
 from __future__ import annotations
 

@@ -2,12 +2,10 @@
 
 Theory of operation
 -------------------
-Branches of a run, and runs side by side, often ask a model the same. The first request makes the
-call, in a task of its own; those that come meanwhile wait for it, and are shown what it shows, from
-its beginning. So no branch depends on another: one that is cancelled takes nothing from the rest,
-and the call is given up when all are. A reply serves all, and so does an error: a call that each of
-ten branches made again would be ten calls to a service that has just failed. Errors are not kept;
-replies are, for later requests, unless ``keep`` is false.
+The first of equal requests makes the call, in a task of its own; those that come meanwhile wait for
+it, and are shown what it shows, from its beginning. One that is cancelled takes nothing from the
+rest, and the call is given up when all are. A reply serves all, and so does an error. Errors are
+not kept; replies are, for later requests, unless ``keep`` is false.
 
 A call is paid once: requests that did not make it get the reply without usage.
 """
@@ -154,10 +152,7 @@ class Cached:
         return getattr(self.model, "modalities", None)
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        """Return the answer of the model, made for this request or for an equal one.
-
-        Raises: what the model raises, to all that wait for the call.
-        """
+        """Return the reply to this request or to an equal one. Raises: what the model raises."""
         key = self._key(request)
         kept = self.memory.get(key, self.config.ttl_seconds) if self.config.keep else None
         if kept is not None:
@@ -201,9 +196,7 @@ class Cached:
         return call
 
     def _key(self, request: Request) -> str:
-        """Return the name of a request to this model; what a file says of a model tells it from
-        others, so the agents of a file share one.
-        """
+        # by what a file says of the model, so the agents of a file share one
         return digest({"model": plain_data(self._name), **request.plain()})
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Commands of tools: what they write and where they go on, until the firing that called them ends.
+"""Commands of tools: what they write and where they go on.
 
-A command is recorded with its call. While the body runs, its commands stand in ``local``; when it
-ends they become part of its outcome, so a firing that fails or is undone has written nothing.
+A command is recorded with its call, and kept in ``local`` until the firing ends; then it becomes
+part of the outcome, so a firing that fails or is undone has written nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def plain_command(command: Command) -> dict[str, Any]:
 
 
 def take_command(command: Mapping[str, Any], ctx: Any) -> None:
-    """Keep a command until the firing ends; a later one has the last word on a field."""
+    """Keep a command until the firing ends; a later one overwrites fields."""
     local = ctx.local
     before: Mapping[str, Any] = local.get(_COMMANDS, {"write": {}, "go_to": []})
     go_to = [*before["go_to"], *(n for n in command["go_to"] if n not in before["go_to"])]
@@ -42,11 +42,9 @@ def with_command(out: Out, rules: BodyRules, ctx: Any, task: Task) -> Out:
     known = state.schema.fields if state.schema.closed else state
     for name in command["write"]:
         if name.startswith("@") or name not in known:
-            raise StateError(
-                f'a tool of "{rules.node}" writes "{name}", which the state does not have.',
-                id="AX203",
-                hint=did_you_mean(name, list(known)) or "Give the graph an attribute of that name.",
-            )
+            message = f'a tool of "{rules.node}" writes "{name}", which the state does not have.'
+            hint = did_you_mean(name, list(known)) or "Give the graph an attribute of that name."
+            raise StateError(message, id="AX203", hint=hint)
     delta = {**out.delta, **command["write"]}
     return Out(out.output, delta, _targets(command["go_to"], rules, task) or out.to)
 
@@ -54,9 +52,9 @@ def with_command(out: Out, rules: BodyRules, ctx: Any, task: Task) -> Out:
 def _targets(names: list[str], rules: BodyRules, task: Task) -> frozenset[str]:
     plan = task.owner.plan if task.owner is not None else None
     known = [] if plan is None else [arc.target_name for arc in task.node.out]
-    spoken = [EXIT if n in ("exit", "end") and n not in known else n for n in names]
-    if strangers := [name for name in spoken if name not in known]:
+    targets = [EXIT if n in ("exit", "end") and n not in known else n for n in names]
+    if strangers := [name for name in targets if name not in known]:
         hint = did_you_mean(strangers[0], known) or f"Its edges lead to {format_names(known)}."
         message = f'a tool of "{rules.node}" goes to {format_names(strangers)}'
         raise RouteError(f"{message}, where no edge leads.", hint=hint)
-    return frozenset(spoken)
+    return frozenset(targets)

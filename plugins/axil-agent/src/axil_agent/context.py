@@ -1,6 +1,4 @@
-"""Context: what memories and retrievers know, put into the prompt (passive) or asked for by the
-model (active).
-"""
+"""Context of memories and retrievers: put into the prompt (passive), or asked for by the model."""
 
 from __future__ import annotations
 
@@ -48,57 +46,44 @@ class ContextPolicy:
     """
     tokens_of: Callable[[str], int] = estimated_tokens
     failures: Literal["raise", "report"] = "raise"
-    """``report``: a provider that fails is shown to the run's observers, and the agent continues
-    without it.
-    """
+    """``report``: a provider that fails is reported, and the agent continues without it."""
 
 
 def is_provider(given: Any) -> bool:
-    """Return whether an object can be among an agent's memories or retrievers: it gives blocks,
-    keeps the conversation, or remembers turns.
-    """
-    return not isinstance(given, type) and any(
-        hasattr(given, name)
-        for name in ("get_blocks", "recall", "notes", "learn", "insert", "tools")
-    )
+    """Return whether an object can be among an agent's memories or retrievers."""
+    names = ("get_blocks", "recall", "notes", "learn", "insert", "tools")
+    return not isinstance(given, type) and any(hasattr(given, name) for name in names)
 
 
 def is_passive(provider: Any) -> bool:
     """Return whether a provider's blocks go into the prompt."""
-    return bool(getattr(provider, "passive", True)) and bool(
-        getattr(provider, "supports_passive", True)
-    )
+    return all(getattr(provider, name, True) for name in ("passive", "supports_passive"))
 
 
 def is_active(provider: Any) -> bool:
     """Return whether the model may query the provider."""
-    return bool(getattr(provider, "active", False)) and bool(
-        getattr(provider, "supports_active", True)
-    )
+    return getattr(provider, "active", False) and getattr(provider, "supports_active", True)
 
 
-_TELLING = ("input", "task", "task_description", "question", "query", "message", "content", "text")
+_TASK = ("input", "task", "task_description", "question", "query", "message", "content", "text")
 
 
 def query_text(inputs: Mapping[str, Any], rendered: str) -> str:
-    """Return the text to search context for: the field that usually holds the task, else the
-    message, else all fields.
+    """Return the text to search context for: a field that holds the task, else the message, else
+    all fields.
 
-    >>> (
-    ...     query_text({"n": 1, "question": "why?"}, "Say: why?"),
-    ...     query_text({"n": 1}, ""),
-    ...     query_text({"n": 1}, "Say 1."),
-    ... )
-    ('why?', '1', 'Say 1.')
+    >>> query_text({"n": 1, "question": "why?"}, "Say: why?"), query_text({"n": 1}, "Say 1.")
+    ('why?', 'Say 1.')
     """
-    for name in _TELLING:
+    for name in _TASK:
         value = inputs.get(name)
         if value is not None and (text := as_text(value).strip()):
             return text
     if rendered.strip():
         return rendered
-    values = list(inputs.values())
-    return as_text(values[0]) if len(values) == 1 else as_text(dict(inputs)) if values else ""
+    if len(inputs) == 1:
+        return as_text(next(iter(inputs.values())))
+    return as_text(dict(inputs)) if inputs else ""
 
 
 Labelled = tuple[str, ContextBlock]
@@ -133,15 +118,13 @@ def rendered(blocks: Sequence[Labelled], name: Callable[[Part], str] = named_par
     >>> rendered([("DOCS", ContextBlock("axils are angles")), ("ALBUM", fern)])
     '[Context]\\n(DOCS) axils are angles\\n(ALBUM) [image: fern.png] a fern'
     """
-    return (
-        "\n".join(["[Context]", *(f"({label}) {_said(block, name)}" for label, block in blocks)])
-        if blocks
-        else ""
-    )
-
-
-def _said(block: ContextBlock, name: Callable[[Part], str]) -> str:
-    return block.text if block.part is None else f"{name(dict(block.part))} {block.text}".rstrip()
+    lines: list[str] = ["[Context]"] if blocks else []
+    for label, block in blocks:
+        text = block.text
+        if block.part is not None:
+            text = f"{name(dict(block.part))} {text}".rstrip()
+        lines.append(f"({label}) {text}")
+    return "\n".join(lines)
 
 
 async def passive_context(
@@ -152,13 +135,10 @@ async def passive_context(
     where: str = "",
     numbering: PartNumbers | None = None,
 ) -> str:
-    """Return the blocks of passive providers for the query, as text.
+    """Return the blocks of passive providers for the query, as text; a recorded step.
 
-    Recorded, so that a repeated body sees the same. Providers are asked side by side, those that
-    take ``ctx`` one after another, behind them.
-
-    ``numbering`` names the images, files and recordings among it, and holds them; without it they
-    are named and not sent.
+    Providers are asked side by side, those that take ``ctx`` one after another, behind them.
+    ``numbering`` names and holds the images, files and recordings; without it they are not sent.
     """
     some = [
         (label, provider)
@@ -234,10 +214,8 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
             same = [name for name in sources if name.startswith(f"{source}#")]
             if same:
                 raise Refused(f'"{source}" is ambiguous: {format_names(same)}.')
-            raise Refused(
-                f'there is no context source "{source}". {did_you_mean(source, sources)} '
-                f"Available: {format_names(list(sources), 20)}."
-            )
+            known = f"{did_you_mean(source, sources)} Available: {format_names(list(sources), 20)}."
+            raise Refused(f'there is no context source "{source}". {known}')
         asked = query.strip() or base.query_text
         blocks = await blocks_of(provider, replace(base, query_text=asked), top_k, ctx=ctx)
         numbering = PartNumbers()
@@ -248,11 +226,9 @@ def active_tools(providers: Sequence[Any], base: ContextQuery, ctx: Any = None) 
             "blocks": [_block_data(block, numbering) for block in blocks],
             "rendered": shown,
         }
-        return (
-            data
-            if not numbering.parts
-            else [text_part(json.dumps(data, ensure_ascii=False, default=str)), *numbering.parts]
-        )
+        if not numbering.parts:
+            return data
+        return [text_part(json.dumps(data, ensure_ascii=False, default=str)), *numbering.parts]
 
     return [
         Tool(

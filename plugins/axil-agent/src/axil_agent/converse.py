@@ -1,14 +1,14 @@
-"""Think, act, think again: one turn of an agent with its model, from the prompt to fields.
+"""One turn of an agent with its model, from the prompt to fields.
 
-Each model call, each tool call is a step under the journal: a body that is run again reads what was
-recorded. The calls of one reply run side by side (those that take ``ctx`` one after another, behind
-them), and their results are sent in the order of the calls. A tool's error goes to the
-model. A reply that cannot be read is shown its fault and asked again.
+Each model call and each tool call is a step under the journal. The tool calls of one reply run side
+by side (those that take ``ctx`` one after another, behind them); their results are sent in the
+order of the calls, errors too. A reply that cannot be read is shown its fault and asked again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -75,8 +75,8 @@ class Stage(Protocol):
 
 
 OnReply = Callable[[Reply, Sequence[Message]], Reply | None]
-"""Called with each reply of a model and the messages it answers; a reply that it returns takes its
-place, and what it raises fails the node.
+"""Called with each reply of a model and the messages it answers: see ``Agent``; what it raises
+fails the node.
 """
 
 
@@ -112,11 +112,10 @@ class Answer:
 
 
 class _Shown:
-    """The shown part of one reply: the number of chunks, and of a structured one the fields that
-    are whole and fit.
+    """``emit`` for one reply: counts chunks, and shows the fields of a structured reply.
 
-    A structured reply begins with a chunk ``output`` without fields: its text is data, which may
-    not fit and be asked for again, so front ends show its fields instead.
+    That begins with a chunk ``output`` without fields: its text is data, which may not fit, so
+    front ends show its fields instead.
     """
 
     def __init__(self, emit: Callable[[Any], None], options: ChatOptions) -> None:
@@ -128,9 +127,7 @@ class _Shown:
 
     def __call__(self, chunk: Any, /) -> None:
         """Show a chunk, and the fields that it completes."""
-        given: Mapping[str, Any] = (
-            cast("Mapping[str, Any]", chunk) if isinstance(chunk, Mapping) else {}
-        )
+        given = cast("dict[str, Any]", chunk if isinstance(chunk, Mapping) else {})
         kind = given.get("kind")
         if kind == "text" and self._is_structured and self._fields is None:
             self._show_fields({})
@@ -150,8 +147,8 @@ class _Shown:
         self._emit({"kind": "output", "fields": fields})
         self.count += 1
 
-    def take_back(self) -> None:
-        """Say that what was shown does not count."""
+    def reset(self) -> None:
+        """Show that what was shown does not count."""
         if self.count:
             self._emit({"kind": "reset", "chunks": self.count})
 
@@ -172,26 +169,20 @@ def partial_fields(text: str, output: type[BaseModel]) -> dict[str, Any]:
     except ValueError:
         return {}
     found: dict[str, Any] = {}
-    there: Mapping[str, Any] = (
-        cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}
-    )
     for name, info in output.model_fields.items():
-        if name in there:
-            try:
-                annotated: Any = Annotated[cast("Any", info.annotation), info]
-                kind = TypeAdapter[Any](annotated)
-                value = kind.validate_python(there[name])
+        if name in given:
+            annotated: Any = Annotated[cast("Any", info.annotation), info]
+            kind = TypeAdapter[Any](annotated)
+            with contextlib.suppress(ValidationError):
+                value = kind.validate_python(given[name])
                 found[name] = kind.dump_python(value, mode="json")
-            except ValidationError:
-                continue
     return found
 
 
 async def think(
     model: Model, request: Request, ctx: Stage, name: str, emit: Callable[[Any], None] | None = None
 ) -> Reply:
-    """Return one model call: recorded as the step ``name``; what it may use is reserved before,
-    what it used counted after.
+    """Call a model: recorded as the step ``name``, its usage reserved before and counted after.
 
     Raises: ModelContract (AX654): it gave no reply; PartError (AX804): a file cannot be sent;
     OverBudget, UnknownPrice: see ``Context.reserve``; and what the model raises.
@@ -205,7 +196,7 @@ async def think(
         with await ctx.reserve(
             model=names_of(model),
             characters=partial(size_of, request),
-            output_tokens=longest(request),
+            output_tokens=max_output_tokens(request),
         ) as reservation:
             with on_clock(getattr(ctx, "clock", None)), asked_by(ctx, name):
                 reply: Any = await model.reply(asked, emit or ctx.emit)
@@ -228,7 +219,7 @@ async def think(
 
 
 def names_of(model: Any) -> tuple[str, ...]:
-    """Return the names under which prices know a model: any of its ``names``, or its ``name``."""
+    """Return the names under which prices know a model: its ``names``, or its ``name``."""
     names = getattr(model, "names", None)
     if isinstance(names, (list, tuple)):
         return tuple(str(name) for name in cast("Sequence[Any]", names))
@@ -237,41 +228,32 @@ def names_of(model: Any) -> tuple[str, ...]:
 
 
 _IMAGE_CHARACTERS = 12_000
-"""The characters that an image counts as, of any size: models see it in pieces of bounded number.
-"""
+"""The characters that an image counts as, of any size."""
 
 
 def size_of(request: Request) -> int:
-    """Return the characters that a model has to read, four a token: messages, tools, the form of
-    the reply.
-    """
-    report = sum(_size(m.get("content")) for m in request.messages)
-    calls = sum(len(_json(m["tool_calls"])) for m in request.messages if m.get("tool_calls"))
-    tools = sum(
-        len(tool.name) + len(tool.description) + len(_json(tool.parameters))
-        for tool in request.tools
-    )
-    return (
-        report
-        + calls
-        + tools
-        + (len(_json(request.output.schema)) if request.output is not None else 0)
-    )
+    """Return the characters, four a token, of messages, tools and the schema of the reply."""
+    size = 0 if request.output is None else len(_json(request.output.schema))
+    for m in request.messages:
+        size += _size(m.get("content"))
+        if calls := m.get("tool_calls"):
+            size += len(_json(calls))
+    for tool in request.tools:
+        size += len(tool.name) + len(tool.description) + len(_json(tool.parameters))
+    return size
 
 
 def _size(content: Any) -> int:
     if isinstance(content, str):
         return size_in_characters(content)
-    parts = cast("Sequence[Any]", content) if isinstance(content, (list, tuple)) else ()
-    more = [
-        len(part["data"]) - _IMAGE_CHARACTERS
-        for part in parts
-        if is_part(part) and part["type"] == "image" and part.get("data")
-    ]
-    return len(_json(content)) - sum(each for each in more if each > 0)
+    size = len(_json(content))
+    for part in cast("Sequence[Any]", content) if isinstance(content, (list, tuple)) else ():
+        if is_part(part) and part["type"] == "image" and part.get("data"):
+            size -= max(0, len(part["data"]) - _IMAGE_CHARACTERS)
+    return size
 
 
-def longest(request: Request) -> int | None:
+def max_output_tokens(request: Request) -> int | None:
     """Return the most tokens that the reply may have, if the settings say so."""
     for name in ("max_tokens", "max_completion_tokens", "max_output_tokens"):
         value = request.settings.get(name)
@@ -309,12 +291,8 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
             turns += 1
             if turns > options.max_turns:
                 hint = "Raise max_turns, or find out why the model does not finish."
-                raise TurnLimit(
-                    "AX653",
-                    f"the model asked for tools more than {options.max_turns} times.",
-                    hint,
-                    options.where,
-                )
+                message = f"the model asked for tools more than {options.max_turns} times."
+                raise TurnLimit("AX653", message, hint, options.where)
             new = [reply.message(), *await act(reply.tool_calls, options.tools, ctx, turns)]
             texts += new
             acted += new
@@ -328,28 +306,17 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
             return Answer(read(reply.text, options), reply.text, tuple(acted))
         except ValueError as error:
             fault = _fault(error, reply)
-            if reply.finish in ("refusal", "filter"):
-                message = (
-                    f'the model {_UNSAID[reply.finish]}: "{reply.text:.200}"'
-                    if reply.text
-                    else f"the model {_UNSAID[reply.finish]}."
-                )
-                raise ReplyError(
-                    "AX805",
-                    message,
-                    "Asking again would not help; change what is asked.",
-                    options.where,
-                ) from error
+            if reply.finish in _NO_ANSWER:
+                said = f': "{reply.text:.200}"' if reply.text else "."
+                message = f"the model {_NO_ANSWER[reply.finish]}{said}"
+                hint = "Asking again would not help; change what is asked."
+                raise ReplyError("AX805", message, hint, options.where) from error
             if repairs >= options.max_repairs:
                 message = f"no reply of {repairs + 1} could be used. The last fault: {fault}"
-                raise ReplyError(
-                    "AX652",
-                    message,
-                    "Make the task easier, or choose another formatter.",
-                    options.where,
-                ) from error
+                hint = "Make the task easier, or choose another formatter."
+                raise ReplyError("AX652", message, hint, options.where) from error
             repairs += 1
-            shown.take_back()
+            shown.reset()
             texts += [
                 reply.message(),
                 {
@@ -360,7 +327,7 @@ async def converse(messages: Sequence[Message], options: ChatOptions, ctx: Stage
             ]
 
 
-_UNSAID = {"refusal": "refused to answer", "filter": "was stopped by a content filter"}
+_NO_ANSWER = {"refusal": "refused to answer", "filter": "was stopped by a content filter"}
 
 
 def read(text: str, options: ChatOptions) -> dict[str, Any]:
@@ -369,11 +336,10 @@ def read(text: str, options: ChatOptions) -> dict[str, Any]:
     if options.output is not None:
         fields = {**options.output.model_validate(fields).model_dump(mode="json")}
     missing = [name for name in options.required if name not in fields]
+    if len(missing) == 1:
+        raise ValueError(f"the field {format_names(missing)} is missing.")
     if missing:
-        raise ValueError(
-            f"the field{'s' if len(missing) > 1 else ''} {format_names(missing)} "
-            f"{'are' if len(missing) > 1 else 'is'} missing."
-        )
+        raise ValueError(f"the fields {format_names(missing)} are missing.")
     return fields
 
 
@@ -381,11 +347,8 @@ def _fault(error: ValueError, reply: Reply) -> str:
     if isinstance(error, ValidationError):
         text = validation_text(error)
     else:
-        text = " ".join(
-            part
-            for part in (getattr(error, "message", "") or str(error), getattr(error, "hint", ""))
-            if part
-        )
+        message = getattr(error, "message", "") or str(error)
+        text = f"{message} {getattr(error, 'hint', '')}".strip()
     return f"it broke off at the limit of its length. {text}" if reply.finish == "length" else text
 
 
@@ -429,9 +392,7 @@ async def act(
 
 
 def _is_in_turn(tool: Tool) -> bool:
-    """Return whether a call waits for the earlier ones: it may ask, or a person has to approve
-    it.
-    """
+    """Return whether a call waits for the earlier ones: it may ask, or needs approval."""
     return tool.wants_ctx or tool.needs_approval is not False
 
 
@@ -442,32 +403,26 @@ async def _result(
     ctx.emit(
         {"kind": "tool_call", "id": call.id, "name": call.name, "arguments": dict(call.arguments)}
     )
-    answer = (
-        Verdict(call.arguments)
-        if tool is None or call.fault
-        else await verdict(tool, call, ctx, step)
-    )
+    answer = Verdict(call.arguments)
+    if tool is not None and not call.fault:
+        answer = await verdict(tool, call, ctx, step)
 
     async def run() -> dict[str, Any]:
         if tool is None:
-            there_is = (
-                f"Available: {format_names(list(tools), 20)}." if tools else "There are no tools."
-            )
-            return _failed(
-                f'there is no tool "{call.name}". {did_you_mean(call.name, tools) or there_is}'
-            )
-        if call.fault:
-            return _failed(call.fault)
-        if answer.refusal:
-            return _failed(answer.refusal)
+            known = f"Available: {format_names(list(tools), 20)}." if tools else "There are none."
+            hint = did_you_mean(call.name, tools) or known
+            return _failed(f'there is no tool "{call.name}". {hint}')
+        if fault := call.fault or answer.refusal:
+            return _failed(fault)
         try:
             given = await tool(answer.arguments, ctx)
-            content = result_of(given.text) if isinstance(given, Command) else given
-            return {
-                "content": _as_edited(answer.arguments, content) if answer.is_edited else content,
-                "failed": False,
-                **({"command": plain_command(given)} if isinstance(given, Command) else {}),
-            }
+            result: dict[str, Any] = {"failed": False}
+            content = given
+            if isinstance(given, Command):
+                content, result["command"] = result_of(given.text), plain_command(given)
+            if answer.is_edited:
+                content = _as_edited(answer.arguments, content)
+            return {"content": content, **result}
         except Refused as error:
             return _failed(f"wrong arguments: {error}")
         except (RunError, LimitReached):  # the run's own business, not the model's
@@ -477,9 +432,7 @@ async def _result(
                 raise
             return _failed("what the tool waited for was cancelled.")  # and not the call
         except Exception as error:  # noqa: BLE001  # the model receives each error of a tool
-            return _failed(
-                f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            )
+            return _failed(f"{type(error).__name__}: {error}".removesuffix(": "))
 
     result: Any
     if tool is not None and not tool.recorded:
@@ -500,19 +453,12 @@ async def _result(
     return data
 
 
-def _as_edited(
-    arguments: Mapping[str, Any], content: str | list[dict[str, Any]]
-) -> str | list[dict[str, Any]]:
+def _as_edited(arguments: Mapping[str, Any], content: Any) -> str | list[dict[str, Any]]:
     """Return the result of a call with other arguments than the model's, and name them."""
-    message = (
-        "[a person changed the arguments to "
-        f"{json.dumps(plain_data(arguments), ensure_ascii=False, default=str)}]"
-    )
-    return (
-        f"{message}\n{content}"
-        if isinstance(content, str)
-        else [{"type": "text", "text": message}, *content]
-    )
+    message = f"[a person changed the arguments to {_json(plain_data(arguments))}]"
+    if isinstance(content, str):
+        return f"{message}\n{content}"
+    return [{"type": "text", "text": message}, *content]
 
 
 def _failed(text: str) -> dict[str, Any]:

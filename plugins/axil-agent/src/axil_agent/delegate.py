@@ -1,7 +1,4 @@
-"""Agents as tools of others: a call is a sub-run, so its steps are seen, recorded and counted.
-
-``AgentTool`` is one of Python, ``NodeTool`` the tool ``agent`` of files.
-"""
+"""Agents as tools of others: a call is a sub-run, so its steps are seen, recorded and counted."""
 
 from __future__ import annotations
 
@@ -55,11 +52,10 @@ class AgentTool:
             wrappers: around each call, as of a node: ``{"type": "budget", …}``, ``"retry"``.
         """
         self.agent: Agent | None = agent
-        self._offered(
-            name or agent.name or agent.role_name, description or agent.style.instructions, wrappers
-        )
+        name = name or agent.name or agent.role_name
+        self._describe(name, description or agent.style.instructions, wrappers)
 
-    def _offered(self, name: str, description: str, wrappers: Sequence[Any]) -> None:
+    def _describe(self, name: str, description: str, wrappers: Sequence[Any]) -> None:
         self.name = re.sub(r"\W+", "_", name) or "agent"
         self.description = description
         self._wrappers = tuple(ComponentRef.of(wrapper) for wrapper in wrappers)
@@ -73,12 +69,12 @@ class AgentTool:
         """Make the plan of a call, once. Raises: as ``compile_spec``."""
         if self._plan is not None:
             return
-        ends = [EdgeSpec(source=ENTRY, target=self.name), EdgeSpec(source=self.name, target=EXIT)]
+        ends = EdgeSpec(source=ENTRY, target=self.name), EdgeSpec(source=self.name, target=EXIT)
         around = dict[str, Any]() if setting is None else setting.extras
         spec = GraphSpec(
             id=self.name,
             nodes=(self.node(),),
-            edges=tuple(ends),
+            edges=ends,
             payload="messages",
             extras={name: around[name] for name in SURROUNDINGS if name in around},
         )
@@ -99,11 +95,8 @@ class AgentTool:
     async def _ask(self, ctx: Any, **given: Any) -> str:
         """Return the agent's reply. Raises: ToolError (AX657): there is no run."""
         if not hasattr(ctx, "run"):
-            raise ToolError(
-                "AX657",
-                f'the agent "{self.name}" is a tool of an agent that is in no graph.',
-                "Put the agent that has the tool into a graph.",
-            )
+            fault = f'the agent "{self.name}" is a tool of an agent that is in no graph.'
+            raise ToolError("AX657", fault, "Put the agent that has the tool into a graph.")
         plan = self._plan
         state = plan.graph.schema.start(plan.graph.start)
         task = [message(str(given.get("message") or ""))]
@@ -112,7 +105,7 @@ class AgentTool:
 
     async def close(self) -> None:
         """Close what was opened for the agent."""
-        for component in () if self._plan is None else reversed(self._plan.graph.components):
+        for component in reversed(self._plan.graph.components if self._plan else ()):
             if hasattr(component, "close"):
                 await call_async(component.close)
 
@@ -165,7 +158,7 @@ class NodeTool(AgentTool):
         self.agent = None
         inner: dict[str, Any] = config.agent.get("config") or {}
         about = config.description or joined(inner.get("instructions") or "")
-        self._offered(config.name, about, config.wrappers)
+        self._describe(config.name, about, config.wrappers)
 
     def node(self) -> NodeSpec:
         """Return the node that a call runs."""

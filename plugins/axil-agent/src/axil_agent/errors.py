@@ -18,28 +18,7 @@ Those of models and of what they are given are from axil-models.
 
 from __future__ import annotations
 
-from axil_models import (
-    AgentError,
-    ContextError,
-    ModelContract,
-    ModelError,
-    PartError,
-    ToolError,
-)
-
-__all__ = [
-    "AgentError",
-    "ContextError",
-    "ModelContract",
-    "ModelError",
-    "PartError",
-    "PromptError",
-    "ReplayMiss",
-    "ReplyError",
-    "ToolError",
-    "TurnLimit",
-    "WiringError",
-]
+from axil_models import AgentError
 
 
 class PromptError(AgentError, KeyError):

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from axil.plugin import with_article
 from axil_agent.errors import WiringError
-from axil_models import Formatter
+from axil_models import Formatter, component_of
 
 DEFAULT = ("paragraph", "json")
 
@@ -21,28 +21,16 @@ def pair_of(given: Any, where: str = "", setting: Any = None) -> tuple[Formatter
         given = list(DEFAULT)
     several = list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else [given]
     if len(several) not in (1, 2):
-        raise WiringError(
-            "AX664",
-            f"formatters has {len(several)} entries; expected one, or [in, out].",
-            where=where,
-        )
+        message = f"formatters has {len(several)} entries; expected one, or [in, out]."
+        raise WiringError("AX664", message, where=where)
     return formatter_of(several[0], where, setting), formatter_of(several[-1], where, setting)
 
 
 def formatter_of(given: Any, where: str = "", setting: Any = None) -> Formatter:
     """Make a formatter of an object, a name, ``{type: …}``, or one of MASFactory's kind."""
     if isinstance(given, (str, Mapping)):
-        from axil.plugin import default_registry, make_component
-
-        use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
-        name = str(use.pop("type", ""))
-        known = getattr(setting, "registry", None) or default_registry()
-        return formatter_of(
-            make_component(
-                known.resolve("formatters", name, where), use.pop("config", None) or use, where
-            ),
-            where,
-        )
+        made = component_of("formatters", given, where, getattr(setting, "registry", None))
+        return formatter_of(made, where)
     if isinstance(given, type):
         given = given()
     if hasattr(given, "dump") and hasattr(given, "parse"):

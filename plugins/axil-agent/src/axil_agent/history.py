@@ -1,9 +1,4 @@
-"""``history``: an agent remembers its conversation.
-
-What it keeps is state, not something in this object: fields of the node, carried and journaled like
-all state. So rounds of a loop remember, concurrent runs never mix, and a resumed run has lost
-nothing.
-"""
+"""``history``: an agent remembers its conversation, in the state of its node."""
 
 from __future__ import annotations
 
@@ -21,10 +16,7 @@ _ASKED = (
 
 
 class HistoryMemory:
-    """Chat messages of earlier turns, sent between the system's message and the new one.
-
-    Nothing is dropped because it was said twice.
-    """
+    """Chat messages of earlier turns, sent between the system's message and the new one."""
 
     kit_excuse = "it remembers the conversation itself; it gives no blocks"
 
@@ -52,30 +44,22 @@ class HistoryMemory:
             memory_size: messages that are kept; up to twice as many are stored, so that old ones
                 are dropped many at a time.
             share: the attribute that holds the messages, for agents that share one conversation,
-                and for runs that continue with what an earlier run gave back; empty: the node keeps
-                them for itself. Of a conversation in a typed state the agent writes its turn once.
+                and for runs that continue an earlier one; empty: the node keeps them for itself.
             messages: what it begins with.
-            summarise: what would fall out is summarised by the agent's model into one message; else
-                it is forgotten.
-            drop: messages that are left out at once when there are more than ``top_k``; with a half
-                of it, the front of the prompt stays the same for several turns, and a provider's
-                prompt cache knows it.
+            summarise: what would fall out is summarised by the agent's model into one message.
+            drop: messages that are left out at once when there are more than ``top_k``; with half
+                of it, the front of the prompt stays the same for several turns, as a provider's
+                prompt cache needs it.
             max_tokens: tokens that are sent, the newest whole turns; with ``summarise``, what is
                 kept beyond is summarised.
-            tokens_of: how a text's tokens are counted; as ``estimated_tokens`` of axil_models.
+            tokens_of: counts the tokens of a text.
         Raises: ConfigError (AX655): memory_size, max_tokens or drop is not positive.
         """
-        for name, number in (
-            ("memory_size", memory_size),
-            ("max_tokens", 1 if max_tokens is None else max_tokens),
-            ("drop", drop),
-        ):
-            if number < 1:
-                raise ConfigError(
-                    Problem(
-                        "AX655", name, f"expected a whole number of at least 1, found {number}."
-                    )
-                )
+        limits = {"memory_size": memory_size, "max_tokens": max_tokens, "drop": drop}
+        for name, number in limits.items():
+            if number is not None and number < 1:
+                message = f"expected a whole number of at least 1, found {number}."
+                raise ConfigError(Problem("AX655", name, message))
         self.top_k, self.memory_size = top_k, memory_size
         self.label = self.context_label = context_label
         self.share, self.first, self.summarise = share, tuple(messages), summarise
@@ -91,7 +75,6 @@ class HistoryMemory:
             return []
         most = min(self.top_k or self.memory_size, self.memory_size)
         over = max(len(kept) - most, 0)
-        # at most what there is: of a larger number nothing would be left
         over = min(-(-over // self.drop) * self.drop, over + most - 1)
         known = [dict(m) for m in (kept[over:] or self.first)]
         sent = self._fitting(known if self.top_k == 0 else known[-self.top_k :], self.max_tokens)
@@ -113,44 +96,31 @@ class HistoryMemory:
         known = [*(dict(m) for m in kept or self.first), *(dict(m) for m in turn)]
         if not self.summarise:
             return known[-self.memory_size :]
-        if len(known) <= self.memory_size and len(self._fitting(known, self.max_tokens)) == len(
-            known
-        ):
+        most_tokens = self.max_tokens
+        if len(known) <= self.memory_size and self._fitting(known, most_tokens) == known:
             return known
-        most = max(self.memory_size // 2, 1)
-        new = self._fitting(
-            known[-most:], None if self.max_tokens is None else max(self.max_tokens // 2, 1)
-        )
+        half_tokens = None if most_tokens is None else max(most_tokens // 2, 1)
+        new = self._fitting(known[-max(self.memory_size // 2, 1) :], half_tokens)
         old = known[: len(known) - len(new)]
         text = "\n\n".join(f"{m.get('role')}: {content_text(m.get('content'))}" for m in old)
-        reply = await ask(
-            Request(
-                messages=[{"role": "system", "content": _ASKED}, {"role": "user", "content": text}]
-            )
-        )
-        return [
-            {"role": "user", "content": f"[Summary of what was said before]\n{reply.text.strip()}"},
-            *new,
-        ]
+        messages = [{"role": "system", "content": _ASKED}, {"role": "user", "content": text}]
+        reply = await ask(Request(messages=messages))
+        summary = f"[Summary of what was said before]\n{reply.text.strip()}"
+        return [{"role": "user", "content": summary}, *new]
 
     def _fitting(self, messages: list[Message], most: int | None) -> list[Message]:
         """Return the newest messages that have no more than ``most`` tokens together; None: all."""
         if most is None:
             return messages
-        left, first = most, len(messages)
-        while (
-            first
-            and (left := left - self.tokens_of(content_text(messages[first - 1].get("content"))))
-            >= 0
-        ):
-            first -= 1
-        return messages[first:]
+        for first in range(len(messages), 0, -1):
+            most -= self.tokens_of(content_text(messages[first - 1].get("content")))
+            if most < 0:
+                return messages[first:]
+        return messages
 
     def __repr__(self) -> str:
-        return (
-            f"HistoryMemory(top_k={self.top_k}, "
-            f"memory_size={self.memory_size}, share={self.share!r})"
-        )
+        limits = f"top_k={self.top_k}, memory_size={self.memory_size}"
+        return f"HistoryMemory({limits}, share={self.share!r})"
 
 
 def is_chat_memory(memory: Any) -> bool:

@@ -60,21 +60,15 @@ class HumanNode:
         self._needed: dict[str, str] = {}
 
     def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
-        """Called when the plan is made: what the out-edges carry is what is asked for."""
+        """Take what the out-edges carry as what is asked for; called by the planner."""
         self._needed = Wiring.carried(out_edges)
 
     def adapted(self, rules: BodyRules) -> Body:
         """Return the body."""
         if rules.chat and not (self._fields or rules.push):
-            return as_body(self._talk, replace(rules, payload="messages"))
-        wanted = (
-            self._fields
-            or {
-                **self._needed,
-                **{name: str(text or "") for name, text in (rules.push or {}).items()},
-            }
-            or {"message": ""}
-        )
+            return as_body(self._in_conversation, replace(rules, payload="messages"))
+        pushed = {name: str(text or "") for name, text in (rules.push or {}).items()}
+        wanted = self._fields or {**self._needed, **pushed} or {"message": ""}
 
         async def run(
             inputs: dict[str, Any], attributes: dict[str, Any], ctx: Context
@@ -83,14 +77,15 @@ class HumanNode:
 
         return as_body(run, rules)
 
-    async def _talk(self, messages: list[dict[str, Any]], ctx: Context) -> list[dict[str, Any]]:
-        """Take part in the conversation of a typed state."""
-        heard = "\n\n".join(
+    async def _in_conversation(
+        self, messages: list[dict[str, Any]], ctx: Context
+    ) -> list[dict[str, Any]]:
+        said = [
             f"{m.get('source') or m.get('role')}: {content_text(m.get('content'))}"
             for m in messages
-        )
+        ]
         question = Question(
-            text="\n\n".join(part for part in (heard, self.prompt) if part),
+            text="\n\n".join([*said, self.prompt] if self.prompt else said),
             default=self._defaults.get("message"),
             within_seconds=self._within,
         )
@@ -103,64 +98,53 @@ class HumanNode:
         wanted: Mapping[str, str],
         ctx: Any,
     ) -> dict[str, Any]:
-        """Return the person's answers. Raises: WiringError (AX667): an answer to a form lacks a
-        field.
-        """
-        shown = rendered(self.prompt, {**attributes, **inputs}) if self.prompt else _shown(inputs)
+        """Return the answers. Raises: WiringError (AX667): one to a form lacks a field."""
+        if self.prompt:
+            shown = rendered(self.prompt, {**attributes, **inputs})
+        else:
+            shown = "\n".join(f"{name}:\n{as_text(value)}" for name, value in inputs.items())
+        defaults = self._defaults
         if self.as_form:
-            default = (
-                {name: self._defaults[name] for name in wanted}
-                if self._defaults.keys() >= wanted.keys() and self._defaults
-                else None
-            )
+            has_all = defaults and defaults.keys() >= wanted.keys()
             form = Question(
                 text=shown,
                 kind="form",
                 data={"fields": dict(wanted)},
-                default=default,
+                default={name: defaults[name] for name in wanted} if has_all else None,
                 within_seconds=self._within,
             )
-            answer = await ctx.ask(form)
-            return _form(answer, wanted)
+            return _fields_of_form(await ctx.ask(form), wanted)
         answers: dict[str, Any] = {}
         for name, text in wanted.items():
-            data = {"field": name, "description": text}
-            words = f"{shown}\n\n{name}: {text}".strip() if text else f"{shown}\n\n{name}:".strip()
             question = Question(
-                text=words, data=data, default=self._defaults.get(name), within_seconds=self._within
+                text=f"{shown}\n\n{name}: {text}".strip(),
+                data={"field": name, "description": text},
+                default=defaults.get(name),
+                within_seconds=self._within,
             )
             answers[name] = await ctx.ask(question)
         return answers
 
 
-def _shown(inputs: Mapping[str, Any]) -> str:
-    return "\n".join(f"{name}:\n{as_text(value)}" for name, value in inputs.items())
-
-
-def _form(answer: Any, wanted: Mapping[str, str]) -> dict[str, Any]:
+def _fields_of_form(answer: Any, wanted: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(answer, Mapping):
         if len(wanted) == 1:
             return {next(iter(wanted)): answer}
-        raise WiringError(
-            "AX667",
-            f"the answer to a form is {with_article(type(answer).__name__)}; "
-            f"expected a mapping with {', '.join(wanted)}.",
-        )
+        kind = with_article(type(answer).__name__)
+        expected = f"expected a mapping with {', '.join(wanted)}."
+        raise WiringError("AX667", f"the answer to a form is {kind}; {expected}")
     given = cast("Mapping[str, Any]", answer)
-    missing = [name for name in wanted if name not in given]
-    if missing:
-        raise WiringError(
-            "AX667", f"the answer to a form lacks {', '.join(missing)}.", "Answer all fields."
-        )
+    if missing := [name for name in wanted if name not in given]:
+        message = f"the answer to a form lacks {', '.join(missing)}."
+        raise WiringError("AX667", message, "Answer all fields.")
     return dict(given)
 
 
 class HumanFileEdit(HumanNode):
-    """Writes fields into files, lets a person edit them, and reads them back; then asks for the
-    other fields as ``HumanNode`` does.
+    """Writes fields into files of the run's workspace, lets a person edit them, and reads them;
+    then asks for the other fields as ``HumanNode`` does.
 
-    Files are in the run's workspace and nowhere else. Who confirms nothing ``within`` the time has
-    edited what is there then.
+    Without an answer ``within`` the time, the files count as they are then.
     """
 
     def __init__(
@@ -184,12 +168,10 @@ class HumanFileEdit(HumanNode):
         paths = {name: _within(ctx.workspace, path) for name, path in self.file_fields.items()}
         known = {**attributes, **inputs}
 
+        texts = {path: as_text(known[name]) for name, path in paths.items() if name in known}
+
         async def write() -> None:
-            await in_thread(
-                lambda: _write(
-                    {path: as_text(known[name]) for name, path in paths.items() if name in known}
-                )
-            )
+            await in_thread(lambda: _write(texts))
 
         await ctx.step("write", write)
         question = Question(
@@ -201,35 +183,27 @@ class HumanFileEdit(HumanNode):
         )
         await ctx.ask(question)
 
-        async def read() -> dict[str, str]:
-            return cast(
-                "dict[str, str]",
-                await in_thread(
-                    lambda: {name: path.read_text("utf-8") for name, path in paths.items()}
-                ),
+        async def read() -> Any:
+            return await in_thread(
+                lambda: {name: path.read_text("utf-8") for name, path in paths.items()}
             )
 
         edited = await ctx.step("read", read)
         rest = {name: text for name, text in wanted.items() if name not in paths}
-        return {
-            **edited,
-            **(await super().asked({**inputs, **edited}, attributes, rest, ctx) if rest else {}),
-        }
+        if not rest:
+            return edited
+        return {**edited, **await super().asked({**inputs, **edited}, attributes, rest, ctx)}
 
 
 def _within(workspace: Path | None, path: str) -> Path:
     if workspace is None:
-        raise WiringError(
-            "AX667", "there is no workspace to put files into.", "Run with workspace=…."
-        )
+        message = "there is no workspace to put files into."
+        raise WiringError("AX667", message, "Run with workspace=….")
     home = workspace.resolve()
     found = (home / path).resolve()
     if not found.is_relative_to(home):
-        raise WiringError(
-            "AX667",
-            f'the path "{path}" leads out of the run\'s workspace.',
-            "Give a path below it.",
-        )
+        message = f'the path "{path}" leads out of the run\'s workspace.'
+        raise WiringError("AX667", message, "Give a path below it.")
     return found
 
 

@@ -28,28 +28,19 @@ _WORDS = {
 
 
 class Judge:
-    """``judge``: asks a model whether a loop ends.
-
-    ``Loop(model=…, terminate_condition_prompt=…)`` asks it once a round.
-    """
+    """``judge``: asks a model, once a round, whether a loop ends."""
 
     def __init__(self, model: Any = None, prompt: str = "") -> None:
-        """``prompt``: the condition; it may have places for fields and attributes, unknown ones
-        stay as they are.
-        """
+        """``prompt``: the condition; places for unknown fields stay as they are."""
         self.prompt = prompt
         self._model = Chosen(model, "the loop's model")
 
     async def decide(
         self, fields: Mapping[str, Any], attributes: Mapping[str, Any], ctx: Any
     ) -> bool:
-        """Return whether the loop ends.
-
-        Raises: ReplyError (AX659): the model would not say; and what the model raises.
-        """
-        known = {**attributes, **fields}
-        standing = {name: f"{{{name}}}" for name in places(self.prompt)}
-        condition = rendered(self.prompt, {**standing, **known})
+        """Return whether the loop ends. Raises: ReplyError (AX659): the model does not say."""
+        unknown = {name: f"{{{name}}}" for name in places(self.prompt)}
+        condition = rendered(self.prompt, {**unknown, **attributes, **fields})
         shown = {name: _shown(value) for name, value in fields.items()}
         user = f"CONDITION:\n{condition}\n\nANSWER:\n{shown!r}"
         messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]

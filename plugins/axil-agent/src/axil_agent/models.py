@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, cast
 
 from axil.plugin import LoopLocal, Place, current_grants, granted, is_async, with_article
-from axil_agent.uses import used
 from axil_models import (
     Emit,
     Model,
@@ -24,6 +23,7 @@ from axil_models import (
     ToolCall,
     Usage,
     in_thread,
+    name_and_config,
     read_arguments,
 )
 
@@ -57,7 +57,6 @@ class _Held:
     entering: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def has(self, model: Any) -> bool:
-        """Return whether the model's connections are open."""
         return any(each is model for each in self.models)
 
 
@@ -109,10 +108,7 @@ class Chosen:
         return model
 
     async def close(self) -> None:
-        """Let the model's connections go; close it, if this made it from a name.
-
-        One that fails at it keeps no other from it.
-        """
+        """Let all connections go, even if one fails at it; close a model made from a name."""
         held = self._held.pop()
         close = getattr(self._made, "close", None)
         async with contextlib.AsyncExitStack() as stack:
@@ -129,50 +125,38 @@ def model_of(given: Any, where: str | Place = "model", setting: Any = None) -> M
     ``make_component``.
     """
     if given is None:
-        raise ModelContract(
-            "AX666", "there is no model to ask.", "Give model=…, or use models_through.", str(where)
-        )
+        hint = "Give model=…, or use models_through."
+        raise ModelContract("AX666", "there is no model to ask.", hint, str(where))
     if isinstance(given, (str, Mapping)):
         from axil.plugin import UnknownComponent, default_registry, make_component
 
-        name, config = used(given)
+        name, config = name_and_config(given)
         known = getattr(setting, "registry", None) or default_registry()
-        inside = (
-            where.at("config")
-            if isinstance(where, Place) and isinstance(given, Mapping) and "config" in given
-            else where
-        )
+        inside = where
+        if isinstance(where, Place) and isinstance(given, Mapping) and "config" in given:
+            inside = where.at("config")
         try:
             found = known.resolve("models", name, str(where))
         except UnknownComponent as error:
             if not isinstance(given, str):
                 raise
-            raise UnknownComponent(
-                error.message,
-                hint=f'If it is a model\'s own name: {{"type": "openai", "name": "{name}"}}. '
-                f"{error.hint}".strip(),
-                where=error.where,
-            ) from None
+            own = f'If it is a model\'s own name: {{"type": "openai", "name": "{name}"}}.'
+            hint = f"{own} {error.hint}".strip()
+            raise UnknownComponent(error.message, hint=hint, where=error.where) from None
         made = make_component(found, config or {}, inside)
         if callable(getattr(made, "bind", None)):  # a model of models
             made.bind(setting)
         return model_of(made, where)
     if isinstance(given, type):
-        hint = f"Give an object: {given.__name__}(…)."
-        raise ModelContract(
-            "AX654", f"{given.__name__} is a class, and no model.", hint, str(where)
-        )
+        message = f"{given.__name__} is a class, and no model."
+        raise ModelContract("AX654", message, f"Give an object: {given.__name__}(…).", str(where))
     if is_async(getattr(given, "reply", None)):
         return given
     if callable(getattr(given, "invoke", None)):
         return Invoked(given)
-    hint = (
-        "A model has `async reply(request, emit) -> Reply`, "
-        "or `invoke(messages, tools, settings) -> dict`."
-    )
-    raise ModelContract(
-        "AX654", f"{with_article(type(given).__name__)} is not a model.", hint, str(where)
-    )
+    hint = "A model has `async reply(request, emit)`, or `invoke(messages, tools, settings)`."
+    message = f"{with_article(type(given).__name__)} is not a model."
+    raise ModelContract("AX654", message, hint, str(where))
 
 
 def name_of(written: Any) -> str:
@@ -187,6 +171,17 @@ def name_of(written: Any) -> str:
         inner = cast("Mapping[str, Any]", config) if isinstance(config, Mapping) else given
         return str(inner.get("name") or inner.get("model") or given.get("type") or "")
     return written if isinstance(written, str) else str(getattr(written, "name", "") or "")
+
+
+class StandIn:
+    """A model that answers for every agent, in the place of one with a name."""
+
+    def __init__(self, model: Any, name: str) -> None:
+        self.model, self.name = model, name
+
+    async def reply(self, request: Request, emit: Emit, /) -> Reply:
+        """Return its reply in the name of the model that was meant."""
+        return await self.model.reply(request, emit, model=self.name)
 
 
 class Invoked:
@@ -232,10 +227,7 @@ def read_answer(answer: Any) -> Reply:
     )
     kind = str(getattr(kind, "value", kind)).lower()
     if kind not in ("content", "tool_call"):
-        hint = (
-            'Give {"type": "content", "content": text} or {"type": "tool_call", "content": '
-            '[{"id", "name", "arguments"}]}.'
-        )
+        hint = 'Give {"type": "content" | "tool_call", "content": text | calls}.'
         raise ModelContract("AX654", f"the model gave {answer!r:.80}, which is no reply.", hint)
     data = cast("Mapping[str, Any]", answer)
     usage = _usage(data.get("usage"))

@@ -1,9 +1,7 @@
-"""Agents in workflow files: ``agent``, ``dynamic_agent``, ``agent_switch`` and ``human_form``, made
-from strict settings.
+"""Agents in workflow files: ``agent``, ``dynamic_agent``, ``agent_switch`` and ``human_form``.
 
-An ``agent`` of a file speaks in messages: its instructions are the system's message, what comes in
-are the messages, and the reply is an assistant's message. As soon as it has a ``prompt_template``
-or ``output`` fields it is an ``Agent``: it works on fields.
+An ``agent`` of a file works on messages: its instructions are the system's message, and the reply
+is an assistant's. With a ``prompt_template`` or ``output`` fields it works on fields.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ from axil_agent.speakers import from_speaker, not_yet_sent, since, unmarked, vis
 from axil_agent.switch import AgentSwitch
 from axil_agent.template import Verbatim, places
 from axil_agent.thinking import Reflection
-from axil_agent.uses import Parts, used
+from axil_agent.uses import Parts
 from axil_files import parse_duration
 from axil_models import (
     Approval,
@@ -53,6 +51,7 @@ from axil_models import (
     is_content,
     is_part,
     is_toolset,
+    name_and_config,
     text_part,
     tool_of,
     tools_by_name,
@@ -187,31 +186,30 @@ class AgentConfig(_Modelled):
     @property
     def asking(self) -> Approval | None:
         """The time limit for approval, if there is one."""
-        return (
-            None
-            if self.approve_within is None
-            else Approval(within_seconds=float(self.approve_within), late=self.approve_late)
-        )
+        if self.approve_within is None:
+            return None
+        return Approval(within_seconds=float(self.approve_within), late=self.approve_late)
 
     def settings(self, parts: Parts) -> dict[str, Any]:
         """Return the arguments of an ``Agent``; what it names is made, as far as it can be."""
-        several = self.formatters if isinstance(self.formatters, list) else None
+        formatters: Any = self.formatters
+        if isinstance(formatters, list):
+            formatters = [
+                parts.made("formatters", use, "formatters", i)
+                for i, use in enumerate(self.formatters or ())
+            ]
+        else:
+            formatters = parts.made("formatters", formatters, "formatters")
         return {
             "model": self.chosen(),
             "instructions": self.instructions or Verbatim(self.role or ""),
             "prompt_template": self.prompt_template,
-            "formatters": parts.made("formatters", self.formatters, "formatters")
-            if several is None
-            else [parts.made("formatters", use, "formatters", i) for i, use in enumerate(several)],
-            "tools": _there(_tool(parts, use, "tools", i) for i, use in enumerate(self.tools)),
+            "formatters": formatters,
+            "tools": _present(_tool(parts, use, "tools", i) for i, use in enumerate(self.tools)),
             "approve": self.approve,
             "approval": self.asking,
-            "memories": _there(
-                _provider(parts, use, "memories", i) for i, use in enumerate(self.memories)
-            ),
-            "retrievers": _there(
-                _provider(parts, use, "retrievers", i) for i, use in enumerate(self.retrievers)
-            ),
+            "memories": _providers(parts, self.memories, "memories"),
+            "retrievers": _providers(parts, self.retrievers, "retrievers"),
             "model_settings": {**self.params, **self.model_settings},
             "role_name": self.role_name,
             "hide_unused_fields": self.hide_unused_fields,
@@ -222,7 +220,7 @@ class AgentConfig(_Modelled):
         }
 
     @property
-    def speaks_in_fields(self) -> bool:
+    def works_on_fields(self) -> bool:
         """True if the node works on fields rather than on messages."""
         return bool(self.output or self.formatters) or self.prompt_template is not None
 
@@ -248,7 +246,7 @@ class AgentNode:
         self.agent: Agent | None = None
 
     def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
-        """Called when the plan is made."""
+        """Keep the out-edges; called by the planner."""
         self._edges, self._setting = out_edges, setting
 
     def adapted(self, rules: BodyRules) -> Body:
@@ -264,7 +262,8 @@ class AgentNode:
         )
         settings["output_type"] = model
         self._output = described(self.config.output, model)
-        if self.config.formatters is None and not self._is_asked_for_fields():
+        has_fields = self.config.output or Wiring.carried(self._edges)
+        if self.config.formatters is None and not has_fields:
             settings["formatters"] = [DEFAULT[0], _Text()]  # the reply is a text
             settings["titles"] = {"fields": None, **settings["titles"]}
         agent = parts.attempt(lambda: self._made(settings))
@@ -273,16 +272,15 @@ class AgentNode:
         self.agent = agent
         agent.owned += [*settings["tools"], *agent.providers]
         agent.name = rules.node
-        agent.bind([*self._edges, _Asked(self._output)], self._setting)
-        agent.asks_at(
-            parts.place("model") if self.config.model is not None else parts.where("provider")
-        )
+        agent.bind([*self._edges, _DeclaredFields(self._output)], self._setting)
+        is_whole = self.config.model is not None
+        agent.set_model_place(parts.place("model") if is_whole else parts.where("provider"))
         parts.attempt(lambda: agent.check(Wiring(node=rules.node)), "model")
         if not parts.problems:
-            _approved(agent, parts)
-        in_fields = self.config.speaks_in_fields or rules.payload != "messages"
+            _check_approve(agent, parts)
+        in_fields = self.config.works_on_fields or rules.payload != "messages"
         if not in_fields:
-            parts.attempt(lambda: _instructed(agent.style.instructions), "instructions")
+            parts.attempt(lambda: _check_places(agent.style.instructions), "instructions")
         if parts.problems:
             raise parts.error()
         if in_fields:
@@ -293,9 +291,6 @@ class AgentNode:
     def gives(self) -> set[str] | None:
         """The fields of its output, where they are declared."""
         return {*self._output, *Wiring.carried(self._edges)} if self._output else None
-
-    def _is_asked_for_fields(self) -> bool:
-        return bool(self.config.output or Wiring.carried(self._edges))
 
     def _made(self, settings: Mapping[str, Any]) -> Agent:
         return Agent(**settings)
@@ -314,14 +309,12 @@ class DynamicAgentConfig(AgentConfig):
     )
 
     @property
-    def speaks_in_fields(self) -> bool:
+    def works_on_fields(self) -> bool:
         return True
 
 
 class DynamicAgentNode(AgentNode):
-    """``dynamic_agent``: an agent whose instructions come with the message; ``instructions`` where
-    none come.
-    """
+    """``dynamic_agent``: an agent whose instructions come with the message."""
 
     examples = (
         {
@@ -344,20 +337,20 @@ class DynamicAgentNode(AgentNode):
         )
 
 
-class _Asked:
+class _DeclaredFields:
     """An edge that only says which fields are asked for."""
 
     def __init__(self, keys: Mapping[str, str]) -> None:
         self.sender, self.receiver, self.keys = "", "", keys
 
 
-def talking(agent: Agent, rules: BodyRules) -> Any:
+def conversation_body(agent: Agent, rules: BodyRules) -> Any:
     """Return the body of an agent that takes part in the conversation of a typed state."""
     return _Chat(agent, rules, "messages").run
 
 
 class _Chat:
-    """An agent that speaks in messages."""
+    """An agent that works on messages."""
 
     def __init__(self, agent: Agent, rules: BodyRules, mode: str) -> None:
         self.agent, self.rules, self.mode = agent, rules, mode
@@ -366,36 +359,34 @@ class _Chat:
 
     async def run(self, messages: list[Message], ctx: Any, task: Task) -> Out:
         agent, wiring = self.agent, Wiring(node=self.node)
-        heard = (
-            [message(_blocks(messages))]
-            if self.mode != "messages"
-            else visible_to(self.node, messages)
-            if self.chat
-            else [unmarked(m) for m in messages]
-        )
-        history, report, new = agent.recalled(ctx), list(heard), list(heard)
+        if self.mode != "messages":
+            received = [message(_blocks(messages))]
+        elif self.chat:
+            received = visible_to(self.node, messages)
+        else:
+            received = [unmarked(m) for m in messages]
+        history, report, new = agent.recalled(ctx), list(received), list(received)
         if self.chat:  # the state holds it, and no memory has to repeat it
-            history, new = not_yet_sent(history, heard), since(self.node, messages)
-        words = "\n".join(content_text(m.get("content")) for m in heard if m.get("role") == "user")
-        shared, path = agent.shared(ctx), ctx.activation.path
+            history, new = not_yet_sent(history, received), since(self.node, messages)
+        texts = [content_text(m.get("content")) for m in received if m.get("role") == "user"]
+        text = "\n".join(texts)
         query = ContextQuery(
-            words,
-            {"message": words},
-            shared,
+            text,
+            {"message": text},
+            agent.shared(ctx),
             self.node,
-            path,
+            ctx.activation.path,
             run_id=ctx.run_id,
             session_id=ctx.thread or None,
-            messages=heard,
+            messages=received,
         )
         numbering = PartNumbers()
         found = await passive_context(
             agent.providers, query, agent.policy, ctx, f'node "{self.node}"', numbering
         )
         if found:  # behind what the next turn begins with, too: prompt caches know that
-            report.append(
-                message([text_part(found), *numbering.parts] if numbering.parts else found)
-            )
+            content = [text_part(found), *numbering.parts] if numbering.parts else found
+            report.append(message(content))
         known: dict[str, Any] = {}
         if self.chat:
             known = {n: task.state[n] for n in task.state if not n.startswith("@")}
@@ -404,10 +395,8 @@ class _Chat:
         first: list[Message] = [{"role": "system", "content": system}] if system else []
         options = await agent.chat_options(wiring, query, ctx, formatter=_Text())
         answer = await agent.think([*first, *history, *report], options, ctx)
-        await agent.tell(
-            [*new, {"role": "assistant", "content": answer.text}], answer, query, options, ctx
-        )
         reply: Message = {"role": "assistant", "content": answer.text}
+        await agent.update_memories([*new, reply], answer, query, options, ctx)
         delta = shared_delta(ctx, task)
         if self.chat and self.chat not in delta:
             delta[self.chat] = from_speaker([*answer.acted, reply], self.node)
@@ -416,24 +405,18 @@ class _Chat:
 
 def _blocks(messages: Sequence[Message]) -> Any:
     """Return all messages as one content: a text, with the parts behind it if there are any."""
-    contents = [m.get("content") for m in messages]
-    words = "\n\n".join(
+    text = "\n\n".join(
         f"=== INPUT FROM {m.get('source') or 'TASK'} ({m.get('role', 'user')}) ===\n\n"
-        f"{content_text(content)}"
-        for m, content in zip(messages, contents, strict=True)
+        f"{content_text(m.get('content'))}"
+        for m in messages
     )
-    parts = [
-        part
-        for content in contents
-        if is_content(content)
-        for part in content or ()
-        if is_part(part)
-    ]
-    return [text_part(words), *parts] if parts else words
+    lists = [m["content"] for m in messages if is_content(m.get("content"))]
+    parts = [part for content in lists for part in content if is_part(part)]
+    return [text_part(text), *parts] if parts else text
 
 
 class _Text:
-    """The reply is what it says."""
+    """The formatter of replies that are texts."""
 
     introduction = ""
 
@@ -444,9 +427,13 @@ class _Text:
         return {"message": text}
 
 
+def _providers(parts: Parts, uses: Sequence[NamedComponent], key: str) -> list[Any]:
+    return _present(_provider(parts, use, key, i) for i, use in enumerate(uses))
+
+
 def _provider(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
     """Return a context provider by its name; None: it cannot be had."""
-    name, config = used(use)
+    name, config = name_and_config(use)
     if name == "history":
         return parts.attempt(
             lambda: make_component(HistoryMemory, config, parts.where(*keys)), *keys
@@ -462,42 +449,33 @@ def _tool(parts: Parts, use: NamedComponent, *keys: str | int) -> Any:
     return made
 
 
-def _there(made: Iterable[Any]) -> list[Any]:
+def _present(made: Iterable[Any]) -> list[Any]:
     return [each for each in made if each is not None]
 
 
-def _approved(agent: Agent, parts: Parts) -> None:
-    """Tell of tools to be approved that are not there, where all tools are known before a run."""
-    tools, asked = (
-        agent.known_tools(),
-        [provider for provider in agent.providers if getattr(provider, "active", False)],
-    )
-    if asked or any(is_toolset(each) for each in (*tools, *agent.providers)):
+def _check_approve(agent: Agent, parts: Parts) -> None:
+    """Report tools to be approved that are not there, where all tools are known before a run."""
+    tools = agent.known_tools()
+    is_active = any(getattr(provider, "active", False) for provider in agent.providers)
+    if is_active or any(is_toolset(each) for each in (*tools, *agent.providers)):
         return
     known = tools_by_name([tool_of(each) for each in tools])
     for i, name in enumerate(agent.approve):
         parts.attempt(lambda name=name: with_approval(known, [name]), "approve", i)
 
 
-def _instructed(instructions: str) -> None:
-    """Nothing, if instructions ask for no field but the role.
-
-    Raises: PromptError (AX650): in messages there are no others.
+def _check_places(instructions: str) -> None:
+    """Raises: PromptError (AX650): instructions ask for a field other than the role, and there are
+    only messages.
     """
-    asked = (
-        set[str]()
-        if isinstance(instructions, Verbatim)
-        else {name for name in places(instructions) if not name.isdigit()}
-    )
-    if missing := sorted(asked - {"role_name"}):
+    asked = set[str]() if isinstance(instructions, Verbatim) else places(instructions)
+    if missing := sorted(name for name in asked - {"role_name"} if not name.isdigit()):
         hint = (
             "Give it a prompt_template or output fields, and it works on fields; for braces "
             "themselves write two of each."
         )
-        text = (
-            f"the instructions ask for {format_names(missing)}, and an agent that works on "
-            "messages knows role_name alone."
-        )
+        names = format_names(missing)
+        text = f"the instructions ask for {names}; an agent on messages has role_name alone."
         raise PromptError("AX650", text, hint)
 
 
@@ -563,6 +541,5 @@ class HumanFormNode(HumanNode):
     Config = HumanFormConfig
 
     def __init__(self, config: HumanFormConfig) -> None:
-        ways: dict[str, Any] = {"within": config.within, "defaults": config.defaults}
-        super().__init__(config.prompt, fields=config.fields, as_form=config.as_form, **ways)
+        super().__init__(**dict(config))
         self.config = config

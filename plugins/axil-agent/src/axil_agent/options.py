@@ -1,8 +1,6 @@
-"""Options of every command that opens workflows: every agent on a script, on a recording, or
-recorded.
+"""Options of every command that opens workflows: models on a script, on a recording, or recorded.
 
-Switches, judges and memories that summarise ask their models the same way as agents do, so they are
-meant as well; so are those in subgraphs and maps.
+Those of switches, judges and memories are meant as well.
 """
 
 from __future__ import annotations

@@ -73,18 +73,16 @@ def output_model(fields: Mapping[str, str | OutputField], name: str = "Output") 
     """
     made: dict[str, Any] = {}
     for key, given in fields.items():
-        each = (
-            OutputField.model_validate({"description": given}) if isinstance(given, str) else given
+        each = OutputField.model_validate(
+            {"description": given} if isinstance(given, str) else given
         )
-        made[key] = (
-            each.kind(key.title().replace("_", "")),
-            Field(
-                None if each.optional else ...,
-                description=each.description or None,
-                ge=each.minimum,
-                le=each.maximum,
-            ),
+        info = Field(
+            None if each.optional else ...,
+            description=each.description or None,
+            ge=each.minimum,
+            le=each.maximum,
         )
+        made[key] = each.kind(key.title().replace("_", "")), info
     return create_model(name, __config__=ConfigDict(extra="ignore"), **made)
 
 

@@ -12,8 +12,7 @@ from axil_agent.errors import WiringError
 from axil_agent.template import joined, places, rendered
 from axil_models import Formatter, Part, PartNumbers, as_text, with_labels, without_titles
 
-ABOUT = "About the fields"
-"""The title of the descriptions of what an agent pulls."""
+_ABOUT = "About the fields"
 
 TITLES: Mapping[str, str | None] = {
     "message": "Message",
@@ -37,11 +36,9 @@ class Observed(NamedTuple):
 
 def description(given: Any) -> str:
     """Return the description of a key: a text, or a mapping with one."""
-    return (
-        str(cast("Mapping[str, Any]", given).get("description", ""))
-        if isinstance(given, Mapping)
-        else str(given or "")
-    )
+    if isinstance(given, Mapping):
+        return str(cast("Mapping[str, Any]", given).get("description", ""))
+    return str(given or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,15 +68,12 @@ class Wiring:
     @property
     def asked(self) -> dict[str, str]:
         """All fields that a reply is asked for."""
-        return {
-            **self.needed,
-            **{name: text for name, text in self.pushed.items() if name not in self.needed},
-        }
+        return {**self.needed, **{k: v for k, v in self.pushed.items() if k not in self.needed}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """The formatters and templates of an agent's prompts."""
+    """The templates of an agent's prompts, and how they are used."""
 
     instructions: str = ""
     template: Any = None
@@ -91,9 +85,7 @@ class Style:
     def fields(
         self, inputs: Mapping[str, Any], attributes: Mapping[str, Any], wiring: Wiring
     ) -> dict[str, Any]:
-        """Return the fields that prompts may use; a later one of the same name wins: attributes,
-        inputs, the role.
-        """
+        """Return the fields that prompts may use: attributes, inputs over them, the role."""
         return {**attributes, **inputs, "role_name": self.role_name or wiring.node}
 
     def message(self, fields: Mapping[str, Any], where: str) -> str:
@@ -110,21 +102,16 @@ class Style:
         """Return the fields with labels for their parts, and the numbers that prompts name."""
         numbering = PartNumbers()
         used = self._places() | places(joined(self.instructions))
-        named = {
-            name: numbering.named(value)
-            if name in used or not self.hide_unused_fields
-            else with_labels(value)
-            for name, value in fields.items()
-        }
+        named: dict[str, Any] = {}
+        for name, value in fields.items():
+            is_used = name in used or not self.hide_unused_fields
+            named[name] = numbering.named(value) if is_used else with_labels(value)
         return named, numbering
 
     def _places(self) -> set[str]:
         given: Any = self.template
-        texts = (
-            list(cast("Mapping[str, Any]", given).values())
-            if isinstance(given, Mapping)
-            else [given]
-        )
+        is_titled = isinstance(given, Mapping)
+        texts = cast("Mapping[str, Any]", given).values() if is_titled else [given]
         return set[str]().union(*(places(joined(text)) for text in texts))
 
     def unused(self, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,23 +119,18 @@ class Style:
         if self.hide_unused_fields:
             return {}
         used = self._places()
-        rest = {
-            name: fields[name]
-            for name in sorted(fields)
-            if name not in used and name != "role_name"
-        }
-        return rest if "role_name" in used else {**rest, "role_name": fields["role_name"]}
+        names = sorted(fields.keys() - used - {"role_name"})
+        if "role_name" not in used:
+            names.append("role_name")
+        return {name: fields[name] for name in names}
 
 
 def titled(titles: Mapping[str, str | None] | None, where: str = "") -> Mapping[str, str | None]:
     """Return the titles of all parts. Raises: WiringError (AX664): a part is unknown."""
     strangers = sorted(set(titles or ()) - set(TITLES))
     if strangers:
-        raise WiringError(
-            "AX664",
-            f"titles has {', '.join(strangers)}; the parts are {', '.join(TITLES)}.",
-            where=where,
-        )
+        message = f"titles has {', '.join(strangers)}; the parts are {', '.join(TITLES)}."
+        raise WiringError("AX664", message, where=where)
     return {**TITLES, **(titles or {})}
 
 
@@ -159,16 +141,10 @@ def described_fields(asked: Mapping[str, Any], output: Any) -> str:
     '{\\n  "answer": "the answer"\\n}'
     """
     if output is None:
-        return json.dumps(
-            {
-                name: text if isinstance(text, str) else as_text(text)
-                for name, text in asked.items()
-            },
-            ensure_ascii=False,
-            indent=2,
-        )
-    schema = without_titles(output.model_json_schema())
-    shown = {key: schema[key] for key in ("properties", "required", "$defs") if key in schema}
+        shown = {name: as_text(text) for name, text in asked.items()}
+    else:
+        schema = without_titles(output.model_json_schema())
+        shown = {key: schema[key] for key in ("properties", "required", "$defs") if key in schema}
     return json.dumps(shown, ensure_ascii=False, indent=2)
 
 
@@ -181,24 +157,22 @@ def user_prompt(
     context: str,
     about: Mapping[str, str] | None = None,
 ) -> str:
-    """Compose the user's message: rendered template, unused fields, what fields are, how to answer,
-    and context.
-    """
+    """Return the user's message: template, unused fields, descriptions, how to answer, context."""
     payload: dict[str, Any] = {}
     titles = style.titles
     incoming, outgoing = formatters
 
     def put(title: str | None, text: Any) -> None:
-        if title is not None:
-            payload[title] = (
-                text if title not in payload else f"{as_text(payload[title])}\n{as_text(text)}"
-            )
+        if title in payload:
+            payload[title] = f"{as_text(payload[title])}\n{as_text(text)}"
+        elif title is not None:
+            payload[title] = text
 
     put(titles["message"], message)
     for name, value in style.unused(fields).items():
         put(name, value)
     if about:
-        put(ABOUT, "\n".join(f"{name}: {text}" for name, text in about.items()))
+        put(_ABOUT, "\n".join(f"{name}: {text}" for name, text in about.items()))
     if outgoing.introduction:
         put(titles["format"], outgoing.introduction)
     put(titles["fields"], asked)

@@ -33,7 +33,7 @@ from axil import ConfigError, Problem
 from axil.plugin import ReadPath, granted, without_secrets
 from axil_agent.asker import Asker, asker
 from axil_agent.errors import ReplayMiss
-from axil_agent.models import models_through, name_of
+from axil_agent.models import StandIn, models_through, name_of
 from axil_models import Emit, Model, Reply, Request, plain_data
 
 _PRIVATE = re.compile(
@@ -42,8 +42,7 @@ _PRIVATE = re.compile(
     re.IGNORECASE,
 )
 _SHORTEST = 8
-"""Letters of a value that is looked for everywhere; a shorter one would be found in ordinary words.
-"""
+"""Characters of a value that is looked for everywhere; shorter ones are found in ordinary words."""
 _LONGEST_DIFF = 40
 
 _REPLY = TypeAdapter(Reply)
@@ -53,9 +52,7 @@ log = logging.getLogger("axil_agent")
 
 
 def shown(request: Request, model: str = "") -> dict[str, Any]:
-    """Return a request to the model called ``model`` as it is recorded: plain, and without
-    secrets.
-    """
+    """Return a request to ``model`` as it is recorded: plain data without secrets."""
     asked = cast("dict[str, Any]", _without_secrets(plain_data(request.plain())))
     return {"model": model, **asked} if model else asked
 
@@ -66,19 +63,21 @@ def _without_secrets(value: Any) -> Any:
         for name, value in os.environ.items()
         if _PRIVATE.search(name) and len(value) >= _SHORTEST
     ]
-    return without_secrets(_named(value), variables)
+    return without_secrets(_without_private(value), variables)
 
 
-def _named(value: Any) -> Any:
-    """``value`` without what is called like a secret."""
+def _without_private(value: Any) -> Any:
+    """Return ``value`` without what is named like a secret; numbers stay."""
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value).items()
         return {
-            name: _named(each)
+            name: _without_private(each)
             for name, each in items
-            if not (_PRIVATE.search(name) and not isinstance(each, (int, float)))
+            if isinstance(each, (int, float)) or not _PRIVATE.search(name)
         }
-    return [_named(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_without_private(each) for each in cast("list[Any]", value)]
+    return value
 
 
 def digest(request: Mapping[str, Any]) -> str:
@@ -119,9 +118,8 @@ class Recorder:
             _mend(Path(path))
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else "no file can have this name"
-            raise ConfigError(
-                Problem("AX711", _text(path), f"the recording cannot be written: {why}.")
-            ) from error
+            message = f"the recording cannot be written: {why}."
+            raise ConfigError(Problem("AX711", _text(path), message)) from error
         return models_through(
             lambda meant, written: Recorder(meant(), path, name=name_of(written), session=session)
         )
@@ -130,18 +128,17 @@ class Recorder:
         """Return the model's reply, recorded. What it raises is not recorded."""
         asked_by = asker()
         reply = await self.model.reply(request, emit)
-        self._write(request, reply, asked_by)
-        return reply
-
-    def _write(self, request: Request, reply: Reply, asked_by: Asker) -> None:
-        asked, stated = shown(request, self.name), _without_secrets(plain_data(reply.plain()))
         exchange = {
             "session": self.session,
             "activation": asked_by.activation,
             "step": asked_by.step,
-            "request": asked,
-            "reply": stated,
+            "request": shown(request, self.name),
+            "reply": _without_secrets(plain_data(reply.plain())),
         }
+        self._write(exchange)
+        return reply
+
+    def _write(self, exchange: dict[str, Any]) -> None:
         exchange["checksum"] = digest(exchange)
         with granted(None):  # the recording is its user's
             self._append(exchange)
@@ -175,9 +172,8 @@ def _text(path: str | Path) -> str:
 
 
 def _mend(path: Path) -> None:
-    """End the last line of a recording, or take away what is left of one that was cut off.
-
-    The file is made where there is none. Raises: OSError.
+    """End the last line of a recording, or remove it if it was cut off; make the file if there is
+    none. Raises: OSError.
     """
     with path.open("ab+") as file:
         end = file.seek(0, os.SEEK_END)
@@ -234,7 +230,7 @@ class Replay:
         Raises: ConfigError (AX663), at once: it cannot be read.
         """
         self._read()
-        return models_through(lambda meant, written: _Named(self, name_of(written)))
+        return models_through(lambda meant, written: StandIn(self, name_of(written)))
 
     async def reply(self, request: Request, emit: Emit, /, *, model: str = "") -> Reply:
         """Return the recorded reply.
@@ -260,13 +256,10 @@ class Replay:
         if not left and self.repeat:
             left.extend(known[key])
         if not left:
-            times = len(known[key])
-            raise ReplayMiss(
-                "AX662",
-                f"{self.path} holds this request {times} time{'s' if times != 1 else ''}, and all "
-                "of its replies have been given.",
-                "Record again, or set repeat (Replay(path, repeat=True)).",
-            )
+            times = f"{len(known[key])} time{'s' if len(known[key]) != 1 else ''}"
+            message = f"{self.path} holds this request {times}, and all replies have been given."
+            hint = "Record again, or set repeat (Replay(path, repeat=True))."
+            raise ReplayMiss("AX662", message, hint)
         asks = asker()
         by = [Asker(each.get("activation", ""), each.get("step", "")) for each in left]
         if asks in by:
@@ -310,62 +303,39 @@ class Replay:
         try:
             data = self.path.read_bytes()
             is_cut = not data.endswith(b"\n")
-            # a cut may be in the middle of a letter
+            # a cut may be in the middle of a character
             text = data.decode("utf-8", "strict" if not is_cut else "replace")
             return [line for line in text.split("\n") if line.strip()], is_cut
         except (OSError, ValueError) as error:
-            why = (
-                (error.strerror or type(error).__name__)
-                if isinstance(error, OSError)
-                else "this is not text in UTF-8"
-                if isinstance(error, UnicodeDecodeError)
-                else "no file can have this name"
-            )
-            raise ConfigError(
-                Problem(
-                    "AX663",
-                    _text(self.path),
-                    f"the recording cannot be read: {why}.",
-                    "Record a run.",
-                )
-            ) from error
+            if isinstance(error, OSError):
+                why = error.strerror or type(error).__name__
+            elif isinstance(error, UnicodeDecodeError):
+                why = "this is not text in UTF-8"
+            else:
+                why = "no file can have this name"
+            message = f"the recording cannot be read: {why}."
+            problem = Problem("AX663", _text(self.path), message, "Record a run.")
+            raise ConfigError(problem) from error
 
     def _miss(self, asked: dict[str, Any], known: Mapping[str, list[dict[str, Any]]]) -> ReplayMiss:
         mine = _pretty(asked)
         requests = [_pretty(exchanges[0]["request"]) for exchanges in known.values()]
         if not requests:
             return ReplayMiss("AX662", f"{self.path} holds no exchange.", "Record a run.")
-        nearest = max(requests, key=lambda other: _likeness(mine, other))
+        nearest = max(requests, key=lambda other: _similarity(mine, other))
         diff = list(difflib.unified_diff(nearest, mine, "recorded", "asked", lineterm="", n=1))
         more = f"\n… {len(diff) - _LONGEST_DIFF} more lines" if len(diff) > _LONGEST_DIFF else ""
         text = "\n".join(diff[:_LONGEST_DIFF]) + more
-        return ReplayMiss(
-            "AX662",
-            f"{self.path} does not hold this request. The nearest differs so:\n{text}\n",
-            "Record again, or undo the change.",
-        )
+        message = f"{self.path} does not hold this request. The nearest differs so:\n{text}\n"
+        return ReplayMiss("AX662", message, "Record again, or undo the change.")
 
 
-class _Named:
-    """The recording, in the place of a model with a name."""
-
-    def __init__(self, tape: Replay, name: str) -> None:
-        self.tape, self.name = tape, name
-
-    async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        return await self.tape.reply(request, emit, model=self.name)
-
-
-def _likeness(one: list[str], other: list[str]) -> tuple[float, float]:
-    """Return how alike two texts are: by lines, and on a tie by letters."""
-    letters = difflib.SequenceMatcher(None, "\n".join(one), "\n".join(other)).quick_ratio()
-    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio(), letters
+def _similarity(one: list[str], other: list[str]) -> tuple[float, float]:
+    """Return how similar two texts are: by lines, and on a tie by characters."""
+    characters = difflib.SequenceMatcher(None, "\n".join(one), "\n".join(other)).quick_ratio()
+    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio(), characters
 
 
 def _pretty(request: Mapping[str, Any]) -> list[str]:
-    lines: list[str] = []
-    for line in json.dumps(
-        request, sort_keys=True, ensure_ascii=False, indent=1, default=str
-    ).split("\n"):
-        lines.extend(line.split("\\n"))
-    return lines
+    text = json.dumps(request, sort_keys=True, ensure_ascii=False, indent=1, default=str)
+    return text.replace("\\n", "\n").split("\n")

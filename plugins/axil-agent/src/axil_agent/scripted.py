@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -22,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_val
 
 from axil import ConfigError, Problem
 from axil.plugin import current_grants, decode_config, format_value
-from axil_agent.models import models_through, name_of
+from axil_agent.models import StandIn, models_through, name_of
 from axil_models import (
     Emit,
     ModelError,
@@ -40,9 +41,7 @@ class _Strict(BaseModel):
 
 
 class Match(_Strict):
-    """The conditions under which a rule answers: all that are set have to hold; none set:
-    always.
-    """
+    """The conditions under which a rule answers: all that are set have to hold."""
 
     system_contains: str | None = Field(default=None, description="Text in a system message.")
     user_contains: str | None = Field(default=None, description="Text in a user message.")
@@ -86,19 +85,17 @@ def _is_more(given: Any) -> str:
     return "more" if isinstance(given, (Mapping, Line)) else "text"
 
 
-Said = Annotated[
+ScriptReply = Annotated[
     Annotated[str, Tag("text")] | Annotated[Line, Tag("more")], Discriminator(_is_more)
 ]
-"""A reply: a text, or more. Distinguished by form, so that a mistake in one is not reported as
-two.
-"""
+"""Distinguished by form, so that a mistake in one is not reported as two."""
 
 
 class Rule(_Strict):
     """Replies for requests that match."""
 
     match: Match = Field(Match(), description="When it answers.")
-    replies: tuple[Said, ...] = Field(
+    replies: tuple[ScriptReply, ...] = Field(
         description="Texts or more, at least one; the last one repeats.",
         json_schema_extra={"minItems": 1},
     )
@@ -117,7 +114,7 @@ class Script(_Strict):
     rules: tuple[Rule, ...] = Field(
         (), description="Tried in order; the first that matches answers."
     )
-    default: Said = Field("OK", description="The reply where no rule matches.")
+    default: ScriptReply = Field("OK", description="The reply where no rule matches.")
 
 
 class Scripted:
@@ -143,7 +140,7 @@ class Scripted:
 
         ``sleep``: how a ``delay`` is waited for.
 
-        Raises: ConfigError: the script is not one; with all that is wrong.
+        Raises: ConfigError: with all that is wrong.
         """
         if isinstance(script, str):
             message = f"expected a list of replies, found {format_value(script)}."
@@ -170,12 +167,9 @@ class Scripted:
         try:
             text = file.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            why = (
-                error.strerror if isinstance(error, OSError) else None
-            ) or "this is not text in UTF-8"
-            raise ConfigError(
-                Problem("AX710", str(file), f"the script cannot be read: {why}.")
-            ) from error
+            why = getattr(error, "strerror", None) or "this is not text in UTF-8"
+            message = f"the script cannot be read: {why}."
+            raise ConfigError(Problem("AX710", str(file), message)) from error
         kind = file.suffix.lstrip(".").lower() or "json"
         if kind == "json":
             from axil_files import parse_json as load
@@ -187,11 +181,8 @@ class Scripted:
         return Scripted(decode_config(Script, document.data, document.place()))
 
     def skip(self, given: Iterable[Any]) -> None:
-        """Go on behind replies that an earlier part of the run was given.
-
-        Args:
-            given: results of its recorded steps, in order; what is no reply is passed over. A
-                reply is counted for the first rule whose next line says the same.
+        """Skip the replies among ``given``, the results of recorded steps: each counts for the
+        first rule whose next line is the same.
         """
         for reply in given:
             if not isinstance(reply, Mapping) or not {"text", "tool_calls"} <= reply.keys():
@@ -199,19 +190,13 @@ class Scripted:
             for number, rule in enumerate(self.script.rules):
                 at = self._next.get(number, 0)
                 line = _as_line(rule.replies[min(at, len(rule.replies) - 1)])
-                if _says(line, cast("Mapping[str, Any]", reply)):
+                if _matches(line, cast("Mapping[str, Any]", reply)):
                     self._next[number] = at + 1
                     break
 
     def everywhere(self) -> contextlib.AbstractContextManager[None]:
         """Within the ``with``, every agent asks this model, whichever it was given."""
-        views: dict[str, _Named] = {}
-
-        def stand_in(meant: Any, written: Any) -> Any:
-            name = name_of(written)
-            return views.setdefault(name, _Named(self, name))
-
-        return models_through(stand_in)
+        return models_through(lambda meant, written: StandIn(self, name_of(written)))
 
     async def reply(self, request: Request, emit: Emit, /, *, model: str = "") -> Reply:
         """Return the next line of the rule that matches. Raises: ModelError: the script says so."""
@@ -223,30 +208,27 @@ class Scripted:
         if line.status is not None:
             message = f"Error code: {line.status} - scripted failure"
             raise ModelError(message, status=line.status, retry_after_seconds=line.retry_after)
-        text = _echo(request) if line.echo_user else _text(line)
+        text = f"({'+'.join(_texts(request, 'user'))})" if line.echo_user else _text(line)
         for part in _parts(text):
             emit({"kind": "text", "text": part})
-        number = sum(
-            len(cast("Sequence[Any]", m.get("tool_calls") or ())) for m in request.messages
-        )
+        number = sum(len(m.get("tool_calls") or ()) for m in request.messages)
         calls = tuple(call.made(number + i) for i, call in enumerate(line.tool_calls))
-        finish = line.finish or ("tools" if calls else "stop")
         return Reply(
             text=text,
             tool_calls=calls,
             usage=_usage(line, request, text),
-            finish=finish,
+            finish=line.finish or ("tools" if calls else "stop"),
             model=model or "scripted",
         )
 
     def _line(self, request: Request, model: str) -> Line:
-        system, user = _said(request, "system"), _said(request, "user")
+        system, user = "\n".join(_texts(request, "system")), "\n".join(_texts(request, "user"))
         for number, rule in enumerate(self.script.rules):
             match = rule.match
             fits = (
-                (match.system_contains is None or match.system_contains in "\n".join(system))
-                and (match.user_contains is None or match.user_contains in "\n".join(user))
-                and (match.model is None or match.model == model)
+                (match.system_contains or "") in system
+                and (match.user_contains or "") in user
+                and match.model in (None, model)
             )
             if fits:
                 at = self._next.get(number, 0)
@@ -258,21 +240,11 @@ class Scripted:
         return f"Scripted({len(self.script.rules)} rules)"
 
 
-class _Named:
-    """The script, in the place of a model with a name."""
-
-    def __init__(self, script: Scripted, name: str) -> None:
-        self.script, self.name = script, name
-
-    async def reply(self, request: Request, emit: Emit, /) -> Reply:
-        return await self.script.reply(request, emit, model=self.name)
-
-
 def _text(line: Line) -> str:
     return line.text if line.json_ is None else json.dumps(line.json_, ensure_ascii=False)
 
 
-def _says(line: Line, reply: Mapping[str, Any]) -> bool:
+def _matches(line: Line, reply: Mapping[str, Any]) -> bool:
     """Return whether a recorded reply can be this line's."""
     calls = cast("Sequence[Mapping[str, Any]]", reply["tool_calls"] or ())
     asked = [call.made(0) for call in line.tool_calls]
@@ -285,26 +257,15 @@ def _as_line(reply: str | Line) -> Line:
     return Line.model_validate({"text": reply}) if isinstance(reply, str) else reply
 
 
-def _said(request: Request, role: str) -> list[str]:
+def _texts(request: Request, role: str) -> list[str]:
     return [content_text(m.get("content")) for m in request.messages if m.get("role") == role]
-
-
-def _echo(request: Request) -> str:
-    return f"({'+'.join(_said(request, 'user'))})"
 
 
 def _parts(text: str) -> list[str]:
     """Return a text as it would be streamed: a few pieces, at blanks."""
-    words = text.split(" ")
+    words = re.findall(r"[^ ]* |[^ ]+", text)
     size = max(1, -(-len(words) // 8))
-    return (
-        [
-            " ".join(words[at : at + size]) + (" " if at + size < len(words) else "")
-            for at in range(0, len(words), size)
-        ]
-        if text
-        else []
-    )
+    return ["".join(words[at : at + size]) for at in range(0, len(words), size)]
 
 
 def _usage(line: Line, request: Request, text: str) -> Usage:

@@ -1,8 +1,7 @@
 """The notes that memories keep in the state: with the node, or in an attribute that agents share.
 
-While a body runs, an attribute's new value and what was added to it stand side by side in
-``local``; when it ends, the field's reducer says which of them is the delta. So a field that
-appends gets each note once, also with other writers beside it.
+While a body runs, ``local`` holds both an attribute's new value and what was added to it; when it
+ends, the field's reducer says which of them is the delta.
 """
 
 from __future__ import annotations
@@ -31,26 +30,21 @@ def shared_now(name: str, ctx: Any) -> list[Any]:
 
 
 def held(state: Any, name: str) -> Sequence[Any]:
-    """Look up a name in a state, whether it is seen as a mapping or as its schema's own kind."""
-    found = (
-        cast("Mapping[str, Any]", state).get(name)
-        if isinstance(state, Mapping)
-        else getattr(state, name, None)
-    )
-    return found or ()
+    """Return the value of a name in a state, a mapping or an object of its schema."""
+    if isinstance(state, Mapping):
+        return cast("Mapping[str, Any]", state).get(name) or ()
+    return getattr(state, name, None) or ()
 
 
 def kept(memory: ChatMemory, ctx: Any) -> Sequence[Message]:
     """Return the notes that a chat memory was given to keep."""
-    return (
-        shared_now(memory.share, ctx)
-        if memory.share
-        else ctx.kept.get("history", {}).get(memory.label, ())
-    )
+    if memory.share:
+        return shared_now(memory.share, ctx)
+    return ctx.kept.get("history", {}).get(memory.label, ())
 
 
 def keep(memory: Any, ctx: Any, whole: Sequence[Any], new: Sequence[Any]) -> None:
-    """Give it back: ``whole`` is the new value, of which ``new`` was added in this turn."""
+    """Keep ``whole``, the new value of a memory, of which ``new`` was added in this turn."""
     if not memory.share:
         history = ctx.kept.get("history", {})
         grown = _continued(history.get(memory.label), whole)
@@ -63,9 +57,7 @@ def keep(memory: Any, ctx: Any, whole: Sequence[Any], new: Sequence[Any]) -> Non
 
 
 def _continued(before: Any, whole: Sequence[Any]) -> Log:
-    """Return ``whole`` as plain data, in a log; one that continues ``before`` where it can, so that
-    a turn is recorded by what it added.
-    """
+    """Return ``whole`` as a log of plain data that continues ``before`` where it can."""
     if type(whole) is Log:
         return whole
     size = len(before) if isinstance(before, Log) else 0
@@ -80,7 +72,7 @@ def shared_values(ctx: Any) -> dict[str, Any]:
 
 
 def shared_delta(ctx: Any, task: Task) -> dict[str, Any]:
-    """Take what the body writes to shared attributes out of ``local``, as reducers take it."""
+    """Return what the body writes to shared attributes, for reducers; it leaves ``local``."""
     delta: dict[str, Any] = {}
     if ctx.touched is None:  # nothing was kept: asking for ``local`` would begin to
         return delta

@@ -33,8 +33,8 @@ class _Conversation:
 
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[None]:
-        """Within it there is no other turn, in any thread and on any event loop, but those that it
-        asks for itself; they come in order.
+        """Let turns through one by one, in order, from any thread or event loop; those that a turn
+        asks for itself run inside it.
         """
         if self in _inside.get():
             yield
@@ -53,7 +53,7 @@ class _Conversation:
         finally:
             if before is None:
                 mine.set_result(None)
-            else:  # a caller that gave up waiting admits no other before the one at work has ended
+            else:  # a caller that gave up waiting lets no other through before the one at work
                 before.add_done_callback(lambda _: mine.set_result(None))
 
 
@@ -72,8 +72,7 @@ async def ask(
     output: Structure | None = None,
     name: str = "ask",
 ) -> Reply:
-    """Return what a model replies, asked outside an agent; ``models_through`` holds. Several are
-    asked by ``asyncio.gather``.
+    """Return what a model replies, asked outside an agent; ``models_through`` holds.
 
     Args:
         model: as of ``Agent``.
@@ -99,10 +98,8 @@ async def ask(
 class SingleAgent(Agent):
     """An agent that is asked directly: ``invoke(fields) -> fields``.
 
-    It cannot be inside a graph; there, use ``Agent``.
-
-    Invocations share nothing, and any number may be under way; those that name a ``thread`` go on
-    with its conversation.
+    It cannot be inside a graph. Invocations share nothing, and any number may be under way; those
+    that name a ``thread`` continue its conversation.
     """
 
     root_only = True
@@ -140,10 +137,7 @@ class SingleAgent(Agent):
         *,
         thread: str = "",
     ) -> dict[str, Any]:
-        """Return the sync door: the fields of the reply.
-
-        Raises: as ``run``; RuntimeError: an event loop is running.
-        """
+        """``run``, without an event loop. Raises: as ``run``; RuntimeError: a loop is running."""
 
         async def once() -> dict[str, Any]:
             try:
@@ -161,12 +155,12 @@ class SingleAgent(Agent):
         thread: str = "",
         on_chunk: Callable[[Any], None] | None = None,
     ) -> dict[str, Any]:
-        """Return one turn. Connections of its model are kept until ``close``.
+        """Return the fields of one reply. Connections of its model are kept until ``close``.
 
         Args:
-            thread: the conversation that this turn belongs to; kept in this object. Its turns wait
+            thread: the conversation that this turn belongs to, kept in this object. Its turns wait
                 for one another. Empty: none.
-            on_chunk: is called with what is streamed: texts, tool calls, results.
+            on_chunk: called with what is streamed: texts, tool calls, results.
         Raises: ReplyError, TurnLimit, ContextError, PromptError, WiringError; and what the model
         raises.
         """
@@ -179,7 +173,7 @@ class SingleAgent(Agent):
                 plain_data(conversation.local), on_chunk, dict(conversation.state)
             )
             stage.workspace, stage.thread = self._workspace, thread
-            fields = await self.step(inputs, attributes or {}, stage, self._wiring)
+            fields, _ = await self.turn(inputs, attributes or {}, stage, self._wiring)
             conversation.state |= shared_values(stage)
             conversation.local = stage.local
         return fields

@@ -1,5 +1,5 @@
-"""Speakers of a shared conversation: each message of an assistant has the name of its node in
-``source``, and reaches the others as a user's message that begins with that name.
+"""Speakers of a shared conversation: a message of an assistant names its node in ``source``, and is
+for the others a user's message that begins with that name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SENT = ("role", "content", "name", "tool_call_id", "tool_calls", "extra")
 
 
 def from_speaker(messages: Sequence[Message], speaker: str) -> list[Message]:
-    """Return messages as a conversation holds them, with their speaker."""
+    """Return messages with their speaker."""
     return [{**cast("Message", plain_data(dict(m))), "source": speaker} for m in messages]
 
 
@@ -30,10 +30,10 @@ def visible_to(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Mes
     >>> visible_to("bob", said), visible_to("ann", said)
     ([{'role': 'user', 'content': 'ann: Hello.'}], [{'role': 'assistant', 'content': 'Hello.'}])
     """
-    return [m for each in messages if (m := _heard(each, listener)) is not None]
+    return [m for each in messages if (m := _as_sent(each, listener)) is not None]
 
 
-def _heard(given: Mapping[str, Any], listener: str) -> Message | None:
+def _as_sent(given: Mapping[str, Any], listener: str) -> Message | None:
     speaker, role, content = given.get("source"), given.get("role"), given.get("content")
     if speaker in (None, "", listener) or role not in ("assistant", "tool"):
         return unmarked(given)
@@ -45,8 +45,7 @@ def _heard(given: Mapping[str, Any], listener: str) -> Message | None:
 
 
 def transcript(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return a conversation as a text, a line for each message with its speaker or its role,
-    without calls of tools and their results.
+    """Return a conversation as text: a line for each message but those of tools.
 
     >>> transcript([{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}])
     'user: Hi.\\nassistant: Hello.'
@@ -59,7 +58,7 @@ def transcript(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def since(listener: str, messages: Sequence[Mapping[str, Any]]) -> list[Message]:
-    """Return what was said since a speaker's last turn, as it is sent it."""
+    """Return the messages since a speaker's last turn, as it is sent them."""
     own = [at for at, m in enumerate(messages) if m.get("source") == listener]
     return visible_to(listener, messages[own[-1] + 1 if own else 0 :])
 

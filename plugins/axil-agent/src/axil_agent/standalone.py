@@ -1,4 +1,4 @@
-"""A stage for agents outside a graph: nothing recorded, chunks to a listener, usage counted."""
+"""The context of agents outside a run: nothing is recorded, usage is counted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from axil import Activation, RunPaused
 from axil.plugin import RunUsage
 from axil_models import Estimate, Ledger, Reservation
 
-_ALONE = Activation((), "agent")
+_ACTIVATION = Activation((), "agent")
 
 
 class StandaloneContext:
@@ -76,10 +76,9 @@ class StandaloneContext:
         output_tokens: int | None,
     ) -> Reservation:
         """Return a reservation that counts usage; outside a run nothing is limited."""
-        return await self._ledger.reserve(
-            _ALONE,
-            Estimate(models=tuple(model), characters=characters, output_tokens=output_tokens),
-        )
+        models = tuple(model)
+        estimate = Estimate(models=models, characters=characters, output_tokens=output_tokens)
+        return await self._ledger.reserve(_ACTIVATION, estimate)
 
     @property
     def usage(self) -> RunUsage:
@@ -88,7 +87,5 @@ class StandaloneContext:
 
     async def ask(self, question: Any, /, *, name: str = "") -> Any:
         """Raise RunPaused: outside a run there is no channel for questions."""
-        raise RunPaused(
-            "a question was asked outside a run, where there is no channel to answer it.",
-            hint="Put the agent into a graph.",
-        )
+        message = "a question was asked outside a run, where there is no channel to answer it."
+        raise RunPaused(message, hint="Put the agent into a graph.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -30,11 +31,11 @@ _WORDS = {"yes": True, "no": False}
 class AgentSwitch:
     """A switch whose conditions are sentences.
 
-    All are judged, side by side or in one call; several may hold. What is judged are the fields
-    that came; in a typed graph its conversation, or where it has none the pulled fields, too.
+    All are judged, side by side or in one call; several may hold. Judged are the inputs; in a typed
+    graph its conversation, or without one the pulled fields, too.
 
-    As soon as one edge is bound, those that are not bound are never taken; a switch without any
-    binding sends to all. What it sends is what it received.
+    Once an edge is bound, those that are not are never taken; without any binding all are. What it
+    sends is what it received.
     """
 
     def __init__(
@@ -61,50 +62,32 @@ class AgentSwitch:
         spec = getattr(out_edge, "spec", None)
         target = str(spec.target if spec is not None else out_edge.receiver)
         if out_edge.sender is not self and out_edge.sender != self.name:
-            raise WiringError(
-                "AX665",
-                f"the edge to {target} does not start at this switch.",
-                "Bind edges made with create_edge(switch, …).",
-            )
+            message = f"the edge to {target} does not start at this switch."
+            raise WiringError("AX665", message, "Bind edges made with create_edge(switch, …).")
         if target in self._bound or self._routes:
-            raise WiringError(
-                "AX665",
-                f"the edge to {target} is bound already, or by routes.",
-                "Put both into one condition.",
-            )
+            message = f"the edge to {target} is bound already, or by routes."
+            raise WiringError("AX665", message, "Put both into one condition.")
         self._bound[target] = prompt
 
     def bind(self, out_edges: Sequence[Any], setting: Any = None) -> None:
-        """Called when the plan is made.
+        """Match conditions with edges; called by the planner.
 
         Raises: WiringError (AX665): a condition has no edge, or routes miss one.
         """
-        self._setting = setting
+        self._setting, where = setting, f'node "{self.name}"'
         receivers = list(dict.fromkeys(str(edge.receiver) for edge in out_edges))
-        found = {
-            _spoken(target, receivers): prompt
-            for target, prompt in (self._routes or self._bound).items()
-        }
+        given = self._routes or self._bound
+        found = {_receiver(target, receivers): prompt for target, prompt in given.items()}
         strangers = [target for target in found if target not in receivers]
         missing = [target for target in receivers if target not in found]
         if strangers:
-            hint = (
-                did_you_mean(strangers[0], receivers)
-                or f"Its out-edges lead to {format_names(receivers) or 'nothing'}."
-            )
-            raise WiringError(
-                "AX665",
-                f"a condition names {format_names(strangers)}, where no edge leads.",
-                hint,
-                f'node "{self.name}"',
-            )
+            known = f"Its out-edges lead to {format_names(receivers) or 'nothing'}."
+            message = f"a condition names {format_names(strangers)}, where no edge leads."
+            hint = did_you_mean(strangers[0], receivers) or known
+            raise WiringError("AX665", message, hint, where)
         if self._routes and missing:
-            raise WiringError(
-                "AX665",
-                f"routes has no entry for {format_names(missing)}.",
-                "Add them, or bind edge by edge.",
-                f'node "{self.name}"',
-            )
+            message = f"routes has no entry for {format_names(missing)}."
+            raise WiringError("AX665", message, "Add them, or bind edge by edge.", where)
         self._conditions = found
 
     def adapted(self, rules: BodyRules) -> Body:
@@ -114,20 +97,13 @@ class AgentSwitch:
         conditions, where = dict(self._conditions), f'node "{rules.node}"'
 
         async def chosen(judged: Any, inputs: dict[str, Any], payloads: list[Any], ctx: Any) -> Out:
-            output = (
-                payloads[0]
-                if rules.payload == "messages" and len(payloads) == 1
-                else without_views(inputs)
-            )
+            is_one = rules.payload == "messages" and len(payloads) == 1
+            output = payloads[0] if is_one else without_views(inputs)
             if not conditions:
                 return Out(output)
-            holds = await (self._at_once if self.in_one_call else self._side_by_side)(
-                judged, conditions, ctx, where
-            )
-            return Out(
-                output,
-                to=frozenset(target for target, yes in zip(conditions, holds, strict=True) if yes),
-            )
+            judge = self._in_one_call if self.in_one_call else self._side_by_side
+            holds = await judge(judged, conditions, ctx, where)
+            return Out(output, to=frozenset(itertools.compress(conditions, holds)))
 
         async def by_input(inputs: dict[str, Any], payloads: list[Any], ctx: Any) -> Out:
             return await chosen(without_views(inputs), inputs, payloads, ctx)
@@ -167,13 +143,11 @@ class AgentSwitch:
             raise errors.exceptions[0] from None
         return [task.result() for task in asked]
 
-    async def _at_once(
+    async def _in_one_call(
         self, judged: Any, conditions: Mapping[str, str], ctx: Any, where: str
     ) -> list[bool]:
-        model, shown = (
-            await self._model.ready(),
-            "\n".join(f"{n}. {condition}" for n, condition in enumerate(conditions.values(), 1)),
-        )
+        model = await self._model.ready()
+        shown = "\n".join(f"{n}. {condition}" for n, condition in enumerate(conditions.values(), 1))
         texts = [
             {"role": "system", "content": _ALL_AT_ONCE},
             {"role": "user", "content": f"USER INPUT:\nANSWER:\n{judged}\nCONDITIONS:\n{shown}\n"},
@@ -184,35 +158,26 @@ class AgentSwitch:
             text = reply.text
             found, _ = read_arguments(text[text.find("{") : text.rfind("}") + 1])
             numbers: Any = found.get("holds")
+            all_numbers = range(1, len(conditions) + 1)
             if isinstance(numbers, list) and all(
-                type(n) is int and 1 <= n <= len(conditions) for n in cast("list[Any]", numbers)
+                type(n) is int and n in all_numbers for n in cast("list[Any]", numbers)
             ):
-                return [n in cast("list[Any]", numbers) for n in range(1, len(conditions) + 1)]
-            texts += [
-                reply.message(),
-                {
-                    "role": "user",
-                    "content": f'Please answer with {{"holds": […]}}, '
-                    f"numbers from 1 to {len(conditions)}.",
-                },
-            ]
-        raise ReplyError(
-            "AX659",
-            f'the model was asked which conditions hold and answered "{text:.80}".',
-            "Judge each condition in a call of its own.",
-            where,
-        )
+                return [n in numbers for n in all_numbers]
+            again = f'Please answer with {{"holds": […]}}, numbers from 1 to {len(conditions)}.'
+            texts += [reply.message(), {"role": "user", "content": again}]
+        message = f'the model was asked which conditions hold and answered "{text:.80}".'
+        raise ReplyError("AX659", message, "Judge each condition in a call of its own.", where)
 
     async def close(self) -> None:
         """Close the model, if it was given by name."""
         await self._model.close()
 
 
-def _spoken(name: str, receivers: Sequence[str]) -> str:
-    if name not in receivers and name in ("exit", "end", "terminate") and EXIT in receivers:
-        return EXIT
-    return (
-        "controller"
-        if name not in receivers and name.endswith("_controller") and "controller" in receivers
-        else name
-    )
+def _receiver(name: str, receivers: Sequence[str]) -> str:
+    """Return the receiver that a condition names."""
+    if name not in receivers:
+        if name in ("exit", "end", "terminate") and EXIT in receivers:
+            return EXIT
+        if name.endswith("_controller") and "controller" in receivers:
+            return "controller"
+    return name

@@ -25,13 +25,9 @@ class Verbatim(str):
 
 def joined(template: Any) -> str:
     """Return a template's text: itself, or its lines."""
-    if template is None:
-        return ""
-    return (
-        template
-        if isinstance(template, str)
-        else "\n".join(str(line) for line in cast("Sequence[Any]", template))
-    )
+    if isinstance(template, str):
+        return template
+    return "\n".join(str(line) for line in cast("Sequence[Any]", template or ()))
 
 
 def places(template: str) -> set[str]:
@@ -40,8 +36,7 @@ def places(template: str) -> set[str]:
 
 
 def rendered(template: str, fields: Mapping[str, Any], where: str = "") -> str:
-    """Return the template with the fields put in; what is not text is put in as JSON, indented as
-    its place is.
+    """Return the template with the fields put in; what is not text as JSON, indented as its place.
 
     >>> rendered('{a} and {{a}}, {"b": 1}, x^{2}', {"a": 1})
     '1 and {a}, {"b": 1}, x^{2}'
@@ -57,13 +52,10 @@ def rendered(template: str, fields: Mapping[str, Any], where: str = "") -> str:
     ]
     if missing:
         has = format_names(sorted(fields)) or "no fields"
-        hint = did_you_mean(missing[0], fields) or (
-            "Bring the field on an edge or pull it; "
-            f"for the text itself write {{{{{missing[0]}}}}}."
-        )
-        raise PromptError(
-            "AX650", f"the prompt asks for {format_names(missing)}; there is {has}.", hint, where
-        )
+        message = f"the prompt asks for {format_names(missing)}; there is {has}."
+        text = f"for the text itself write {{{{{missing[0]}}}}}"
+        hint = did_you_mean(missing[0], fields) or f"Bring it on an edge or pull it; {text}."
+        raise PromptError("AX650", message, hint, where)
     return bounded_text(_pieces(template, _filling(fields)))
 
 

@@ -1,8 +1,6 @@
 """Thinking around a reply: before the model is asked for it, and once more when it is there.
 
-``Reflection`` does it with two prompts. Anything else is an object with ``before`` or ``after``; an
-agent takes several, and they act in their order. Tools are for the reply itself: what is asked
-around it is answered without them.
+Tools are for the reply itself: what is asked around it is answered without them.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from axil_models import Ask, Request
 
 
 class Thinking(Protocol):
-    """The reflection of an agent before and after its reply. One of the two may be missing."""
+    """The questions of an agent around its reply. One of the two methods may be missing."""
 
     async def before(self, messages: Sequence[Message], ask: Ask, /) -> Sequence[Message]:
         """Return the messages that ask for the reply; ``ask`` asks the model other things first."""
@@ -86,12 +84,10 @@ class Reflection:
         return f"Reflection(before={self.first!r}, after={self.then!r})"
 
 
-async def considered(
+async def converse_with_thinking(
     messages: Sequence[Message], options: ChatOptions, ctx: Stage, thinking: Sequence[Any]
 ) -> Answer:
-    """Return the answer that counts, with all that is thought around it. Raises: as
-    ``converse``.
-    """
+    """``converse``, with what each of ``thinking`` asks before and after."""
     for number, each in enumerate(thinking):
         if hasattr(each, "before"):
             ask = partial(_asked, options, ctx, f"before:{number}")
@@ -106,11 +102,7 @@ async def considered(
 
 
 async def _asked(options: ChatOptions, ctx: Stage, name: str, request: Request) -> Any:
-    settings = {
-        key: value
-        for key, value in options.settings.items()
-        if key not in ("tool_choice", "parallel_tool_calls")
-    }
-    return await think(
-        options.model, replace(request, settings={**settings, **request.settings}), ctx, name
-    )
+    of_tools = ("tool_choice", "parallel_tool_calls")
+    settings = {key: value for key, value in options.settings.items() if key not in of_tools}
+    request = replace(request, settings={**settings, **request.settings})
+    return await think(options.model, request, ctx, name)

@@ -1,6 +1,4 @@
-"""Components that the settings of a node name: made one by one, with their faults reported
-together, each at its place.
-"""
+"""Components that the settings of a node name, with their faults reported together, by place."""
 
 from __future__ import annotations
 
@@ -10,24 +8,9 @@ from typing import Any, TypeVar, cast
 
 from axil import AxilError, ConfigError, Problem, SpecError
 from axil.plugin import make_component
+from axil_models import name_and_config
 
 T = TypeVar("T")
-
-
-def used(given: Any) -> tuple[str, Any]:
-    """Return the name and the settings of a component that is written as its name or as ``{type: …,
-    …}``.
-
-    >>> (
-    ...     used("history"),
-    ...     used({"type": "history", "config": {"k": 3}}),
-    ...     used({"type": "history", "k": 3}),
-    ... )
-    (('history', None), ('history', {'k': 3}), ('history', {'k': 3}))
-    """
-    use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
-    name = str(use.pop("type", ""))
-    return name, use.pop("config", None) or use or None
 
 
 class Parts:
@@ -43,24 +26,21 @@ class Parts:
 
     def place(self, *keys: str | int) -> Any:
         """Return where a setting is written: a ``Place``, or without a file its keys as text."""
-        return (
-            self._place.at("config", *keys) if self._place is not None else ".".join(map(str, keys))
-        )
+        if self._place is None:
+            return ".".join(map(str, keys))
+        return self._place.at("config", *keys)
 
     def where(self, *keys: str | int) -> str:
-        """Return the same as text."""
+        """Return ``place`` as text."""
         return str(self.place(*keys))
 
     def made(self, kind: str, given: Any, *keys: str | int) -> Any:
-        """Return a component by its name; None: it cannot be had, and ``problems`` say why.
-
-        What is no name is given back.
-        """
+        """Return a component by its name, what is no name as it is; None: ``problems`` say why."""
         if not isinstance(given, (str, Mapping)):
             return given
         from axil.plugin import default_registry
 
-        name, config = used(given)
+        name, config = name_and_config(given)
         known = self._registry or default_registry()
         inside = ("config",) if isinstance(given, Mapping) and "config" in given else ()
         return self.attempt(
@@ -71,9 +51,7 @@ class Parts:
         )
 
     def attempt(self, ask: Callable[[], T], *keys: str | int) -> T | None:
-        """Return the result of ``ask``; record an axil error that it raises, at the place of these
-        keys where it names none.
-        """
+        """Return the result of ``ask``; record axil errors, those without a place at ``keys``."""
         try:
             return ask()
         except AxilError as error:
@@ -86,7 +64,7 @@ class Parts:
             return None
 
     def error(self) -> AxilError:
-        """Everything that is wrong, to be raised: a SpecError in a file, else a ConfigError."""
+        """Return everything that is wrong: a SpecError in a file, else a ConfigError."""
         return (SpecError if self._place is not None else ConfigError)(self.problems)
 
 
@@ -94,6 +72,5 @@ def listed_or_one(given: T | Sequence[T] | None) -> list[T]:
     """Return one thing, several or none, as a list."""
     if given is None:
         return []
-    return (
-        list(cast("Sequence[T]", given)) if isinstance(given, (list, tuple)) else [cast("T", given)]
-    )
+    is_several = isinstance(given, (list, tuple))
+    return list(cast("Sequence[T]", given)) if is_several else [cast("T", given)]

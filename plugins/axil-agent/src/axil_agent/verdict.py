@@ -1,6 +1,4 @@
-"""A yes or a no from a model, read as words and not as letters: "eyes" is no yes, and "I would not
-stop" is no stop.
-"""
+"""A yes or a no from a model, read by words: "eyes" is no yes, "I would not stop" is no stop."""
 
 from __future__ import annotations
 
@@ -13,8 +11,8 @@ from axil_agent.errors import ReplyError
 from axil_models import Model, Request
 
 _WORD = re.compile(r"[^\W\d_]+")
-_TURNED = frozenset({"not", "never", "cannot", "t", "nor", "without", "if", "unless"})
-"""Words that turn what is said into something else; the ``t`` is that of "don't"."""
+_NEGATIONS = frozenset({"not", "never", "cannot", "t", "nor", "without", "if", "unless"})
+"""The ``t`` is that of "don't"."""
 _THOUGHT = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
@@ -32,10 +30,10 @@ def verdict(text: str, words: Mapping[str, bool]) -> bool | None:
     if not found:
         return None
     ends = [words[word] for word in (texts[0], texts[-1]) if word in words]
-    if texts[0] in words or (ends and not _TURNED.intersection(texts)):
+    is_negated = not _NEGATIONS.isdisjoint(texts)
+    if texts[0] in words or (ends and not is_negated):
         return ends[0] if len(set(ends)) == 1 else None
-    plain = len(set(found)) == 1 and len(texts) <= 12 and not _TURNED.intersection(texts)
-    return found[0] if plain else None
+    return found[0] if len(set(found)) == 1 and len(texts) <= 12 and not is_negated else None
 
 
 async def decided(
@@ -56,13 +54,7 @@ async def decided(
         answer = verdict(text, words)
         if answer is not None:
             return answer
-        texts += [
-            reply.message(),
-            {"role": "user", "content": f"Please answer with one word: {asked}."},
-        ]
-    raise ReplyError(
-        "AX659",
-        f'the model was asked for {asked} and answered "{text:.80}".',
-        "Ask more clearly, or another model.",
-        where,
-    )
+        again = f"Please answer with one word: {asked}."
+        texts += [reply.message(), {"role": "user", "content": again}]
+    message = f'the model was asked for {asked} and answered "{text:.80}".'
+    raise ReplyError("AX659", message, "Ask more clearly, or another model.", where)

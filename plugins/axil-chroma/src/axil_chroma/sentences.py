@@ -1,6 +1,4 @@
-"""``embedders:sentence_transformers``: a model of sentence-transformers, from a folder; nothing is
-downloaded unless that is allowed.
-"""
+"""``embedders:sentence_transformers``: a model of sentence-transformers, from a folder."""
 
 from __future__ import annotations
 
@@ -43,10 +41,7 @@ class SentenceEmbedder:
         """``settings``: those of ``SentenceConfig``. Raises: ConfigError."""
         self.config = decoded_settings(SentenceConfig, config, settings)
         if (grants := current_grants()) is not None:
-            message = (
-                "the workflow file tries to load a model, which may hold code that the "
-                "library runs."
-            )
+            message = "the workflow file tries to load a model, which may hold code that is run."
             grants.need("code", message, "model", later=True)
             if not self.config.allow_downloads:
                 folder = grants.path(self.config.model, "read", "model")
@@ -89,9 +84,8 @@ class SentenceEmbedder:
     def _loaded(self) -> Any:
         if not self.config.allow_downloads and not Path(self.config.model).is_dir():
             message = f'"{self.config.model}" is not a folder, and downloads are not allowed.'
-            raise ContextError(
-                "AX913", message, "Give the folder of a model, or set allow_downloads."
-            )
+            hint = "Give the folder of a model, or set allow_downloads."
+            raise ContextError("AX913", message, hint)
         try:
             library: Any = importlib.import_module("sentence_transformers")
         except ImportError as error:

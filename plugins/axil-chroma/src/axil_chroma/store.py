@@ -75,17 +75,11 @@ _ANY = "axil"
 """A tag of every row: Chroma takes no empty list."""
 
 _opening = threading.Lock()
-"""Chroma's clients of one folder share what is below them, and count themselves without a lock of
-their own.
-"""
+"""Chroma's clients of one folder share state, and count themselves without a lock."""
 
 
 class ChromaStore:
-    """One collection.
-
-    Safe to use from any thread and event loop. Opened when it is first used, and again after
-    ``close``.
-    """
+    """One collection. Safe between threads and event loops; opened by use, also after ``close``."""
 
     examples = ({"path": "notes"},)
 
@@ -106,8 +100,6 @@ class ChromaStore:
         """Threads in which it is used."""
         self._left: list[Any] = []
         """Clients that were closed while they were used; the last user shuts them."""
-
-    # -- the store
 
     async def upsert(self, rows: Sequence[Row], /) -> None:
         """Add or replace rows. Raises: ContextError (AX910, AX911), StoreLost; all methods do."""
@@ -161,8 +153,6 @@ class ChromaStore:
             if len(marks) < _PAGE:
                 return found
 
-    # -- opening
-
     def _opened(self) -> _Collection:
         """Return the collection, made if it is not there. Raises: ContextError (AX910, AX911)."""
         with self._lock:
@@ -206,11 +196,9 @@ class ChromaStore:
     def _unreachable(self, act: str, error: Exception) -> ContextError:
         place = self.config
         where = f'"{place.path}"' if place.path else f"{place.host}:{place.port}"
-        hint = (
-            "Check the path."
-            if place.path
-            else "Is the server running (chroma run), and is it at this host and port?"
-        )
+        hint = "Is the server running (chroma run), and is it at this host and port?"
+        if place.path:
+            hint = "Check the path."
         return ContextError("AX911", f"the store {where} cannot be {act}: {_short(error)}.", hint)
 
     def _checked(self, client: Any) -> _Collection:
@@ -225,13 +213,11 @@ class ChromaStore:
             raise ContextError("AX910", message, "Give another collection.")
         return found
 
-    # -- using
-
     async def _asked(self, use: Callable[..., Result], *given: Any) -> Result:
         """Return the result of ``use``, run in a thread.
 
         Raises: StoreLost: the collection was deleted, or its server restarted without a disk;
-        ContextError (AX911): a server has gone; the next use asks it again.
+        ContextError (AX911): a server has gone.
         """
         try:
             return await call_async(self._using, use, given)
@@ -277,7 +263,7 @@ class ChromaStore:
 def _where(tags: Sequence[str]) -> dict[str, Any] | None:
     """Return the condition, as Chroma writes it, that a row has all of ``tags``; None: any row."""
     parts: list[dict[str, Any]] = [{_TAGS: {"$contains": tag}} for tag in tags]
-    return None if not parts else parts[0] if len(parts) == 1 else {"$and": parts}
+    return {"$and": parts} if len(parts) > 1 else next(iter(parts), None)
 
 
 def _shut(client: Any) -> None:

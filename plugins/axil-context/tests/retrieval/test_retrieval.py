@@ -118,7 +118,7 @@ def test_a_file_that_is_no_index_is_refused_and_left_alone(tmp_path):
 PUTS = """
 import sys
 import threading
-from axil_agent import ContextBlock
+from axil_models import ContextBlock
 from axil_context import KeywordRetriever
 from axil_context.retrieval import table
 table._PATIENCE = 600.0

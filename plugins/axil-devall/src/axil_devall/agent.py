@@ -21,7 +21,7 @@ from axil.plugin import (
     message,
     text_of,
 )
-from axil_agent import Agent, Verbatim, Wiring, considered
+from axil_agent import Agent, Verbatim, Wiring, converse_with_thinking
 from axil_devall.config import AgentConfig
 from axil_devall.memory import Memories, memories_of
 from axil_devall.reflection import Reflection
@@ -165,7 +165,7 @@ class _Firing:
         if self.config.thinking is not None:
             known = await memories.read("post_gen_thinking", asked, task.state, ctx)
             thinking = [Reflection(self.config.thinking.config.reflection_prompt, known)]
-        answer = await considered([*self._system(), *given], options, ctx, thinking)
+        answer = await converse_with_thinking([*self._system(), *given], options, ctx, thinking)
         note = {"text": answer.text, "about": asked, "by": self.node}
         return Out([message(answer.text, "assistant")], await memories.add(note, ctx))
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from axil_agent import Reply, models_through
+from axil_agent import models_through
 from axil_evals import LEVEL, Case, Dataset, Search, Tuned, TuneError, parameters, tune, weigh
 from axil_evals.tuning.editing import edited, parsed
 from axil_evals.tuning.parameters import ends
 from axil_evals.tuning.search import split
 from axil_files import load
 from axil_journals import MemoryJournal
-from axil_models import Usage
+from axil_models import Reply, Usage
 
 FLOW = """\
 # The capitals of countries.

@@ -27,7 +27,7 @@ _SUBJECTS = {
         "functions": "tool_of tools_of validation_text without_titles",
         "memories": """
             Ask ChatMemory Memory Owner SharedMemory Turn TurnMemory
-            owner_metadata turn_id turn_of turn_text
+            owner_metadata turn_block turn_id turn_of turn_text
         """,
         "parts": """
             LARGEST_PART_BYTES PART_KINDS PART_SOURCES Part PartNumbers audio
@@ -38,7 +38,7 @@ _SUBJECTS = {
         "prices": "Prices",
         "providers": """
             ProviderSettings SingleFlight component_later component_of
-            decoded_settings
+            decoded_settings name_and_config
         """,
         "requests": """
             Usage

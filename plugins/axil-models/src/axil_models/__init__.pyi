@@ -66,6 +66,7 @@ from axil_models.memories import (
     Turn as Turn,
     TurnMemory as TurnMemory,
     owner_metadata as owner_metadata,
+    turn_block as turn_block,
     turn_id as turn_id,
     turn_of as turn_of,
     turn_text as turn_text,
@@ -100,6 +101,7 @@ from axil_models.providers import (
     component_later as component_later,
     component_of as component_of,
     decoded_settings as decoded_settings,
+    name_and_config as name_and_config,
 )
 from axil_models.requests import (
     Emit as Emit,

@@ -28,8 +28,8 @@ def named_providers(providers: Sequence[Any]) -> list[tuple[str, Any]]:
     seen: dict[str, int] = {}
     result: list[tuple[str, Any]] = []
     for label, provider in zip(labels, providers, strict=True):
-        seen[label] = seen.get(label, 0) + 1
-        result.append((f"{label}#{seen[label]}" if labels.count(label) > 1 else label, provider))
+        number = seen[label] = seen.get(label, 0) + 1
+        result.append((f"{label}#{number}" if labels.count(label) > 1 else label, provider))
     return result
 
 
@@ -59,12 +59,9 @@ async def blocks_of(
             raise TypeError(f"get_blocks gave {with_article(kind)}; expected a list of blocks")
         blocks = [block_of(each) for each in given or ()]
     except Exception as error:  # a provider is code of others: its failure is named
-        cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise ContextError(
-            "AX658",
-            f'the context provider "{provider_label(provider)}" failed ({cause}).',
-            where=where,
-        ) from error
+        cause = f"{type(error).__name__}: {error}".removesuffix(": ")
+        message = f'the context provider "{provider_label(provider)}" failed ({cause}).'
+        raise ContextError("AX658", message, where=where) from error
     return sorted(blocks, key=lambda b: (b.score is None, -(b.score or 0.0)))[:top_k]
 
 
@@ -81,11 +78,10 @@ def block_of(given: Any) -> ContextBlock:
 
 def _block(given: Any) -> dict[str, Any]:
     names = ("text", "uri", "chunk_id", "score", "title", "metadata", "dedupe_key", "part")
-    has = (
-        cast("Mapping[str, Any]", given)
-        if isinstance(given, Mapping)
-        else {n: getattr(given, n) for n in names if hasattr(given, n)}
-    )
+    if isinstance(given, Mapping):
+        has = cast("Mapping[str, Any]", given)
+    else:
+        has = {n: getattr(given, n) for n in names if hasattr(given, n)}
     if "text" not in has and has.get("part") is None:
         raise TypeError(f"{given!r:.60} is not a context block: it has no text")
     return {"text": "", **{name: has[name] for name in names if has.get(name) is not None}}
@@ -98,10 +94,8 @@ def block_identity(block: ContextBlock) -> str:
     if block.uri:
         return f"uri:{block.uri}#{block.chunk_id}" if block.chunk_id else f"uri:{block.uri}"
     held = block.text if block.part is None else f"{block.text}\n{sorted(block.part.items())}"
-    return (
-        "text:"
-        + hashlib.sha1(held.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
-    )
+    digest = hashlib.sha1(held.encode("utf-8", "surrogatepass"), usedforsecurity=False)
+    return f"text:{digest.hexdigest()}"
 
 
 def with_provider(blocks: Iterable[ContextBlock], provider: str) -> list[ContextBlock]:
@@ -119,16 +113,9 @@ def fits_filters(metadata: Mapping[str, Any], filters: Mapping[str, Any]) -> boo
 
 
 def block_data(block: ContextBlock) -> dict[str, Any]:
-    """Return a block as plain data that an index can keep; ``ContextBlock(**…)`` makes it one
-    again.
-    """
-    data = {
-        "text": block.text,
-        "uri": block.uri,
-        "chunk_id": block.chunk_id,
-        "title": block.title,
-        "metadata": dict(block.metadata),
-    }
+    """Return a block as plain data that ``ContextBlock(**…)`` takes, without score and key."""
+    data = {name: getattr(block, name) for name in ("text", "uri", "chunk_id", "title")}
+    data["metadata"] = dict(block.metadata)
     return data if block.part is None else {**data, "part": dict(block.part)}
 
 
@@ -138,8 +125,6 @@ def block_key(block: ContextBlock) -> tuple[str, str]:
     Raises: ContextError (AX892): it has neither ``uri`` nor ``chunk_id``.
     """
     if not block.uri and not block.chunk_id:
-        message = (
-            f"a block without uri and chunk_id cannot be put into an index: {block.text!r:.60}."
-        )
+        message = f"a block for an index has neither uri nor chunk_id: {block.text!r:.60}."
         raise ContextError("AX892", message, "Give it one of them.")
     return block.uri or "", block.chunk_id or ""

@@ -1,9 +1,7 @@
-"""Clients of adapters: one on each event loop, shared by all calls there, closed when no call and
-no run needs it.
+"""Clients of adapters: one on each event loop, shared by all calls there.
 
-A run *holds* the clients of its agents with ``async with``, until it ends. While none holds them a
-client lives as long as calls are under way. So nothing is left open at the end of a loop, whether
-or not ``close`` is called.
+A run *holds* the clients of its agents with ``async with``. While none holds a client, it lives as
+long as calls are under way, so nothing is left open at the end of a loop.
 """
 
 from __future__ import annotations

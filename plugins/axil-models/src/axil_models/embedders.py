@@ -40,18 +40,9 @@ async def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[list[floa
     vectors = await embedder.embed(list(texts))
     lengths = {len(vector) for vector in vectors}
     expected = embedder.dimensions
-    if (
-        len(vectors) != len(texts)
-        or len(lengths) > 1
-        or (expected is not None and lengths != {expected})
-    ):
-        message = (
-            f'the embedder "{embedder.name}" '
-            f"gave {len(vectors)} vectors of {sorted(lengths)} numbers"
-        )
-        raise ContextError(
-            "AX893",
-            f"{message}; expected {len(texts)} of {expected or 'one length'}.",
-            "It is the embedder's fault.",
-        )
+    if len(vectors) != len(texts) or len({*lengths, expected} - {None}) > 1:
+        found = f"gave {len(vectors)} vectors of {sorted(lengths)} numbers"
+        wanted = f"expected {len(texts)} of {expected or 'one length'}."
+        message = f'the embedder "{embedder.name}" {found}; {wanted}'
+        raise ContextError("AX893", message, "It is the embedder's fault.")
     return vectors

@@ -42,19 +42,13 @@ def tool_of(given: Any) -> Tool:
     if isinstance(given, Tool):
         return given
     if not callable(given):
-        raise ToolError(
-            "AX657",
-            f"{with_article(type(given).__name__)} cannot be a tool.",
-            "Give a function, a Tool, or a toolset.",
-        )
+        message = f"{with_article(type(given).__name__)} cannot be a tool."
+        raise ToolError("AX657", message, "Give a function, a Tool, or a toolset.")
     target, bound = _unwrapped(given)
     name = _named(given)
     if not _NAME.fullmatch(name):
-        raise ToolError(
-            "AX657",
-            f'"{name}" cannot be the name of a tool.',
-            "Name the function: letters, digits, _ and -, at most 64.",
-        )
+        hint = "Name the function: letters, digits, _ and -, at most 64."
+        raise ToolError("AX657", f'"{name}" cannot be the name of a tool.', hint)
     interface = _interface(target, bound, name, _docstring(given, target) or "")
     return Tool(
         name=name,
@@ -115,11 +109,8 @@ def _read(target: Any, bound: tuple[int, set[str]], name: str, text: str) -> _In
         )
         schema = without_titles(model.model_json_schema(by_alias=True, schema_generator=_Quiet))
     except PydanticUserError as error:
-        raise ToolError(
-            "AX657",
-            f'the tool "{name}" cannot be described: {error.message.splitlines()[0]}',
-            "Annotate with plain types.",
-        ) from error
+        message = f'the tool "{name}" cannot be described: {error.message.splitlines()[0]}'
+        raise ToolError("AX657", message, "Annotate with plain types.") from error
     schema.pop("additionalProperties", None)
     schema.pop("description", None)
     return _Interface(
@@ -131,9 +122,7 @@ def _read(target: Any, bound: tuple[int, set[str]], name: str, text: str) -> _In
 
 
 def _with_result(stated: Described, hint: Any) -> str:
-    """Return what the model is given of a function: its text, the type of its result (text, as
-    every result is sent, goes without saying) and what the docstring says of that.
-    """
+    """Return a function's description with its result: the type, unless text, and what it is."""
     kind = _type_text(hint)
     if not stated.result and not kind:
         return stated.text
@@ -168,24 +157,19 @@ def _approval(given: Any, name: str) -> bool | Callable[[Mapping[str, Any]], boo
     needed: Any = getattr(given, "needs_approval", False)
     if isinstance(needed, bool) or callable(needed):
         return cast("bool | Callable[[Mapping[str, Any]], bool]", needed)
-    hint = "Give True, or a function of the arguments."
-    raise ToolError(
-        "AX657",
-        f'needs_approval of the tool "{name}" is {with_article(type(needed).__name__)}.',
-        hint,
-    )
+    message = f'needs_approval of the tool "{name}" is {with_article(type(needed).__name__)}.'
+    raise ToolError("AX657", message, "Give True, or a function of the arguments.")
 
 
 class _Quiet(GenerateJsonSchema):
-    """Defaults that JSON cannot say are left out without a word."""
+    """Leaves out defaults that JSON cannot hold, without a warning."""
 
-    # pydantic's own attribute
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
 
 def _unwrapped(given: Any) -> tuple[Any, tuple[int, set[str]]]:
-    """Return the function behind partials and callable objects, with how many positions and which
-    names are filled.
+    """Return the function behind partials and callable objects, and the filled parameters: how many
+    positions, which names.
     """
     count, names = 0, set[str]()
     while isinstance(given, functools.partial):
@@ -207,32 +191,21 @@ def _shown(target: Any, bound: tuple[int, set[str]], name: str) -> dict[str, ins
     try:
         signature = inspect.signature(target)
     except (TypeError, ValueError) as error:
-        raise ToolError(
-            "AX657",
-            f'the signature of the tool "{name}" cannot be read.',
-            "Wrap it in a function with annotations.",
-        ) from error
+        message = f'the signature of the tool "{name}" cannot be read.'
+        raise ToolError("AX657", message, "Wrap it in a function with annotations.") from error
     kinds = inspect.Parameter
-    free = [
-        p
-        for p in list(signature.parameters.values())[bound[0] :]
-        if not p.name.startswith("_") or p.default is p.empty
-    ]
-    # One that begins with _ and has a default is the function's own business.
     return {
         p.name: p
-        for p in free
-        if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) and p.name not in bound[1]
+        for p in list(signature.parameters.values())[bound[0] :]
+        if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)
+        and p.name not in bound[1]
+        and (not p.name.startswith("_") or p.default is p.empty)  # else the function's own business
     }
 
 
 def _docstring(given: Any, target: Any) -> str | None:
     own: Any = target if isinstance(given, functools.partial) else given
-    return (
-        own.__doc__
-        if inspect.isroutine(own) or inspect.isclass(own)
-        else cast("Any", type(own)).__doc__
-    )
+    return (own if inspect.isroutine(own) or inspect.isclass(own) else type(own)).__doc__
 
 
 def _hints(target: Any, name: str) -> dict[str, Any]:
@@ -242,11 +215,8 @@ def _hints(target: Any, name: str) -> dict[str, Any]:
     try:
         hints = typing.get_type_hints(function, localns=_closure(function), include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
-        raise ToolError(
-            "AX657",
-            f'the annotations of the tool "{name}" cannot be read: {error}.',
-            "Import the types, or define them first.",
-        ) from error
+        message = f'the annotations of the tool "{name}" cannot be read: {error}.'
+        raise ToolError("AX657", message, "Import the types, or define them first.") from error
     return {name: _readable(hint) for name, hint in hints.items()}
 
 
@@ -359,18 +329,13 @@ def without_titles(schema: Any, *, names: bool = False) -> Any:
             for key, value in items
             if names or key != "title" or not isinstance(value, str)
         }
-    return (
-        [without_titles(each) for each in cast("list[Any]", schema)]
-        if isinstance(schema, list)
-        else schema
-    )
+    if isinstance(schema, list):
+        return [without_titles(each) for each in cast("list[Any]", schema)]
+    return schema
 
 
 async def tools_of(given: Sequence[Any], ctx: Any = None) -> list[Tool]:
-    """Return the tools of those that are toolsets, for a firing.
-
-    Raises: as asking for and making them does.
-    """
+    """Return the tools of those that are toolsets, for a firing."""
     found: list[Tool] = []
     for each in given:
         if is_toolset(each):

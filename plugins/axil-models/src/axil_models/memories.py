@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast
 
 from axil.plugin import Message
-from axil_models.context import ContextProvider, ContextQuery
+from axil_models.context import ContextBlock, ContextProvider, ContextQuery
 from axil_models.errors import ContextError
 from axil_models.requests import Reply, Request
 from axil_models.values import as_text, plain_data
@@ -21,11 +22,7 @@ class Memory(ContextProvider, Protocol):
     """A provider that receives each step."""
 
     def insert(self, key: str, value: str) -> Any:
-        """Keep a turn. ``key``: JSON with ``input``, ``role_name`` and ``turn``; ``value``: the
-        reply's text.
-
-        May be async.
-        """
+        """Keep a turn. ``key``: ``Turn.key``; ``value``: the reply's text. May be async."""
         ...
 
 
@@ -55,25 +52,17 @@ class Turn:
 
 
 class TurnMemory(ContextProvider, Protocol):
-    """A provider that receives each turn with all that belongs to it: the run, the node, a
-    model to ask.
-    """
+    """A provider that receives each turn with its run, its node and a model to ask."""
 
     async def learn(self, turn: Turn, /) -> Any:
-        """Take from ``turn`` what is worth keeping.
-
-        A body that is run again may tell the same turn again.
-
-        Plain data that it returns, such as what it decided, is journaled.
+        """Keep what is worth it of ``turn``, which may come again; plain data that it returns is
+        journaled.
         """
         ...
 
 
 class SharedMemory(ContextProvider, Protocol):
-    """A memory that agents of one run share.
-
-    What it holds is an attribute of the state: read from the query's attributes.
-    """
+    """A memory that agents of one run share, in an attribute of the state."""
 
     share: str
     """The attribute: a list of notes."""
@@ -83,17 +72,12 @@ class SharedMemory(ContextProvider, Protocol):
         ...
 
     def keep(self, notes: Sequence[Mapping[str, Any]], /) -> list[dict[str, Any]]:
-        """Return those of all ``notes`` that are kept, where the attribute is overwritten rather
-        than appended to.
-        """
+        """Return those of all ``notes`` that are kept, where the attribute is overwritten."""
         ...
 
 
 class ChatMemory(Protocol):
-    """A memory of the conversation itself.
-
-    What it keeps is state of the node (or of the graph), handed in and given back.
-    """
+    """A memory of the conversation, kept in the state of the node or of the graph."""
 
     label: str
     share: str
@@ -117,10 +101,9 @@ class ChatMemory(Protocol):
 def owner_metadata(
     namespace: Sequence[Owner], query: ContextQuery, user_field: str = "user"
 ) -> dict[str, Any]:
-    """Return whose memories a query is about: metadata that its blocks have, and others' have not.
+    """Return whose memories a query is about, as metadata of their blocks.
 
-    Raises: ContextError (AX894): the query does not say: nothing is then read from, or written to,
-    a place where others look.
+    Raises: ContextError (AX894): the query does not say.
     """
     user = query.attributes.get(user_field, query.inputs.get(user_field))
     known = {
@@ -132,30 +115,37 @@ def owner_metadata(
     for name in namespace:
         if known[name] in (None, ""):
             message = f"memories are kept for each {name}, and the query has no {name}."
-            hint = (
-                f'Give "{user_field}" as an input, or pull it.'
-                if name == "user"
-                else "Leave it out of namespace."
-            )
+            hint = "Leave it out of namespace."
+            if name == "user":
+                hint = f'Give "{user_field}" as an input, or pull it.'
             raise ContextError("AX894", message, hint)
     return {f"owner_{name}": as_text(known[name]) for name in namespace}
 
 
 def turn_text(turn: Turn, what: Literal["turn", "reply"] = "turn") -> str:
     """Return a turn as the text that is remembered."""
-    return (
-        turn.reply
-        if what == "reply"
-        else f"{turn.query.query_text.strip()}\n{turn.reply.strip()}".strip()
-    )
+    if what == "reply":
+        return turn.reply
+    return f"{turn.query.query_text.strip()}\n{turn.reply.strip()}".strip()
 
 
 def turn_id(turn: Turn) -> str:
     """Return a name of the turn, the same when a resumed run tells it again."""
     lines = [turn.query.run_id, turn.query.session_id, turn.query.node_path, turn.key, turn.reply]
-    return hashlib.sha256(
-        json.dumps(plain_data(lines), sort_keys=True, default=str).encode("utf-8", "surrogatepass")
-    ).hexdigest()[:32]
+    data = json.dumps(plain_data(lines), sort_keys=True, default=str)
+    return hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def turn_block(
+    turn: Turn, what: Literal["turn", "reply"], uri: str, owner: Mapping[str, Any]
+) -> ContextBlock | None:
+    """Return the block that is remembered of a turn; None: it has no text."""
+    text = turn_text(turn, what)
+    if not text.strip():
+        return None
+    about = {"by": turn.role_name, "node": turn.query.node_name, "turn": turn.number}
+    metadata = {**about, "at": time.time(), **owner}
+    return ContextBlock(text, uri, turn_id(turn), metadata=metadata)
 
 
 def turn_of(key: str, value: str, query: ContextQuery | None = None) -> Turn:
@@ -164,24 +154,18 @@ def turn_of(key: str, value: str, query: ContextQuery | None = None) -> Turn:
         report: Any = json.loads(key)
     except ValueError:
         report = None
-    given = (
-        cast("dict[str, Any]", report) if isinstance(report, dict) else {"input": {"message": key}}
-    )
+    is_json = isinstance(report, dict)
+    given = cast("dict[str, Any]", report if is_json else {"input": {"message": key}})
     inputs: Any = given.get("input")
-    fields = (
-        cast("dict[str, Any]", inputs) if isinstance(inputs, dict) else {"message": as_text(inputs)}
-    )
-    text = (
-        as_text(next(iter(fields.values())))
-        if len(fields) == 1
-        else as_text(fields)
-        if fields
-        else ""
-    )
-    asked = query or ContextQuery(text, fields)
+    is_fields = isinstance(inputs, dict)
+    fields = cast("dict[str, Any]", inputs if is_fields else {"message": as_text(inputs)})
+    if len(fields) == 1:
+        text = as_text(next(iter(fields.values())))
+    else:
+        text = as_text(fields) if fields else ""
     number: Any = given.get("turn")
     return Turn(
-        query=asked,
+        query=query or ContextQuery(text, fields),
         reply=value,
         role_name=str(given.get("role_name") or ""),
         number=number if isinstance(number, int) else 1,

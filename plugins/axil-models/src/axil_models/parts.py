@@ -1,6 +1,4 @@
-"""Content parts: what a message may hold beside text.
-
-Plain data, so that journals, events and recordings can hold it too.
+"""Content parts: what a message may hold beside text, as plain data.
 
 A message's ``content`` is a text or a list of parts: ``{"type": "text", "text": …}``, or a part of
 type ``image``, ``file`` or ``audio`` with exactly one source: ``data`` (base64), ``url``, ``path``
@@ -59,9 +57,6 @@ _SPELT: Final = {
 }
 
 
-# --------------------------------------------------------------------------------------------------
-
-
 def text_part(said: str) -> Part:
     """Return a text as a part."""
     return {"type": "text", "text": said}
@@ -100,41 +95,24 @@ def audio(source: str | bytes | Path, *, media_type: str = "", name: str = "") -
 
 
 def _made(kind: str, source: str | bytes | Path, media_type: str, name: str, detail: str) -> Part:
-    more = {
-        key: value
-        for key, value in (("media_type", media_type), ("name", name), ("detail", detail))
-        if value
-    }
-    if isinstance(source, bytes):
-        return checked_part({"type": kind, **more, "data": base64.b64encode(source).decode()})
-    given = str(source)
-    if given.startswith("data:"):
-        head, _, data = given.partition(",")
-        declared = head.removeprefix("data:").removesuffix(";base64")
-        return checked_part(
-            {"type": kind, **({"media_type": declared} if declared else {}), **more, "data": data}
-        )
-    return checked_part(
-        {
-            "type": kind,
-            **more,
-            "url" if given.startswith(("http://", "https://")) else "path": given,
-        }
-    )
-
-
-# --------------------------------------------------------------------------------------------------
+    given = source if isinstance(source, bytes) else str(source)
+    if isinstance(given, bytes):
+        key, given = "data", base64.b64encode(given).decode()
+    elif given.startswith("data:"):
+        head, _, given = given.partition(",")
+        key, declared = "data", head.removeprefix("data:").removesuffix(";base64")
+        media_type = media_type or declared
+    else:
+        key = "url" if given.startswith(("http://", "https://")) else "path"
+    about = {"media_type": media_type, "name": name, "detail": detail}
+    return checked_part({"type": kind, **{k: v for k, v in about.items() if v}, key: given})
 
 
 def is_part(value: Any) -> bool:
     """Return whether a value is an image, a file or a recording.
 
-    >>> (
-    ...     is_part({"type": "image", "url": "https://…"}),
-    ...     is_part({"type": "image", "size": 3}),
-    ...     is_part("text"),
-    ... )
-    (True, False, False)
+    >>> is_part({"type": "image", "url": "https://…"}), is_part({"type": "image", "size": 3})
+    (True, False)
     """
     if not isinstance(value, Mapping):
         return False
@@ -218,16 +196,11 @@ def checked_part(part: Any, where: str = "") -> Part:
     given = dict(cast("Mapping[str, Any]", part))
     sources = [key for key in PART_SOURCES if given.get(key)]
     if len(sources) != 1:
-        raise PartError(
-            "AX802",
-            f"a part has {', '.join(sources) or 'no source'}; "
-            f"expected exactly one of {', '.join(PART_SOURCES)}.",
-            "",
-            where,
-        )
-    if sources == ["data"]:
-        return _with_type(given, part_bytes(given, where), where)
-    return _with_type(given, None, where)
+        expected = f"expected exactly one of {', '.join(PART_SOURCES)}."
+        found = ", ".join(sources) or "no source"
+        raise PartError("AX802", f"a part has {found}; {expected}", "", where)
+    content = part_bytes(given, where) if sources == ["data"] else None
+    return _with_type(given, content, where)
 
 
 def part_bytes(part: Mapping[str, Any], where: str = "") -> bytes:
@@ -240,10 +213,9 @@ def part_bytes(part: Mapping[str, Any], where: str = "") -> bytes:
     try:
         content = base64.b64decode(data, validate=True) if size <= LARGEST_PART_BYTES + 2 else b""
     except (binascii.Error, ValueError) as error:
+        message = f"the data of {part_label(part)} is not base64: {error}."
         hint = "Encode the bytes, or give them to image()."
-        raise PartError(
-            "AX802", f"the data of {part_label(part)} is not base64: {error}.", hint, where
-        ) from None
+        raise PartError("AX802", message, hint, where) from None
     if max(size - 2, len(content)) > LARGEST_PART_BYTES:
         raise _too_large(part, size, where)
     return content
@@ -251,26 +223,19 @@ def part_bytes(part: Mapping[str, Any], where: str = "") -> bytes:
 
 def _with_type(part: Part, content: bytes | None, where: str) -> Part:
     """Return the part with a media type: its content's, the declared one, or its name's."""
-    found = (
-        (content and _sniffed(content))
-        or part.get("media_type")
-        or _by_name(str(part.get("name") or part.get("path") or ""))
-    )
+    name = str(part.get("name") or part.get("path") or "")
+    found = (content and _sniffed(content)) or part.get("media_type") or _by_name(name)
     if found is None and content is not None and part["type"] == "file":
         found = "text/plain" if _is_text(content) else "application/octet-stream"
     if found is None:
-        if content is not None:
-            hint = "Set media_type."
-            raise PartError("AX802", f"the kind of this {part['type']} is unknown.", hint, where)
-        return part
+        if content is None:
+            return part
+        message = f"the kind of this {part['type']} is unknown."
+        raise PartError("AX802", message, "Set media_type.", where)
     kind = _SPELT.get(found, found)
     if part["type"] != "file" and not kind.startswith(f"{part['type']}/"):
-        raise PartError(
-            "AX802",
-            f"{part_label(part)} holds {kind}, which is no {part['type']}.",
-            "Use the part type of its content.",
-            where,
-        )
+        message = f"{part_label(part)} holds {kind}, which is no {part['type']}."
+        raise PartError("AX802", message, "Use the part type of its content.", where)
     return {**part, "media_type": kind}
 
 
@@ -293,14 +258,9 @@ def _is_text(content: bytes) -> bool:
 
 
 def _too_large(part: Mapping[str, Any], size: int, where: str) -> PartError:
-    message = (
-        f"{part_label(part)} has {size / 2**20:.0f} MiB; "
-        f"at most {LARGEST_PART_BYTES // 2**20} MiB can be sent."
-    )
+    most = f"at most {LARGEST_PART_BYTES // 2**20} MiB can be sent."
+    message = f"{part_label(part)} has {size / 2**20:.0f} MiB; {most}"
     return PartError("AX803", message, "Make it smaller, or give its url or file_id.", where)
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 async def with_files(request: Request, workspace: Path | None) -> Request:
@@ -339,31 +299,22 @@ def _is_path(part: Any) -> bool:
 def _read(part: Mapping[str, Any], workspace: Path | None) -> Part:
     given = str(part["path"])
     if workspace is None:
+        message = f'{part_label(part)} names the file "{given}", and the run has no workspace.'
         hint = "Run with workspace=…, or give the bytes: image(Path(…).read_bytes())."
-        raise PartError(
-            "AX804",
-            f'{part_label(part)} names the file "{given}", and the run has no workspace.',
-            hint,
-        )
+        raise PartError("AX804", message, hint)
     root = workspace.resolve()
     file = (root / given).resolve()
     if not file.is_relative_to(root):
-        raise PartError(
-            "AX804",
-            f'the path "{given}" leads out of the workspace.',
-            "Copy the file into the workspace.",
-        )
+        message = f'the path "{given}" leads out of the workspace.'
+        raise PartError("AX804", message, "Copy the file into the workspace.")
     try:
         size = file.stat().st_size
         if size > LARGEST_PART_BYTES:
             raise _too_large(part, size, "")
         content = file.read_bytes()
     except OSError as error:
-        raise PartError(
-            "AX804",
-            f'the file "{given}" cannot be read: {error.strerror}.',
-            "Paths are those of the workspace.",
-        ) from None
+        message = f'the file "{given}" cannot be read: {error.strerror}.'
+        raise PartError("AX804", message, "Paths are those of the workspace.") from None
     rest = {key: value for key, value in part.items() if key != "path"}
     return checked_part({"name": file.name, **rest, "data": base64.b64encode(content).decode()})
 
@@ -376,35 +327,27 @@ def check_modalities(messages: Iterable[Message], modalities: Iterable[str], mod
     known = {"text", *modalities}
     for each in messages:
         content = each.get("content")
-        for part in cast("Sequence[Any]", content) if isinstance(content, (list, tuple)) else ():
-            kind = (
-                cast("Mapping[str, Any]", part).get("type") if isinstance(part, Mapping) else None
-            )
-            if kind in PART_KINDS and kind not in known:
+        for given in cast("Sequence[Any]", content) if isinstance(content, (list, tuple)) else ():
+            part = cast("dict[str, Any]", given if isinstance(given, Mapping) else {})
+            if part.get("type") in PART_KINDS and part["type"] not in known:
                 takes = ", ".join(sorted(known))
+                message = f"{model} takes {takes}; a message holds {part_label(part)}."
                 hint = "Use a model that can, or set its modalities if it can."
-                raise PartError(
-                    "AX801",
-                    f"{model} takes {takes}; a message holds {part_label(cast('Any', part))}.",
-                    hint,
-                )
+                raise PartError("AX801", message, hint)
 
 
 def spread_results(
     messages: Sequence[Message], modalities: Iterable[str] | None = None
 ) -> Sequence[Message]:
-    """Return the messages, with the images, files and recordings of tools' results in a message of
-    the user's behind them; the sequence itself, where no result has any.
+    """Return the messages, with the images, files and recordings of tools' results in a user's
+    message behind them, as models' interfaces take only text as a result; the sequence itself, if
+    there are none.
 
-    Models' interfaces take only text as a result. What a model does not take is named in the
-    result, which says so: the model can do without it, as with a tool that fails. ``modalities``:
-    what it takes beside text; None: all there is.
+    What a model does not take is named in the result, which says so. ``modalities``: what it takes
+    beside text; None: all there is.
     """
     may_have_parts = [
-        each.get("role") == "tool"
-        and type(content := each.get("content")) is not str
-        and is_content(content)
-        for each in messages
+        each.get("role") == "tool" and is_content(each.get("content")) for each in messages
     ]
     if not any(may_have_parts):
         return messages
@@ -433,14 +376,9 @@ def _named(result: Message, shown: list[Part], takes: set[str] | None) -> Messag
         else:
             name = part_label(part, 1 + sum(is_part(known) for known in shown))
             texts.append(name)
-            shown += [
-                text_part(f"{name}, from the tool {result.get('name') or ''}:".replace(" :", ":")),
-                dict(part),
-            ]
+            origin = f"{name}, from the tool {result.get('name') or ''}".rstrip()
+            shown += [text_part(f"{origin}:"), dict(part)]
     return {**result, "content": "\n".join(texts)}
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 def with_labels(value: Any) -> Any:
@@ -449,9 +387,7 @@ def with_labels(value: Any) -> Any:
 
 
 class PartNumbers:
-    """Labels with numbers for parts, and the parts in the order of their numbers; the same part has
-    one number.
-    """
+    """Labels with numbers for parts, and the parts in that order; equal parts have one number."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -468,9 +404,7 @@ class PartNumbers:
 
 
 def _mapped(value: Any, name: Callable[[Part], str]) -> Any:
-    """Return ``value`` with ``name(part)`` for each part in it, and content as text; itself, where
-    there is none.
-    """
+    """Return ``value`` with ``name(part)`` for each part in it; itself, where there is none."""
     if isinstance(value, str):
         return value
     if is_part(value):
@@ -484,7 +418,6 @@ def _mapped(value: Any, name: Callable[[Part], str]) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
         old = list(cast("Sequence[Any]", value))
         made = [_mapped(each, name) for each in old]
-        return (
-            made if any(a is not b for a, b in zip(made, old, strict=True)) else cast("Any", value)
-        )
-    return value
+        if any(a is not b for a, b in zip(made, old, strict=True)):
+            return made
+    return cast("Any", value)

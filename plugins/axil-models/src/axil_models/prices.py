@@ -1,6 +1,4 @@
-"""The prices of models as the user states them: services bill by the token and do not report
-prices.
-"""
+"""The prices of models as the user states them; services do not report prices."""
 
 from __future__ import annotations
 
@@ -8,6 +6,7 @@ from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from axil_models.budget.prices import Price
 from axil_models.requests import Usage
 
 
@@ -33,11 +32,6 @@ class Prices(BaseModel):
 
     def priced(self, usage: Usage) -> Usage:
         """Return the usage with its cost."""
-        cached = min(usage.cached_tokens, usage.input_tokens)
-        cheap = self.input if self.cached is None else self.cached
-        cost = (
-            (usage.input_tokens - cached) * self.input
-            + cached * cheap
-            + usage.output_tokens * self.output
-        )
-        return replace(usage, cost=cost / 1_000_000)
+        price = Price(input=self.input, output=self.output, cached=self.cached)
+        cost = price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+        return replace(usage, cost=cost)

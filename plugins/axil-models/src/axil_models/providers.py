@@ -1,6 +1,4 @@
-"""The shared parts of context providers: creation by name, ownership of memories, and what of a
-turn is remembered.
-"""
+"""The shared parts of context providers: their settings, creation by name, one flight of work."""
 
 from __future__ import annotations
 
@@ -33,13 +31,22 @@ class ProviderSettings(BaseModel):
 def decoded_settings(
     model: type[Settings], config: Settings | None, settings: Mapping[str, Any]
 ) -> Settings:
-    """Return ``config``, or one made of keyword arguments. Raises: ConfigError: as
-    ``decode_config``.
-    """
+    """Return ``config``, or one of keyword arguments. Raises: as ``decode_config``."""
     return config if config is not None else decode_config(model, settings, model.__name__)
 
 
-def component_of(kind: str, given: Any, where: str = "") -> Any:
+def name_and_config(given: Any) -> tuple[str, Any]:
+    """Return the name and the settings of a component, written as its name or ``{type: …, …}``.
+
+    >>> name_and_config("history"), name_and_config({"type": "history", "k": 3})
+    (('history', None), ('history', {'k': 3}))
+    """
+    use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
+    name = str(use.pop("type", ""))
+    return name, use.pop("config", None) or use or None
+
+
+def component_of(kind: str, given: Any, where: str = "", registry: Any = None) -> Any:
     """Return a component: an object as it is; a name, or ``{type: name, …}``, from the registry.
 
     Raises: as ``resolve`` and ``make_component``.
@@ -48,17 +55,14 @@ def component_of(kind: str, given: Any, where: str = "") -> Any:
         return given
     from axil.plugin import default_registry
 
-    use = {"type": given} if isinstance(given, str) else dict(cast("Mapping[str, Any]", given))
-    name = str(use.pop("type", ""))
-    return make_component(
-        default_registry().resolve(kind, name, where), use.pop("config", None) or use or None, where
-    )
+    name, config = name_and_config(given)
+    found = (registry or default_registry()).resolve(kind, name, where)
+    return make_component(found, config, where)
 
 
 def component_later(kind: str, given: Any, where: str = "") -> None:
-    """Find out what a component wants that is made later, where a file names it; keep nothing.
-
-    Making a component has no effects. Raises: as ``component_of``.
+    """Check what a file's component wants that is made later: make it, which has no effects, and
+    drop it. Raises: as ``component_of``.
     """
     if current_grants() is not None:
         component_of(kind, given, where)
@@ -108,6 +112,3 @@ class SingleFlight(Generic[Result]):
             with self._lock:
                 self._under_way = None
             future.set_result(report)
-
-
-# --------------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """Requests to models, their replies, and the interface of a model.
 
-Plain data and a protocol; nothing to inherit.
-
 A message is a dict as everywhere in axil: ``role`` and ``content``, which is a text or a list of
 parts (``axil_models.parts``). An assistant's message may have ``tool_calls``, each with ``id``,
 ``name`` and ``arguments`` (a dict); a tool's has ``name`` and ``tool_call_id``. Adapters translate
@@ -19,9 +17,6 @@ from axil.plugin import Message
 
 Emit = Callable[[Any], None]
 """The function by which a model shows partial replies: ``emit({"kind": "text", "text": "…"})``."""
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +71,7 @@ class ToolCall:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     fault: str = ""
-    """The reason why the arguments could not be read; the model receives it, and the tool is not
-    called.
-    """
+    """The reason why the arguments could not be read: sent to the model instead of a result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +81,9 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    """Of the input tokens, those that were read from a cache; not counted again by limits."""
+    """Of the input tokens, those read from a cache; not counted again by limits."""
     reasoning_tokens: int = 0
-    """Of the output tokens, those that the model thought with; not counted again by limits."""
+    """Of the output tokens; not counted again by limits."""
     cost: float = 0.0
 
 
@@ -109,16 +102,15 @@ class Reply:
     model: str = ""
     """The model, as the provider names it."""
     extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Plain data that goes back to the model with this reply: put into its message under ``extra``.
-    """
+    """Plain data that goes back to the model with this reply, as ``extra`` of its message."""
 
     def message(self) -> Message:
         """Return the reply as a message of the conversation."""
         message: Message = {"role": "assistant", "content": self.text}
-        if self.tool_calls:
+        calls = self.tool_calls
+        if calls:
             message["tool_calls"] = [
-                {"id": c.id, "name": c.name, "arguments": dict(c.arguments)}
-                for c in self.tool_calls
+                {"id": c.id, "name": c.name, "arguments": dict(c.arguments)} for c in calls
             ]
         if self.extra:
             message["extra"] = dict(self.extra)
@@ -130,25 +122,21 @@ class Reply:
             {"id": c.id, "name": c.name, "arguments": dict(c.arguments), "fault": c.fault}
             for c in self.tool_calls
         ]
-        used = {name: getattr(self.usage, name) for name in Usage.__slots__}
-        data = {
+        return {
             "text": self.text,
             "tool_calls": calls,
-            "usage": used,
+            "usage": {name: getattr(self.usage, name) for name in Usage.__slots__},
             "finish": self.finish,
             "model": self.model,
+            "extra": dict(self.extra),
         }
-        return {**data, "extra": dict(self.extra)}
 
     @staticmethod
     def read(data: Mapping[str, Any]) -> Reply:
         """Return the reply that ``plain`` made data of."""
         calls = tuple(ToolCall(**call) for call in data.get("tool_calls", ()))
-        given: dict[str, Any] = {
-            **data,
-            "tool_calls": calls,
-            "usage": Usage(**data.get("usage", {})),
-        }
+        usage = Usage(**data.get("usage", {}))
+        given: dict[str, Any] = {**data, "tool_calls": calls, "usage": usage}
         return Reply(**given)
 
 
@@ -157,11 +145,9 @@ class Model(Protocol):
     """Answers requests.
 
     Making one has no effects; connections are opened by the first call, per event loop, and closed
-    by ``close``.
-
-    It may be an async context manager: then connections are kept until the last ``async with``
-    is left: agents enter it for as long as their run lasts. ``modalities``, where a model has it,
-    says what it takes beside text: ``image``, ``file``, ``audio``.
+    by ``close``. Of an async context manager they are kept until the last ``async with`` is left;
+    agents enter it for their run. ``modalities``, if there, is what it takes beside text:
+    ``image``, ``file``, ``audio``.
     """
 
     async def reply(self, request: Request, emit: Emit, /) -> Reply:
@@ -169,18 +155,8 @@ class Model(Protocol):
         ...
 
 
-# --------------------------------------------------------------------------------------------------
-
-
-# --------------------------------------------------------------------------------------------------
-
-
-# --------------------------------------------------------------------------------------------------
-
-
 def read_arguments(given: Any) -> tuple[dict[str, Any], str]:
-    """Return a tool call's arguments, which models send as an object or as its JSON, and what is
-    wrong with them.
+    """Return a tool call's arguments, sent as an object or as JSON, and what is wrong with them.
 
     >>> read_arguments('{"a": 1}'), read_arguments(""), read_arguments('{"a"')[1][:18]
     (({'a': 1}, ''), ({}, ''), 'the arguments are ')

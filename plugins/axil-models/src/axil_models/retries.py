@@ -1,8 +1,7 @@
-"""Retries of adapters: a call to a busy, slow or cut-off model is repeated, within bounds, visibly.
+"""Retries of adapters: a call to a busy, slow or cut-off model is repeated, within bounds.
 
-What a caller did wrong is never repeated. What was shown of a reply that broke off is taken back by
-a chunk ``{"kind": "reset", "chunks": n}``: the last ``n`` chunks of this call do not count. Each
-new try is announced by a chunk ``retry``.
+A chunk ``{"kind": "reset", "chunks": n}`` says that the last ``n`` chunks of this call, of a reply
+that broke off, do not count. Each new try is announced by a chunk ``retry``.
 """
 
 from __future__ import annotations
@@ -113,10 +112,8 @@ async def persevere(
 
     Args:
         attempt: one try; it shows chunks as they come.
-        meaning: the error that an exception of a try means; None: it is no failure of the model,
-        and is raised as
-            it is.
-    Raises: ModelError: it was in vain.
+        meaning: the error that an exception of a try means; None: the exception is raised.
+    Raises: ModelError: all tries failed.
     """
     clock = _clock.get() or _Machine()
     began, tries = clock.now(), 0
@@ -132,7 +129,7 @@ async def persevere(
         left = retry.total_seconds - (clock.now() - began)
         if not failure.transient or tries >= retry.max_tries or wait >= left:
             # outside the handler: nothing but the cause goes with it
-            raise _in_vain(failure, tries) from cause
+            raise _after_tries(failure, tries) from cause
         if show.count:
             emit({"kind": "reset", "chunks": show.count})
         emit(
@@ -166,26 +163,17 @@ async def _tried(
     try:
         async with scope:
             return _Done(await attempt(show)), None
-    except TimeoutError as error:
-        if scope.expired():
-            late = ModelError(
-                "the model took longer than retry.total_seconds.",
-                transient=False,
-                hint="Raise it, or ask for less.",
-            )
-            return late, None
-        failure = meaning(error)
-        if failure is None:
-            raise
-        return failure, failure.__cause__ if isinstance(failure.__cause__, Exception) else None
     except Exception as error:
+        if isinstance(error, TimeoutError) and scope.expired():
+            message = "the model took longer than retry.total_seconds."
+            return ModelError(message, transient=False, hint="Raise it, or ask for less."), None
         failure = meaning(error)
         if failure is None:
             raise
         return failure, failure.__cause__ if isinstance(failure.__cause__, Exception) else None
 
 
-def _in_vain(failure: ModelError, tries: int) -> ModelError:
+def _after_tries(failure: ModelError, tries: int) -> ModelError:
     if tries == 1:
         return failure
     return ModelError(
@@ -202,12 +190,8 @@ def retry_after_seconds(headers: Mapping[str, str] | None) -> float | None:
     """Return how long a server asks to wait, from its headers: milliseconds, seconds or a date;
     None: it does not say.
 
-    >>> (
-    ...     retry_after_seconds({"retry-after": "2"}),
-    ...     retry_after_seconds({"retry-after-ms": "250"}),
-    ...     retry_after_seconds({}),
-    ... )
-    (2.0, 0.25, None)
+    >>> retry_after_seconds({"retry-after": "2"}), retry_after_seconds({"retry-after-ms": "250"})
+    (2.0, 0.25)
     """
     if headers is None:
         return None

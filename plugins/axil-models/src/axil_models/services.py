@@ -1,9 +1,6 @@
-"""The shared parts of adapters for remote models: address, key, time limits, and the meaning of
-errors.
+"""The shared parts of adapters for remote models: address, key, time limits, meaning of errors.
 
-An adapter gives a ``Service`` the way to make the SDK's client and to read the SDK's errors, and
-asks through ``Service.call``; ``Remote`` has what a model or an embedder is beside that. No SDK is
-imported here.
+No SDK is imported here.
 """
 
 from __future__ import annotations
@@ -47,15 +44,10 @@ _LONGEST = 600
 _SHORT_KEY = 8
 """Characters; a shorter key is no secret that a service made."""
 _PLAIN_URL = re.compile(r"https://[A-Za-z0-9.-]+(?::443)?(?:/[A-Za-z0-9._~/-]*)?\Z")
-_PASSING = frozenset(
+_TRANSIENT = frozenset(
     {
-        "server_error",
-        "internal_error",
-        "api_error",
-        "overloaded_error",
-        "overloaded",
-        "rate_limit_error",
-        "rate_limit_exceeded",
+        *("server_error", "internal_error", "api_error"),
+        *("overloaded", "overloaded_error", "rate_limit_error", "rate_limit_exceeded"),
     }
 )
 _WEB_PAGE = "It is the address of an API: it often ends in /v1."
@@ -120,19 +112,12 @@ class RemoteModelConfig(ServiceConfig):
     def settings_for(self, request: Request, refused: Mapping[str, str]) -> dict[str, Any]:
         """Return the settings of one request.
 
-        Raises: ConfigError (AX806): one is not for users to set; ``refused`` says what to do
-        instead.
+        Raises: ConfigError (AX806): one is in ``refused``, which says what to do instead.
         """
         settings = {**self.settings, **request.settings}
         for name in sorted(refused.keys() & settings.keys()):
-            raise ConfigError(
-                Problem(
-                    "AX806",
-                    f"settings.{name}",
-                    "this setting cannot be used here.",
-                    refused[name] or "Remove it.",
-                )
-            )
+            message, hint = "this setting cannot be used here.", refused[name] or "Remove it."
+            raise ConfigError(Problem("AX806", f"settings.{name}", message, hint))
         if not request.tools:
             for name in ("tool_choice", "parallel_tool_calls"):
                 settings.pop(name, None)
@@ -145,9 +130,9 @@ Config = TypeVar("Config", bound=ServiceConfig)
 def service_config(
     kind: type[Config], name: Any, api_key: Any, base_url: str | None, more: Mapping[str, Any]
 ) -> Config:
-    """Make a config from a constructor's arguments: a config, or its entries, three by position.
+    """Make a config from a constructor's arguments: a config, or its entries, three by position;
+    MASFactory's ``model_name`` (or ``model``) and ``invoke_settings`` too.
 
-    MASFactory's names for some of them will do: ``model_name`` (or ``model``), ``invoke_settings``.
     Raises: ConfigError: all that is wrong with it.
     """
     if isinstance(name, kind):
@@ -157,10 +142,8 @@ def service_config(
     if given.get("settings") is None:
         given["settings"] = settings
     name = name or given.pop("model_name", None) or given.pop("model", None)
-    data = {"name": name, "api_key": api_key, "base_url": base_url}
-    return decode_config(
-        kind, {key: value for key, value in {**data, **given}.items() if value is not None}
-    )
+    data = {"name": name, "api_key": api_key, "base_url": base_url, **given}
+    return decode_config(kind, {key: value for key, value in data.items() if value is not None})
 
 
 class BrokenOff(Exception):
@@ -173,9 +156,7 @@ class Malformed(Exception):
 
 @contextmanager
 def reading_reply() -> Generator[None]:
-    """Read what a service sends: where it has another form than its API, so that reading it fails,
-    ``Malformed`` is raised.
-    """
+    """Raise ``Malformed`` where reading fails, since a reply has another form than its API."""
     try:
         yield
     except (AxilError, json.JSONDecodeError, UnicodeError):
@@ -191,9 +172,9 @@ class Usual:
     host: str
     """The address at which its maker serves it."""
     keys: tuple[str, ...]
-    """Environment variables that may hold the key, the first that is set wins."""
+    """Environment variables of the key; the first that is set counts."""
     url: str = ""
-    """The environment variable that may say where it is."""
+    """The environment variable of its address."""
 
 
 class Service(Generic[C]):
@@ -209,10 +190,10 @@ class Service(Generic[C]):
     ) -> None:
         """Store the settings; the first call connects.
 
-        Raises: ConfigError: a file names a key that it may not read. Args:
-            make: makes a client with a key, which is empty where none is needed; called in a
-                thread.
+        Args:
+            make: makes a client with a key, empty where none is needed; called in a thread.
             meaning: the error that an error of the SDK means; None: it is not one of its errors.
+        Raises: ConfigError: a file names a key that it may not read.
         """
         self.config, self.usual = config, usual
         self._grants = current_grants()
@@ -230,22 +211,16 @@ class Service(Generic[C]):
     @property
     def base_url(self) -> str | None:
         """The address of the service; None: its maker's."""
-        return (
-            self.config.base_url
-            or (os.environ.get(self.usual.url) if self.usual.url else None)
-            or None
-        )
+        return self.config.base_url or os.environ.get(self.usual.url) or None
 
     @property
     def is_of_a_file(self) -> bool:
-        """True if a workflow file chose the address: it gets what the settings say, and nothing
-        that the SDK finds in the environment.
-        """
+        """True if a workflow file chose the address: nothing of the environment is sent there."""
         return self._grants is not None and self.config.base_url is not None
 
     def explicit(self, client: C, **values: Any) -> C:
-        """Return a client of the SDK for the address; where a file chose that, with ``values`` as
-        the attributes that the SDK fills from variables of its own.
+        """Return a client of the SDK; where a file chose the address, with ``values`` instead of
+        what the SDK finds in the environment.
 
         Raises: AttributeError: this version of the SDK has none of that name.
         """
@@ -261,7 +236,7 @@ class Service(Generic[C]):
 
     @property
     def address(self) -> str:
-        """The service's host, with its port where one is given: for messages."""
+        """The service's host, with its port where one is given."""
         try:
             port = urlsplit(self.base_url).port if self.base_url else None
         except ValueError:  # it is no number; the client says so
@@ -278,7 +253,7 @@ class Service(Generic[C]):
 
     @property
     def _key_setting(self) -> str:
-        """The name of the setting that the key is of."""
+        """The setting of the key, for messages."""
         if (key := self.config.api_key) is not None:
             return f"api_key ({{env: {key.name}}})" if key.name else "api_key"
         names = self.usual.keys
@@ -347,8 +322,6 @@ class Service(Generic[C]):
                 lambda show: attempt(client, show), self.config.retry, emit, self.meaning_of
             )
 
-    # -- errors
-
     def meaning_of(self, error: Exception) -> ModelError | None:
         """Return what an exception of a try means; None: it is not an error of the service."""
         if isinstance(error, ModelError):
@@ -384,27 +357,16 @@ class Service(Generic[C]):
         """
         if isinstance(error, sdk.APIStatusError):
             given: Any = error
-            body: Any = given.body
-            inner: Any = (
-                cast("Mapping[str, Any]", body).get("error", body)
-                if isinstance(body, Mapping)
-                else None
-            )
-            report = (
-                cast("Mapping[str, Any]", inner).get("message")
-                if isinstance(inner, Mapping)
-                else None
-            )
-            if int(given.status_code) < 400:  # an error in the middle of a stream that began well
-                return self.failed(cast("Any", inner if inner is not None else given.message))
+            is_mapping = isinstance(given.body, Mapping)
+            inner = _entry(given.body, "error", given.body if is_mapping else None)
+            report = _entry(inner, "message")
+            status = int(given.status_code)
+            if status < 400:  # an error in the middle of a stream that began well
+                return self.failed(given.message if inner is None else inner)
             # no money left
             transient = False if getattr(given, "code", None) == "insufficient_quota" else None
-            return self.refused(
-                int(given.status_code),
-                report or given.message,
-                given.response.headers,
-                transient=transient,
-            )
+            message, headers = report or given.message, given.response.headers
+            return self.refused(status, message, headers, transient=transient)
         if isinstance(error, sdk.APITimeoutError):
             return self.silent()
         if isinstance(error, sdk.APIConnectionError):
@@ -416,30 +378,22 @@ class Service(Generic[C]):
 
     def silent(self) -> ModelError:
         """Return the error of a service that was silent for too long."""
-        return ModelError(
-            f"{self.address} was silent for longer than timeout_seconds.", transient=True
-        )
+        message = f"{self.address} was silent for longer than timeout_seconds."
+        return ModelError(message, transient=True)
 
     def unreachable(self, error: BaseException) -> ModelError:
         """Return the error of a connection that could not be made, or broke."""
-        return ModelError(
-            f"the connection to {self.address} failed: "
-            f"{self.clean(error).rstrip('.') or type(error).__name__}.",
-            transient=True,
-            hint="Is the service running there? Check base_url." if self.base_url else "",
-        )
+        why = self.clean(error).rstrip(".") or type(error).__name__
+        hint = "Is the service running there? Check base_url." if self.base_url else ""
+        message = f"the connection to {self.address} failed: {why}."
+        return ModelError(message, transient=True, hint=hint)
 
     def checked(self, headers: Mapping[str, str]) -> None:
-        """Refuse an answer that is a web page.
-
-        Raises: ModelError (AX660): it is one; it is not asked for again.
-        """
+        """Raises: ModelError (AX660): the answer is a web page; it is not asked for again."""
         if _is_page(headers):
-            raise ModelError(
-                f"{self.address} sent a web page, and no reply of a model.",
-                transient=False,
-                hint=f"Check base_url ({self._shown_url}). {_WEB_PAGE}",
-            )
+            message = f"{self.address} sent a web page, and no reply of a model."
+            hint = f"Check base_url ({self._shown_url}). {_WEB_PAGE}"
+            raise ModelError(message, transient=False, hint=hint)
 
     def refused(
         self,
@@ -449,10 +403,7 @@ class Service(Generic[C]):
         *,
         transient: bool | None = None,
     ) -> ModelError:
-        """Return the error of an answer with an error's status.
-
-        ``transient``: whether asking again may help; None: as the status says.
-        """
+        """Return the error of an answer with an error's status."""
         if headers is not None and headers.get("x-should-retry") == "false":
             transient = False
         page = headers is not None and _is_page(headers)
@@ -472,19 +423,13 @@ class Service(Generic[C]):
         given: Mapping[str, Any] = (
             cast("Mapping[str, Any]", body) if isinstance(body, Mapping) else {"message": str(body)}
         )
-        code = given.get("code")
-        words = {str(code), str(given.get("type"))}
-        status = (
-            int(code)
-            if isinstance(code, int) or (isinstance(code, str) and code.isdigit())
-            else None
-        )
-        message = (
-            f"{self.address} failed in the middle: {self.clean(given.get('message') or given)}"
-        )
-        if status is not None and 400 <= status <= 599:
-            return ModelError(message, status=status)
-        return ModelError(message, transient=bool(words & _PASSING) or words == {"None"})
+        code = str(given.get("code"))
+        words = {code, str(given.get("type"))}
+        said = self.clean(given.get("message") or given)
+        message = f"{self.address} failed in the middle: {said}"
+        if code.isdigit() and 400 <= int(code) <= 599:
+            return ModelError(message, status=int(code))
+        return ModelError(message, transient=bool(words & _TRANSIENT) or words == {"None"})
 
     @property
     def _whole_key(self) -> re.Pattern[str]:
@@ -507,6 +452,11 @@ class Service(Generic[C]):
                 return True
             error, seen = error.__cause__ or error.__context__, seen + 1
         return False
+
+
+def _entry(data: Any, name: str, default: Any = None) -> Any:
+    is_mapping = isinstance(data, Mapping)
+    return cast("Mapping[str, Any]", data).get(name, default) if is_mapping else default
 
 
 def _is_page(headers: Mapping[str, str]) -> bool:
@@ -537,14 +487,12 @@ def structure_prompt(structure: Structure) -> str:
 
 
 def with_instruction(messages: list[Message], meaning: str) -> list[Message]:
-    """Return the messages, with ``instructions`` behind the system's."""
+    """Return the messages, with ``meaning`` behind the system's."""
     if not meaning:
         return messages
     if messages and messages[0].get("role") == "system":
-        return [
-            {**messages[0], "content": f"{messages[0].get('content') or ''}\n\n{meaning}"},
-            *messages[1:],
-        ]
+        content = f"{messages[0].get('content') or ''}\n\n{meaning}"
+        return [{**messages[0], "content": content}, *messages[1:]]
     return [{"role": "system", "content": meaning}, *messages]
 
 
@@ -564,18 +512,14 @@ def valid_text(text: str) -> str:
 def unsendable(part: Mapping[str, Any], api: str) -> PartError:
     """Return the error of a part that cannot be sent in the way in which it is given."""
     source = next((key for key in ("url", "file_id", "data") if part.get(key)), "path")
-    hint = (
-        "Let an agent send it: it reads paths in the workspace of the run."
-        if source == "path"
-        else "Give it in another way."
-    )
+    hint = "Give it in another way."
+    if source == "path":
+        hint = "Let an agent send it: it reads paths in the workspace of the run."
     return PartError("AX801", f"{api} cannot be sent {part_label(part)} by its {source}.", hint)
 
 
 class Remote:
-    """The base of models and embedders that call a ``service``: it can be opened, closed and
-    shown.
-    """
+    """The base of models and embedders that call a ``service``."""
 
     service: Any
     """A ``Service``, of whatever kind the adapter has."""

@@ -34,48 +34,28 @@ def checked_settings(
         message = f"expected a mapping, found {settings!r:.80}."
         raise ConfigError(Problem("AX655", where, message, 'Write {"temperature": 0.2}.'))
     given = {name: value for name, value in (settings or {}).items() if value is not None}
-    problems = [
-        problem
-        for name, value in given.items()
-        if (problem := _misfit(name, value, where)) is not None
-    ]
-    if problems:
+    found = [_misfit(name, value, where) for name, value in given.items()]
+    if problems := [each for each in found if each is not None]:
         raise ConfigError(problems)
     return given
 
 
 def _misfit(name: str, value: Any, where: str) -> Problem | None:
     if name == "stop":
-        fits = isinstance(value, str) or (
-            isinstance(value, (list, tuple))
-            and all(isinstance(s, str) for s in cast("list[Any]", value))
-        )
-        return (
-            None
-            if fits
-            else Problem(
-                "AX655", f"{where}.stop", f"expected text or a list of texts, found {value!r:.60}."
-            )
-        )
-    if name == "tool_choice":
-        fits = isinstance(value, (str, Mapping))
-        return (
-            None
-            if fits
-            else Problem(
-                "AX655",
-                f"{where}.tool_choice",
-                f"expected auto, none, required or a tool, found {value!r:.60}.",
-            )
-        )
-    if name not in _RANGES:
+        texts = cast("list[Any]", value if isinstance(value, (list, tuple)) else [value])
+        fits = all(isinstance(each, str) for each in texts)
+        expected = "text or a list of texts"
+    elif name == "tool_choice":
+        fits, expected = isinstance(value, (str, Mapping)), "auto, none, required or a tool"
+    elif name in _RANGES:
+        kind, least, most = _RANGES[name]
+        is_number = isinstance(value, (int, kind)) and not isinstance(value, bool)
+        fits = is_number and least <= value <= most
+        word = "a number" if kind is float else "a whole number"
+        bounds = f"from {least:g} to {most:g}" if most != float("inf") else f"of at least {least:g}"
+        expected = f"{word} {bounds}"
+    else:
         return None
-    kind, least, most = _RANGES[name]
-    number = isinstance(value, (int, float) if kind is float else int) and not isinstance(
-        value, bool
-    )
-    if number and least <= value <= most:
+    if fits:
         return None
-    word = "a number" if kind is float else "a whole number"
-    bounds = f"from {least:g} to {most:g}" if most != float("inf") else f"of at least {least:g}"
-    return Problem("AX655", f"{where}.{name}", f"expected {word} {bounds}, found {value!r:.60}.")
+    return Problem("AX655", f"{where}.{name}", f"expected {expected}, found {value!r:.60}.")

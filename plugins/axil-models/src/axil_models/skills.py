@@ -1,8 +1,6 @@
 """A skill: how something is done, in a folder with a ``SKILL.md`` and perhaps other files.
 
 They are read, never run, and only inside it.
-
-How skills are found, and with which tools a model reads them, is up to their provider.
 """
 
 from __future__ import annotations
@@ -39,21 +37,16 @@ class Skill:
         given: Any = self.front.get("allowed-tools")
         if not given:
             return None
-        return (
-            tuple(given.replace(",", " ").split())
-            if isinstance(given, str)
-            else tuple(str(each) for each in given)
-        )
+        if isinstance(given, str):
+            given = given.replace(",", " ").split()
+        return tuple(str(each) for each in given)
 
     def files(self) -> list[str]:
         """Return the files beside it, as paths below its folder, sorted."""
-        found = (
-            each for each in self.folder.rglob("*") if each.is_file() and each.name != SKILL_FILE
-        )
         return sorted(
             each.relative_to(self.folder).as_posix()
-            for each in found
-            if _is_inside(each, self.folder)
+            for each in self.folder.rglob("*")
+            if each.is_file() and each.name != SKILL_FILE and _is_inside(each, self.folder)
         )
 
     def read(self, path: str, most_bytes: int = LARGEST_SKILL_BYTES) -> str:
@@ -70,9 +63,9 @@ class Skill:
                 raise Refused(f'the skill "{self.name}" has no file "{path}". Its files: {there}.')
             with file.open("rb") as opened:
                 data = opened.read(most_bytes + 1)
+        except Refused:
+            raise
         except (OSError, ValueError) as error:
-            if isinstance(error, Refused):
-                raise
             raise Refused(f'"{path}" cannot be read.') from error
         if len(data) > most_bytes:
             raise Refused(f'"{path}" is larger than {most_bytes} bytes.')

@@ -35,11 +35,8 @@ async def in_thread(call: Callable[[], Any], name: str = "axil-call") -> Any:
         try:
             value = context.run(call)
         except BaseException as error:  # noqa: BLE001  # it is raised again where it is waited for
-            fault = (
-                error
-                if isinstance(error, Exception) and not isinstance(error, StopIteration)
-                else _raisable(error)
-            )
+            is_plain = isinstance(error, Exception) and not isinstance(error, StopIteration)
+            fault = error if is_plain else _raisable(error)
         try:
             loop.call_soon_threadsafe(tell, value, fault)
         except RuntimeError:  # the loop is closed: nothing waits any more
@@ -51,9 +48,7 @@ async def in_thread(call: Callable[[], Any], name: str = "axil-call") -> Any:
 
 def _raisable(error: BaseException) -> RuntimeError:
     """Replace an error that means something else to an event loop: ``sys.exit()`` ends no run."""
-    report = RuntimeError(
-        f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    )
+    report = RuntimeError(f"{type(error).__name__}: {error}".removesuffix(": "))
     report.__cause__ = error
     return report
 

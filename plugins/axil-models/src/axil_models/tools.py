@@ -27,10 +27,8 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The result of a tool that does more than answer: it writes state, or says where to go on.
-
-    What it writes and where it goes is part of the agent's firing: recorded with it, undone with
-    it.
+    """The result of a tool that writes state or selects the next nodes, as part of the agent's
+    firing.
 
     >>> Command("Billing answers next.", write={"topic": "refund"}, go_to="billing").targets
     ('billing',)
@@ -95,30 +93,21 @@ class Tool:
     needs_approval: bool | Callable[[Mapping[str, Any]], bool] = False
     """True if a person has to agree to each call; a function: to calls with such arguments.
 
-    Of a function it is read from its attribute.
+    This and what follows are, of a function, read from its attributes.
     """
     approval: Approval = Approval()
-    """The time that a person has to agree, and the answer that counts without one.
-
-    Of a function it is read from its attribute.
-    """
     effects: Effects | Callable[[Mapping[str, Any]], Effects] = "idempotent"
-    """``external``: a call must not be made twice unasked: after a crash in the middle of one a
-    person is asked. Read like the above.
-    """
+    """``external``: a call must not be made twice; after a crash in one a person is asked."""
     recorded: bool = True
-    """False: a body that is resumed calls it again, instead of reading what it gave: for tools that
-    change what others may do.
-    """
+    """False: a resumed body calls it again, instead of reading its recorded result."""
 
     def effects_of(self, arguments: Mapping[str, Any]) -> Effects:
-        """Say what a second call with these arguments may do; ``external``, if it is unknown."""
+        """Return the effects of a call with these arguments; ``external``, if unknown."""
         if not callable(self.effects):
             return self.effects
         try:
             given = self.effects(arguments)
-        except Exception:  # noqa: BLE001
-            # whatever it raises, it has not said that a second call does no harm
+        except Exception:  # noqa: BLE001  # it has not said that a second call does no harm
             return "external"
         return given if given in EFFECTS else "external"
 
@@ -163,11 +152,9 @@ def result_of(value: Any) -> str | list[dict[str, Any]]:
 
 def result_text(value: Any) -> str:
     """Return a tool's result as the model reads it: text as it is, all else as JSON."""
-    return (
-        value
-        if isinstance(value, str)
-        else json.dumps(plain_data(value), ensure_ascii=False, default=str)
-    )
+    if isinstance(value, str):
+        return value
+    return json.dumps(plain_data(value), ensure_ascii=False, default=str)
 
 
 def tools_by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
@@ -175,11 +162,8 @@ def tools_by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
     known: dict[str, Tool] = {}
     for tool in tools:
         if tool.name in known:
-            raise ToolError(
-                "AX656",
-                f'two tools are called "{tool.name}".',
-                "Rename one: the model could not tell them apart.",
-            )
+            message = f'two tools are called "{tool.name}".'
+            raise ToolError("AX656", message, "Rename one: the model could not tell them apart.")
         known[tool.name] = tool
     return known
 
@@ -194,13 +178,9 @@ def with_approval(
     """
     for name in approve:
         if name != "*" and name not in tools:
-            there = (
-                f"Available: {format_names(list(tools), 20)}." if tools else "There are no tools."
-            )
-            hint = did_you_mean(name, tools) or there
-            raise ToolError(
-                "AX885", f'"{name}" is to be approved, and there is no such tool.', hint
-            )
+            known = f"Available: {format_names(list(tools), 20)}." if tools else "There are none."
+            message = f'"{name}" is to be approved, and there is no such tool.'
+            raise ToolError("AX885", message, did_you_mean(name, tools) or known)
     if not approve and approval is None:
         return dict(tools)
     guarded = {

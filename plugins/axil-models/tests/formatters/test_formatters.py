@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel
 
-from axil_models import FormatError, Json, LenientJson, Markdown, Paragraph, Tagged, Twins
-from axil_models.formatters.text import fenced, spoken, text_of
+from axil_models import FormatError, Json, LenientJson, Markdown, Paragraph, Tagged, Twins, as_text
+from axil_models.formatters.text import fenced, without_thoughts
 
 law = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 """A failure prints how to repeat it; no law is about seconds."""
@@ -136,7 +136,7 @@ def test_equal_values_have_equal_text(value, random):
             return {name: shuffled(inner) for name, inner in items}
         return [shuffled(inner) for inner in each] if isinstance(each, list) else each
 
-    assert text_of(value) == text_of(shuffled(value))
+    assert as_text(value) == as_text(shuffled(value))
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_every_kind_of_value_has_a_text():
         y: int
         x: int
 
-    assert json.loads(text_of({"p": Point(y=1, x=2), "s": {3, 1}, "t": (1,)})) == {
+    assert json.loads(as_text({"p": Point(y=1, x=2), "s": {3, 1}, "t": (1,)})) == {
         "p": {"x": 2, "y": 1},
         "s": [1, 3],
         "t": [1],
@@ -311,7 +311,7 @@ def test_every_kind_of_value_has_a_text():
 
 
 def test_thoughts_are_not_spoken():
-    assert spoken("<think>never ends") == ""
+    assert without_thoughts("<think>never ends") == ""
     assert fenced("````\n```\na\n```\n````") == ["```\na\n```\n"]
 
 

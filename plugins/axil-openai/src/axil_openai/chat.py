@@ -39,13 +39,7 @@ _REFUSED = dict.fromkeys(
     ("messages", "tools", "stream", "response_format", "functions", "function_call"), ""
 ) | {"n": "A model gives one reply."}
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_FINISH = {
-    "stop": "stop",
-    "length": "length",
-    "tool_calls": "tools",
-    "function_call": "tools",
-    "content_filter": "filter",
-}
+_FINISH = {"tool_calls": "tools", "function_call": "tools", "content_filter": "filter"}
 
 
 class OpenAIModel(StreamedModel):
@@ -67,11 +61,8 @@ class OpenAIModel(StreamedModel):
             form, report = held(request.output, config.structured_output)
             messages = with_instruction(messages, report)
             if form is not None:
-                asked["response_format"] = (
-                    {"type": "json_schema", "json_schema": form}
-                    if form
-                    else {"type": "json_object"}
-                )
+                schema = {"type": "json_schema", "json_schema": form}
+                asked["response_format"] = schema if form else {"type": "json_object"}
         asked["messages"] = [_message(each) for each in messages]
         if request.tools:
             asked["tools"] = [_tool(each, config.strict_tools) for each in request.tools]
@@ -87,26 +78,22 @@ class OpenAIModel(StreamedModel):
         create: Any = client.chat.completions.create
         if not self._known:
             self._known = parameters_of_sdk(create)
-        heard = _Heard(show)
+        partial = _PartialReply(show)
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
             self.service.checked(stream.response.headers)
             with reading_reply():
                 async for chunk in stream:
-                    heard.hear(chunk)
-                return heard.reply(self.config.prices)
-
-
-# --------------------------------------------------------------------------------------------------
+                    partial.add(chunk)
+                return partial.reply(self.config.prices)
 
 
 def _tool(spec: ToolSpec, is_strict: bool) -> dict[str, Any]:
     parameters, is_strict = tool_schema(spec.parameters, is_strict)
-    function: dict[str, Any] = {
-        "name": spec.name,
-        "description": spec.description,
-        "parameters": parameters,
-    }
-    return {"type": "function", "function": {**function, "strict": True} if is_strict else function}
+    function: dict[str, Any] = {"name": spec.name, "description": spec.description}
+    function["parameters"] = parameters
+    if is_strict:
+        function["strict"] = True
+    return {"type": "function", "function": function}
 
 
 def _message(given: Message) -> dict[str, Any]:
@@ -135,11 +122,8 @@ def _message(given: Message) -> dict[str, Any]:
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     arguments = json.dumps(call.get("arguments") or {}, ensure_ascii=True)
-    return {
-        "id": call["id"],
-        "type": "function",
-        "function": {"name": call["name"], "arguments": arguments},
-    }
+    function = {"name": call["name"], "arguments": arguments}
+    return {"id": call["id"], "type": "function", "function": function}
 
 
 def _part(part: Part) -> dict[str, Any]:
@@ -147,27 +131,18 @@ def _part(part: Part) -> dict[str, Any]:
     if kind == "text":
         return {"type": "text", "text": valid_text(part["text"])}
     if kind == "image" and ("url" in part or "data" in part):
-        detail = {"detail": part["detail"]} if part.get("detail") else {}
-        return {
-            "type": "image_url",
-            "image_url": {"url": part.get("url") or data_url(part), **detail},
-        }
+        image = {"url": part.get("url") or data_url(part)}
+        if part.get("detail"):
+            image["detail"] = part["detail"]
+        return {"type": "image_url", "image_url": image}
     if kind == "audio" and "data" in part:
-        return {
-            "type": "input_audio",
-            "input_audio": {
-                "data": part["data"],
-                "format": part["media_type"].removeprefix("audio/").replace("mpeg", "mp3"),
-            },
-        }
+        name = part["media_type"].removeprefix("audio/").replace("mpeg", "mp3")
+        return {"type": "input_audio", "input_audio": {"data": part["data"], "format": name}}
     if kind == "file" and "file_id" in part:
         return {"type": "file", "file": {"file_id": part["file_id"]}}
     if kind == "file" and "data" in part:
         return {"type": "file", "file": {"filename": file_name(part), "file_data": data_url(part)}}
     raise unsendable(part, "the Chat Completions API")
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 class _Call:
@@ -179,12 +154,11 @@ class _Call:
 
     def made(self) -> ToolCall:
         arguments, fault = read_arguments(self.arguments)
-        return ToolCall(
-            id=self.id or f"call_{self.number}", name=self.name, arguments=arguments, fault=fault
-        )
+        id = self.id or f"call_{self.number}"
+        return ToolCall(id=id, name=self.name, arguments=arguments, fault=fault)
 
 
-class _Heard:
+class _PartialReply:
     """A reply that comes in chunks."""
 
     def __init__(self, show: Showing) -> None:
@@ -196,8 +170,8 @@ class _Heard:
         self._finish = self._model = ""
         self._usage = Usage()
 
-    def hear(self, chunk: Any) -> None:
-        """Take in a chunk of the stream."""
+    def add(self, chunk: Any) -> None:
+        """Add a chunk of the stream."""
         self._model = chunk.model or self._model
         if getattr(chunk, "usage", None):
             self._usage = _usage(chunk.usage)
@@ -224,13 +198,8 @@ class _Heard:
         index = piece.index if isinstance(piece.index, int) else len(self._calls)
         known = self._at.get(index)
         function = piece.function
-        if known is None or (
-            piece.id
-            and known.id
-            and piece.id != known.id
-            and function is not None
-            and function.name
-        ):
+        is_other = known is not None and piece.id and known.id and piece.id != known.id
+        if known is None or (is_other and function is not None and function.name):
             # some servers give every call the index 0
             known = self._at[index] = _Call(len(self._calls))
             self._calls.append(known)
@@ -271,10 +240,8 @@ class _Heard:
 
 
 def _usage(given: Any) -> Usage:
-    inputs, outputs = (
-        getattr(given, "prompt_tokens_details", None),
-        getattr(given, "completion_tokens_details", None),
-    )
+    inputs = getattr(given, "prompt_tokens_details", None)
+    outputs = getattr(given, "completion_tokens_details", None)
     return Usage(
         input_tokens=given.prompt_tokens or 0,
         output_tokens=given.completion_tokens or 0,

@@ -72,41 +72,29 @@ class OpenAIEmbedder(Remote):
         vectors: list[list[float]] = []
         async with self:
             for at in range(0, len(texts), self.config.batch_size):
-                vectors += await self._batch(
-                    [valid_text(text) for text in texts[at : at + self.config.batch_size]]
-                )
+                batch = texts[at : at + self.config.batch_size]
+                vectors += await self._batch([valid_text(text) for text in batch])
         return vectors
 
     async def _batch(self, texts: list[str]) -> list[list[float]]:
-        more: dict[str, Any] = (
-            {} if self.config.dimensions is None else {"dimensions": self.config.dimensions}
-        )
+        size = self.config.dimensions
+        more: dict[str, Any] = {} if size is None else {"dimensions": size}
 
         async def attempt(client: AsyncOpenAI, show: Showing) -> list[list[float]]:
             answer = await client.embeddings.create(
                 model=self.config.name, input=texts, encoding_format="float", **more
             )
-            return [
-                list(each.embedding)
-                for each in sorted(answer.data or (), key=lambda each: each.index)
-            ]
+            found = sorted(answer.data or (), key=lambda each: each.index)
+            return [list(each.embedding) for each in found]
 
         vectors = await self.service.call(attempt, lambda chunk: None)
         sizes = {len(vector) for vector in vectors}
-        if (
-            len(vectors) != len(texts)
-            or len(sizes) != 1
-            or (self.dimensions is not None and sizes != {self.dimensions})
-        ):
-            message = (
-                f"{self.service.host} gave {len(vectors)} "
-                f"vectors of {sorted(sizes)} numbers for {len(texts)} texts."
-            )
-            expected = f" Expected {self.dimensions} numbers each." if self.dimensions else ""
-            raise ModelError(
-                message + expected,
-                transient=False,
-                hint="Check that the model is one for embeddings, and its dimensions.",
-            )
+        if len(vectors) != len(texts) or len(sizes) != 1 or self.dimensions not in (None, *sizes):
+            found = f"gave {len(vectors)} vectors of {sorted(sizes)} numbers"
+            message = f"{self.service.host} {found} for {len(texts)} texts."
+            if self.dimensions:
+                message += f" Expected {self.dimensions} numbers each."
+            hint = "Check that the model is one for embeddings, and its dimensions."
+            raise ModelError(message, transient=False, hint=hint)
         self._learned = sizes.pop()
         return vectors

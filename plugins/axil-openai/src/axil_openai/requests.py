@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Literal, cast
 
 from pydantic import Field
@@ -34,23 +35,16 @@ class ModelConfig(RemoteModelConfig, OpenAIConfig):
 def chosen_tool(given: Any) -> str | None:
     """Return the name of the tool that a ``tool_choice`` names; None: it names none.
 
-    >>> (
-    ...     chosen_tool("add"),
-    ...     chosen_tool("auto"),
-    ...     chosen_tool({"type": "function", "function": {"name": "add"}}),
-    ... )
-    ('add', None, 'add')
+    >>> chosen_tool("auto"), chosen_tool({"type": "function", "function": {"name": "add"}})
+    (None, 'add')
     """
     if isinstance(given, str):
         return None if given in ("auto", "none", "required") else given
     if isinstance(given, Mapping):
         choice = cast("Mapping[str, Any]", given)
         inner = choice.get("function")
-        name = (
-            cast("Mapping[str, Any]", inner).get("name")
-            if isinstance(inner, Mapping)
-            else choice.get("name")
-        )
+        named = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else choice
+        name = named.get("name")
         return str(name) if name and choice.get("type", "function") == "function" else None
     return None
 
@@ -58,10 +52,8 @@ def chosen_tool(given: Any) -> str | None:
 def tool_schema(parameters: Mapping[str, Any], is_strict: bool) -> tuple[dict[str, Any], bool]:
     """Return a tool's parameters, and whether they are strict: those that cannot be are not."""
     if is_strict:
-        try:
+        with suppress(ValueError):
             return strict(parameters), True
-        except ValueError:
-            return dict(parameters), False
     return dict(parameters), False
 
 
@@ -77,10 +69,9 @@ def held(structure: Structure, form: Form) -> tuple[dict[str, Any] | None, str]:
             return {"name": name, "schema": strict(structure.schema), "strict": True}, ""
         except ValueError as error:
             if form == "strict":
+                message = f"the schema cannot be strict: {error}."
                 hint = "Define what it may hold, or set structured_output: schema."
-                raise ConfigError(
-                    Problem("AX808", structure.name, f"the schema cannot be strict: {error}.", hint)
-                ) from None
+                raise ConfigError(Problem("AX808", structure.name, message, hint)) from None
     if form in ("auto", "schema"):
         return {"name": name, "schema": dict(structure.schema), "strict": False}, ""
     return ({} if form == "object" else None), structure_prompt(structure)

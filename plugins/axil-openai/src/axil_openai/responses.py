@@ -1,8 +1,7 @@
 """``openai_responses``: the Responses API.
 
-Nothing is stored at the service unless asked for: the conversation is sent whole, each time. What a
-reply consists of besides its text (reasoning, sealed by the service) is kept as data in
-``Reply.extra`` and goes back with the reply's message.
+Nothing is stored at the service unless asked for: the conversation is sent whole, each time. All
+items of a reply are kept in ``Reply.extra`` and go back with its message.
 """
 
 from __future__ import annotations
@@ -67,9 +66,7 @@ class OpenAIResponsesModel(StreamedModel):
             form, report = held(request.output, config.structured_output)
             messages = with_instruction(messages, report)
             if form is not None:
-                text["format"] = (
-                    {"type": "json_schema", **form} if form else {"type": "json_object"}
-                )
+                text["format"] = {"type": "json_schema" if form else "json_object", **form}
         if "verbosity" in settings:
             text["verbosity"] = settings.pop("verbosity")
         if text:
@@ -94,16 +91,13 @@ class OpenAIResponsesModel(StreamedModel):
         create: Any = client.responses.create
         if not self._known:
             self._known = parameters_of_sdk(create)
-        heard = _Heard(show, self.service)
+        partial = _PartialReply(show, self.service)
         async with await create(stream=True, **sdk_arguments(asked, self._known)) as stream:
             self.service.checked(stream.response.headers)
             with reading_reply():
                 async for event in stream:
-                    heard.hear(event)
-                return heard.reply(self.config.prices)
-
-
-# --------------------------------------------------------------------------------------------------
+                    partial.add(event)
+                return partial.reply(self.config.prices)
 
 
 def _tool(spec: ToolSpec, is_strict: bool) -> dict[str, Any]:
@@ -137,28 +131,19 @@ def _kept(message: Message) -> Sequence[Mapping[str, Any]] | None:
 
 
 def _returned(kept: Sequence[Mapping[str, Any]], is_stored: bool) -> list[dict[str, Any]]:
-    """Return items as they go back.
-
-    Reasoning that is neither stored nor sealed cannot; without it the others lose the ids that tie
-    them to it.
+    """Return items as they go back: without reasoning that is neither stored nor sealed, and then
+    without the ids that tie the others to it.
     """
     items = [dict(item) for item in kept]
-    lost = (
-        []
-        if is_stored
-        else [
-            item
-            for item in items
-            if item.get("type") == "reasoning" and not item.get("encrypted_content")
-        ]
-    )
-    if lost:
-        items = [
-            {key: value for key, value in item.items() if key != "id"}
-            for item in items
-            if item not in lost
-        ]
-    return items
+    sent = [
+        item
+        for item in items
+        if is_stored or item.get("type") != "reasoning" or item.get("encrypted_content")
+    ]
+    if len(sent) < len(items):
+        for item in sent:
+            item.pop("id", None)
+    return sent
 
 
 def _items(given: Message) -> list[dict[str, Any]]:
@@ -178,14 +163,8 @@ def _items(given: Message) -> list[dict[str, Any]]:
         items.append({"role": role, "content": valid_text(content_text(content))})
     for call in cast("Sequence[Mapping[str, Any]]", given.get("tool_calls") or ()):
         arguments = json.dumps(call.get("arguments") or {}, ensure_ascii=True)
-        items.append(
-            {
-                "type": "function_call",
-                "call_id": call["id"],
-                "name": call["name"],
-                "arguments": arguments,
-            }
-        )
+        named = {"call_id": call["id"], "name": call["name"], "arguments": arguments}
+        items.append({"type": "function_call", **named})
     return items
 
 
@@ -193,24 +172,21 @@ def _part(part: Part) -> dict[str, Any]:
     kind = part["type"]
     if kind == "text":
         return {"type": "input_text", "text": valid_text(part["text"])}
-    if kind == "image" and not part.get("path"):
-        where = (
-            {"file_id": part["file_id"]}
-            if part.get("file_id")
-            else {"image_url": part.get("url") or data_url(part)}
-        )
-        return {"type": "input_image", "detail": part.get("detail") or "auto", **where}
-    if kind == "file" and not part.get("path"):
-        if part.get("data"):
-            return {"type": "input_file", "filename": file_name(part), "file_data": data_url(part)}
-        return {
-            "type": "input_file",
-            **({"file_id": part["file_id"]} if part.get("file_id") else {"file_url": part["url"]}),
-        }
-    raise unsendable(part, "the Responses API")
+    if kind not in ("image", "file") or part.get("path"):
+        raise unsendable(part, "the Responses API")
+    sent: dict[str, Any] = {"type": f"input_{kind}"}
+    if kind == "image":
+        sent["detail"] = part.get("detail") or "auto"
+    if part.get("file_id"):
+        sent["file_id"] = part["file_id"]
+    elif kind == "image":
+        sent["image_url"] = part.get("url") or data_url(part)
+    elif part.get("data"):
+        sent |= {"filename": file_name(part), "file_data": data_url(part)}
+    else:
+        sent["file_url"] = part["url"]
+    return sent
 
-
-# --------------------------------------------------------------------------------------------------
 
 _TEXTS = {
     "response.output_text.delta": "text",
@@ -220,7 +196,7 @@ _TEXTS = {
 }
 
 
-class _Heard:
+class _PartialReply:
     """A reply that comes in events."""
 
     def __init__(self, show: Showing, connection: Connection) -> None:
@@ -229,19 +205,16 @@ class _Heard:
         self._items: dict[int, Any] = {}
         self._response: Any = None
 
-    def hear(self, event: Any) -> None:
-        """Take in an event of the stream. Raises: ModelError: the service says that it failed."""
+    def add(self, event: Any) -> None:
+        """Add an event of the stream. Raises: ModelError: the service says that it failed."""
         kind = event.type
         if kind in _TEXTS:
             if event.delta:
                 self._show({"kind": _TEXTS[kind], "text": event.delta})
         elif kind == "response.output_item.added" and event.item.type == "function_call":
-            self._calls[event.output_index] = (
-                len(self._calls),
-                event.item.call_id,
-                event.item.name,
-            )
-            self._called(event.output_index, event.item.arguments or "")
+            item, number = event.item, len(self._calls)
+            self._calls[event.output_index] = (number, item.call_id, item.name)
+            self._called(event.output_index, item.arguments or "")
         elif kind == "response.function_call_arguments.delta":
             self._called(event.output_index, event.delta or "")
         elif kind == "response.output_item.done":
@@ -250,9 +223,8 @@ class _Heard:
             self._response = event.response
         elif kind == "response.failed":
             error = event.response.error
-            raise self._connection.failed(
-                {"message": getattr(error, "message", ""), "code": getattr(error, "code", None)}
-            )
+            message, code = getattr(error, "message", ""), getattr(error, "code", None)
+            raise self._connection.failed({"message": message, "code": code})
         elif kind == "error":
             raise self._connection.failed({"message": event.message, "code": event.code})
 
@@ -267,18 +239,17 @@ class _Heard:
         response = self._response
         if response is None:
             raise BrokenOff
-        items: list[Any] = list(response.output or ()) or [
-            self._items[at] for at in sorted(self._items)
-        ]
+        items: list[Any] = list(response.output or ())
+        items = items or [self._items[at] for at in sorted(self._items)]
         items = [self._items.get(at, item) for at, item in enumerate(items)]
         texts = [part for item in items if item.type == "message" for part in item.content or ()]
         refused = [part.refusal for part in texts if part.type == "refusal"]
-        spoken = [part.text for part in texts if part.type == "output_text"]
+        said = [part.text for part in texts if part.type == "output_text"]
         calls = tuple(_call(item) for item in items if item.type == "function_call")
         usage = _usage(response.usage) if response.usage is not None else Usage()
         kept = [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in items]
         return Reply(
-            text="".join(spoken or refused),
+            text="".join(said or refused),
             tool_calls=calls,
             usage=usage if prices is None else prices.priced(usage),
             finish="refusal" if refused else _finish(response, bool(calls)),
@@ -289,25 +260,20 @@ class _Heard:
 
 def _call(item: Any) -> ToolCall:
     arguments, fault = read_arguments(item.arguments)
-    return ToolCall(
-        id=item.call_id or item.id or "", name=item.name, arguments=arguments, fault=fault
-    )
+    id = item.call_id or item.id or ""
+    return ToolCall(id=id, name=item.name, arguments=arguments, fault=fault)
 
 
 def _finish(response: Any, has_calls: bool) -> str:
     if response.status == "incomplete":
-        reason = getattr(response.incomplete_details, "reason", None)
-        return {"max_output_tokens": "length", "content_filter": "filter"}.get(
-            str(reason), str(reason or "length")
-        )
+        reason = str(getattr(response.incomplete_details, "reason", None) or "length")
+        return {"max_output_tokens": "length", "content_filter": "filter"}.get(reason, reason)
     return "tools" if has_calls else "stop"
 
 
 def _usage(given: Any) -> Usage:
-    inputs, outputs = (
-        getattr(given, "input_tokens_details", None),
-        getattr(given, "output_tokens_details", None),
-    )
+    inputs = getattr(given, "input_tokens_details", None)
+    outputs = getattr(given, "output_tokens_details", None)
     return Usage(
         input_tokens=given.input_tokens or 0,
         output_tokens=given.output_tokens or 0,

@@ -70,11 +70,8 @@ def _strict(schema: Any, where: str) -> dict[str, Any]:
 
 
 def _object(given: Mapping[str, Any], where: str) -> dict[str, Any]:
-    if (
-        given.get("additionalProperties")
-        or given.get("patternProperties")
-        or "properties" not in given
-    ):
+    is_open = given.get("additionalProperties") or given.get("patternProperties")
+    if is_open or "properties" not in given:
         raise ValueError(f"{where} takes properties of any name")
     properties = cast("Mapping[str, Any]", given["properties"])
     return {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -83,9 +84,7 @@ def _bare(line: bytes) -> bytes:
 
 async def _read(parts: AsyncIterator[bytes]) -> None:
     """Read what is left; a server that does not end the body loses the connection."""
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(_LEFT):
             async for _ in parts:
                 pass
-    except TimeoutError:
-        return

@@ -43,8 +43,7 @@ class Hub:
             setting,
             team,
             order,
-            hears=config.hears,
-            gives=config.gives,
+            **config.talk,
             handoffs={"hub": list(config.spokes)},
         )
 
@@ -85,8 +84,7 @@ class Swarm:
             setting,
             config.members,
             order,
-            hears=config.hears,
-            gives=config.gives,
+            **config.talk,
             handoffs=handoffs,
         )
 
@@ -124,7 +122,7 @@ class GroupChat:
             stop=Stop(config.stop),
         )
         team = {"selector": config.selector, **config.members}
-        return conversation(node, setting, team, order, hears=config.hears, gives=config.gives)
+        return conversation(node, setting, team, order, **config.talk)
 
 
 class Supervisor:
@@ -152,7 +150,7 @@ class Supervisor:
             chooser="supervisor", members=list(config.members), turns=config.turns, supervises=True
         )
         team = {"supervisor": config.supervisor, **config.members}
-        return conversation(node, setting, team, order, hears=config.hears, gives=config.gives)
+        return conversation(node, setting, team, order, **config.talk)
 
 
 class PlanAndExecute:
@@ -194,4 +192,4 @@ class PlanAndExecute:
             steps=config.steps,
             writer="writer" if config.writer is not None else "",
         )
-        return conversation(node, setting, team, order, hears=config.hears, gives=config.gives)
+        return conversation(node, setting, team, order, **config.talk)

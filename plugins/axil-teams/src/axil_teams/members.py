@@ -23,8 +23,7 @@ def nodes_of(
     setting: CompileOptions,
     handoffs: Mapping[str, Sequence[str]],
 ) -> tuple[NodeSpec, ...]:
-    """Return a node for each member, in their order; with a tool for each member that it may hand
-    over to, if it is an agent.
+    """Return a node for each member, in their order; an agent's with a tool for each handoff.
 
     Raises: TeamError (AX670): there is none; SpecError: one is no node.
     """
@@ -35,9 +34,9 @@ def nodes_of(
     made = Graph()
     for name, each in members.items():
         if name not in written:
-            made.create_node(_instructed(each, handoffs.get(name, ())), name=name)
+            made.create_node(_with_tools(each, handoffs.get(name, ())), name=name)
     nodes |= {node.id: node for node in made.to_spec().nodes}
-    return tuple(_handing(nodes[name], handoffs.get(name, ())) for name in members)
+    return tuple(_with_handoffs(nodes[name], handoffs.get(name, ())) for name in members)
 
 
 def _written(members: Mapping[str, Any], setting: CompileOptions) -> Sequence[NodeSpec]:
@@ -49,24 +48,21 @@ def _written(members: Mapping[str, Any], setting: CompileOptions) -> Sequence[No
         grants=setting.grants,
         registry=setting.registry,
     )
-    graph = {
-        "nodes": [{**each, "id": name} for name, each in members.items()],
-        "start": list(members),
-        "end": list(members),
-    }
+    names, nodes = list(members), [{**each, "id": name} for name, each in members.items()]
+    graph = {"nodes": nodes, "start": names, "end": names}
     places = [_place(name, setting.place) for name in members]
     try:
-        nodes = inline_spec(graph, outer, reading=reading).nodes
+        read = inline_spec(graph, outer, reading=reading).nodes
     except SpecError as error:
-        raise SpecError(
-            replace(problem, where=_moved(problem.where, places)) for problem in error.problems
-        ) from error
-    return [
-        node
-        if place is None or node.use is None
-        else replace(node, place=place, use=replace(node.use, place=place))
-        for node, place in zip(nodes, places, strict=True)
-    ]
+        problems = [replace(each, where=_moved(each.where, places)) for each in error.problems]
+        raise SpecError(problems) from error
+    return [_placed(node, place) for node, place in zip(read, places, strict=True)]
+
+
+def _placed(node: NodeSpec, place: Place | None) -> NodeSpec:
+    if place is None or node.use is None:
+        return node
+    return replace(node, place=place, use=replace(node.use, place=place))
 
 
 _GROUPS = ("members", "critics", "spokes")
@@ -94,19 +90,18 @@ def _moved(where: str, places: Sequence[Place | None]) -> str:
     return str(place.at(*keys))
 
 
-def _handing(node: NodeSpec, targets: Sequence[str]) -> NodeSpec:
+def _with_handoffs(node: NodeSpec, targets: Sequence[str]) -> NodeSpec:
     """Return an agent of a file with its tools for handing over."""
     if node.use is None or node.use.type not in _AGENTS or not targets:
         return node
     own: Any = node.use.config.get("tools") or ()
     tools = [*own, *({"type": "handoff", "config": {"to": target}} for target in targets)]
-    use = ComponentRef(
-        type=node.use.type, config={**node.use.config, "tools": tools}, place=node.use.place
-    )
+    config = {**node.use.config, "tools": tools}
+    use = ComponentRef(type=node.use.type, config=config, place=node.use.place)
     return replace(node, use=use)
 
 
-def _instructed(member: Any, targets: Sequence[str]) -> Any:
+def _with_tools(member: Any, targets: Sequence[str]) -> Any:
     """Return a member of Python; an agent has its tools for handing over, once."""
     if isinstance(member, Agent):
         known = {each.to for each in member.tools if isinstance(each, Handoff)}

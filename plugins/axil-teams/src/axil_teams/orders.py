@@ -1,7 +1,6 @@
 """Orders: pure rules that say who speaks next, and when a team has ended.
 
-An order sees a ``Meeting`` and answers with a ``Turn`` or an ``End``. What it has to remember it
-keeps in ``Meeting.notes``, plain data that is recorded with the team.
+What an order has to remember it keeps in ``Meeting.notes``, plain data recorded with the team.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
@@ -47,8 +47,7 @@ class End:
     said: Sequence[Message] = ()
     """The answer; empty: the last words of the transcript."""
     by: str = "order"
-    """The cause of its end: ``stop``, the ``limit``, or the ``order``, which had no further turn.
-    """
+    """The cause: ``stop``, the ``limit``, or the ``order``, which had no further turn."""
 
 
 class Order(Protocol):
@@ -66,10 +65,7 @@ class Order(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The stop rule: a phrase, or a function of what was said in the last turn.
-
-    Where several speak in one turn, the phrase has to be in the words of all of them.
-    """
+    """The stop rule: a phrase, in the words of all that speak in a turn, or a function of them."""
 
     rule: str | Callable[[str], bool] | None = None
     by: tuple[str, ...] = ()
@@ -92,10 +88,9 @@ def last_of(entries: Sequence[Message], member: str) -> tuple[Message, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InTurn:
-    """Stages again and again: the members of a stage speak side by side, one stage after another.
+    """Rounds of stages: the members of a stage speak side by side, one stage after another.
 
-    ``first`` comes before the rounds, ``last`` after them, whether the stop rule or the number of
-    rounds ended them.
+    ``first`` comes before the rounds, ``last`` after them, whatever ended them.
     """
 
     stages: Sequence[Sequence[str]]
@@ -181,13 +176,9 @@ class Handoffs:
             return End(meeting.last, "stop")
         speaking, target = speaker(meeting.last[-1]), meeting.handoff
         if target and target not in self.members:
-            hint = (
-                did_you_mean(target, self.members)
-                or f"The members are {format_names(list(self.members))}."
-            )
-            raise RouteError(
-                f'"{speaking}" hands over to "{target}", which is not a member.', hint=hint
-            )
+            known = f"The members are {format_names(list(self.members))}."
+            message = f'"{speaking}" hands over to "{target}", which is not a member.'
+            raise RouteError(message, hint=did_you_mean(target, self.members) or known)
         if not target:
             if self.home in ("", speaking):
                 return End(meeting.last)
@@ -222,37 +213,34 @@ class Selected:
     def next(self, meeting: Meeting) -> Turn | End:
         """See ``Order``."""
         notes = meeting.notes
-        spoken = int(notes.get("spoken", 0))
+        turns = int(notes.get("spoken", 0))
         if not notes.pop("asked", False):
-            if spoken and self.stop.is_met(meeting.last):
+            if turns and self.stop.is_met(meeting.last):
                 return End(meeting.last, "stop")
-            if spoken >= self.turns and not self.supervises:
+            if turns >= self.turns and not self.supervises:
                 return End(meeting.last, "limit")
             notes["asked"] = True
-            return Turn(
-                {self.chooser: [*map(named, meeting.entries), self._question(spoken)]}, True
-            )
+            sent = [*map(named, meeting.entries), self._question(turns)]
+            return Turn({self.chooser: sent}, silent=True)
         answer = words(meeting.last)
         target, order = instructed(answer, self.members)
         if self.supervises:
-            if not target or spoken >= self.turns:
+            if not target or turns >= self.turns:
                 return End(meeting.last, "limit" if target else "order")
-            notes["spoken"] = spoken + 1
-            return Turn(
-                {target: [{"role": "user", "content": order or words(meeting.entries[:1])}]}
-            )
+            notes["spoken"] = turns + 1
+            work = order or words(meeting.entries[:1])
+            return Turn({target: [{"role": "user", "content": work}]})
         if self.stop.is_met(meeting.last):
             return End(meeting.entries[-1:], "stop")
-        notes["spoken"] = spoken + 1
-        return _together(
-            [mentioned(answer, self.members) or self.members[spoken % len(self.members)]]
-        )
+        notes["spoken"] = turns + 1
+        next_in_turn = self.members[turns % len(self.members)]
+        return _together([mentioned(answer, self.members) or next_in_turn])
 
-    def _question(self, spoken: int) -> Message:
+    def _question(self, turns: int) -> Message:
         names = format_names(list(self.members), 50)
         if not self.supervises:
             text = f"Who speaks next? Answer with one name of {names}, and nothing else."
-        elif spoken < self.turns:
+        elif turns < self.turns:
             text = (
                 f"The members are {names}. To give one of them work, write NAME: what to do. "
                 "Where all is done, write the answer without such a line."
@@ -268,11 +256,11 @@ def mentioned(text: str, names: Sequence[str]) -> str:
     >>> mentioned("I would ask bob, not ann.", ["ann", "bob"])
     'bob'
     """
-    found = [
-        (match.start(), name)
-        for name in names
-        if (match := re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, re.IGNORECASE))
-    ]
+    found: list[tuple[int, str]] = []
+    for name in names:
+        pattern = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
+        if match := re.search(pattern, text, re.IGNORECASE):
+            found.append((match.start(), name))
     return min(found)[1] if found else ""
 
 
@@ -287,9 +275,6 @@ def instructed(text: str, names: Sequence[str]) -> tuple[str, str]:
         if match := re.search(begin, text, re.IGNORECASE | re.MULTILINE):
             return name, text[match.end() :].strip()
     return "", ""
-
-
-# ----------------------------------------------------------------------------------------- plans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,17 +307,15 @@ class Planned:
         if notes.get("written"):
             return End(meeting.last)
         if "plan" not in notes:
-            notes.update(
-                plan=steps_of(words(meeting.last), self.members, self.steps), done={}, doing={}
-            )
+            plan = steps_of(words(meeting.last), self.members, self.steps)
+            notes.update(plan=plan, done={}, doing={})
         doing: dict[str, str] = notes["doing"]
         for said in meeting.last:
             if speaker(said) in doing:
                 notes["done"][doing[speaker(said)]] = words([said])
-        plan: list[dict[str, Any]] = notes["plan"]
         done: dict[str, str] = notes["done"]
         due: dict[str, dict[str, Any]] = {}
-        for step in plan:
+        for step in notes["plan"]:
             if step["id"] not in done and all(each in done for each in step["after"]):
                 due.setdefault(step["by"], step)
         if due:
@@ -363,32 +346,25 @@ def steps_of(text: str, members: Sequence[str], most: int) -> list[dict[str, Any
     """
     steps = _listed(text, members)
     if not 0 < len(steps) <= most:
-        raise _unfit(
-            f"the plan has {len(steps)} steps, expected 1 to {most}",
-            "Raise steps, or state the largest number of steps in the planner's instructions.",
-        )
+        hint = "Raise steps, or state the largest number in the planner's instructions."
+        raise _unfit(f"the plan has {len(steps)} steps, expected 1 to {most}", hint)
     ids = [step["id"] for step in steps]
     if len(set(ids)) < len(ids):
         raise _unfit("two steps have the same id", "Give each step its own id.")
     for step in steps:
         if step["by"] not in members:
-            raise _unfit(
-                f'step {step["id"]} is for "{step["by"]}"',
-                f"The members are {format_names(list(members))}.",
-            )
+            hint = f"The members are {format_names(list(members))}."
+            raise _unfit(f'step {step["id"]} is for "{step["by"]}"', hint)
         if strangers := [each for each in step["after"] if each not in ids]:
-            raise _unfit(
-                f"step {step['id']} comes after {format_names(strangers)}, which are not steps "
-                "of the plan",
-                f"The steps are {format_names(ids)}.",
-            )
+            found = f"step {step['id']} comes after {format_names(strangers)}"
+            hint = f"The steps are {format_names(ids)}."
+            raise _unfit(f"{found}, which are not steps of the plan", hint)
     settled: set[str] = set()
     while len(settled) < len(steps):
         new = {s["id"] for s in steps if settled.issuperset(s["after"])} - settled
         if not new:
-            raise _unfit(
-                "its steps depend on each other in a cycle", "Remove one of the dependencies."
-            )
+            hint = "Remove one of the dependencies."
+            raise _unfit("its steps depend on each other in a cycle", hint)
         settled |= new
     return steps
 
@@ -398,13 +374,9 @@ def _unfit(found: str, hint: str) -> TeamError:
 
 
 def _listed(text: str, members: Sequence[str]) -> list[dict[str, Any]]:
-    begin, end = text.find("["), text.rfind("]")
     data: Any = None
-    if begin >= 0:
-        try:
-            data = json.loads(text[begin : end + 1])
-        except ValueError:
-            data = None
+    with suppress(ValueError):
+        data = json.loads(text[max(text.find("["), 0) : text.rfind("]") + 1])
     if isinstance(data, list) and all(isinstance(each, dict) for each in cast("list[Any]", data)):
         return [
             {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any
 
 from pydantic import Field, field_validator
 
-from axil import ComponentRef, EdgeSpec, GraphSpec, NodeSpec
+from axil import ComponentRef, EdgeSpec, GraphSpec
 from axil.plugin import ENTRY, EXIT, CompileOptions, SubgraphSpec, as_messages
 from axil_teams.errors import TeamError
 from axil_teams.members import nodes_of
@@ -42,19 +43,15 @@ def pipeline(
         end: the member whose words are the answer; empty: those of all that lead to the exit.
         has_names: whether what members hear of each other begins with the speaker's name.
     """
+    made: list[EdgeSpec] = []
+    for source, target in edges:
+        is_named = has_names and target != EXIT and source != ENTRY
+        process = _Named(source) if is_named else None
+        made.append(EdgeSpec(source=source, target=target, process=process))
     spec = GraphSpec(
         id=node,
         nodes=nodes_of(team, node, setting, {}),
-        edges=tuple(
-            EdgeSpec(
-                source=source,
-                target=target,
-                process=_Named(source)
-                if has_names and EXIT not in (target,) and source != ENTRY
-                else None,
-            )
-            for source, target in edges
-        ),
+        edges=tuple(made),
         payload="messages",
         end=(end,) if end else (),
         cycles="forbid",
@@ -145,17 +142,11 @@ class AdjacencyMatrix:
         """Return the graph of the table. Raises: TeamError (AX672): it has another size."""
         ends, rows = [ENTRY, *self.config.members, EXIT], self.config.matrix
         if len(rows) != len(ends):
-            raise TeamError(
-                "AX672",
-                f'the matrix of "{node}" has {len(rows)} rows, expected {len(ends)}.',
-                "Write one row for the entry, one for each member, and one for the exit.",
-            )
-        edges = [
-            (source, target)
-            for source, row in zip(ends, rows, strict=True)
-            for target, cell in zip(ends, row, strict=True)
-            if cell
-        ]
+            message = f'the matrix of "{node}" has {len(rows)} rows, expected {len(ends)}.'
+            hint = "Write one row for the entry, one for each member, and one for the exit."
+            raise TeamError("AX672", message, hint)
+        pairs = zip(ends, rows, strict=True)
+        edges = [(source, target) for source, row in pairs for target in compress(ends, row)]
         return pipeline(node, setting, self.config.members, edges, has_names=True)
 
 
@@ -180,9 +171,8 @@ class Brainstorming:
     def scope(self, node: str, setting: CompileOptions) -> SubgraphSpec:
         """Return the line, in which each is connected with all before it."""
         team = {**self.config.members, "solver": self.config.solver}
-        return pipeline(
-            node, setting, team, list(_all_before(list(team))), end="solver", has_names=True
-        )
+        edges = list(_all_before(list(team)))
+        return pipeline(node, setting, team, edges, end="solver", has_names=True)
 
 
 def _all_before(names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -226,8 +216,6 @@ class MapReduce:
         if config.split is not None:
             given["split"] = config.split
         mapper, reducer = whole.spec.nodes
-        wrapped = replace(
-            mapper, wrappers=(ComponentRef(type="map", config=given), *mapper.wrappers)
-        )
-        nodes: tuple[NodeSpec, ...] = (wrapped, reducer)
+        wrappers = (ComponentRef(type="map", config=given), *mapper.wrappers)
+        nodes = (replace(mapper, wrappers=wrappers), reducer)
         return replace(whole, spec=replace(whole.spec, nodes=nodes))

@@ -38,9 +38,7 @@ class Mesh:
         order = InTurn(
             stages=[[n] for n in config.members], rounds=config.rounds, stop=Stop(config.stop)
         )
-        return conversation(
-            node, setting, config.members, order, hears=config.hears, gives=config.gives
-        )
+        return conversation(node, setting, config.members, order, **config.talk)
 
 
 class PingPong:
@@ -69,9 +67,7 @@ class PingPong:
             turns=config.turns,
             stop=Stop(config.stop),
         )
-        return conversation(
-            node, setting, config.members, order, hears=config.hears, gives=config.gives
-        )
+        return conversation(node, setting, config.members, order, **config.talk)
 
 
 class InstructorAssistant:
@@ -102,7 +98,7 @@ class InstructorAssistant:
             answer="assistant",
         )
         team = {"instructor": config.instructor, "assistant": config.assistant}
-        return conversation(node, setting, team, order, hears=config.hears, gives=config.gives)
+        return conversation(node, setting, team, order, **config.talk)
 
 
 class GeneratorVerifier:
@@ -137,7 +133,7 @@ class GeneratorVerifier:
             answer="generator",
         )
         team = {"generator": config.generator, "verifier": config.verifier}
-        return conversation(node, setting, team, order, hears=config.hears, gives=config.gives)
+        return conversation(node, setting, team, order, **config.talk)
 
 
 class VerticalDecision:
@@ -176,7 +172,7 @@ class VerticalDecision:
             stop=Stop(config.stop),
             answer="solver",
         )
-        return conversation(node, setting, team, order, hears=config.hears, gives=config.gives)
+        return conversation(node, setting, team, order, **config.talk)
 
 
 class VerticalSolverFirst(VerticalDecision):
@@ -216,4 +212,4 @@ class Debate:
             stop=Stop(config.stop, by=tuple(names)),
         )
         team = {**config.members, "judge": config.judge}
-        return conversation(node, setting, team, order, hears=config.hears, gives=config.gives)
+        return conversation(node, setting, team, order, **config.talk)

@@ -35,7 +35,7 @@ def literal(text: str) -> dict[str, Any]:
 
 
 class Settings(BaseModel, extra="forbid", frozen=True):
-    """The rules of all settings: they are strict."""
+    """Strict settings."""
 
 
 class Talk(Settings, frozen=True):
@@ -47,6 +47,11 @@ class Talk(Settings, frozen=True):
         "the last turn.",
     )
     gives: Gives = Field(default="answer", description="The output: the answer or the transcript.")
+
+    @property
+    def talk(self) -> dict[str, Any]:
+        """The settings as ``conversation`` takes them."""
+        return {"hears": self.hears, "gives": self.gives}
 
 
 class Stopped(Talk, frozen=True):

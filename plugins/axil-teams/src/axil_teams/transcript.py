@@ -1,8 +1,7 @@
 """Transcripts: what was said in a team, by whom, and what a member is sent of it.
 
 An entry is a message with its speaker in ``source``; the task has none. The words of others reach a
-member as a user's message that begins with their name, its own as an assistant's: so each entry is
-in a request once, and says who spoke.
+member as a user's message that begins with their name, its own as an assistant's.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import Any, Literal
 from axil.plugin import Message, text_of
 
 Hears = Literal["all", "new", "last"]
-"""The text that a member is sent: the whole transcript, the part since its own last turn (for
-members that remember), or the last turn alone.
+"""The text that a member is sent: the whole transcript, the part since its own last turn, or the
+last turn.
 """
 
 Gives = Literal["answer", "transcript"]

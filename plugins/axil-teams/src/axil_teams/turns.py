@@ -2,13 +2,11 @@
 
 Theory of operation
 -------------------
-A conversation is a graph: an edge leads from ``turns`` to each member and one back from it, so it
-is a cycle that is entered there. In a round ``turns`` fires first: it writes down what came
-back, asks the order who speaks next, and sends each of them what it hears. The edges to the others
-are dead in that round. At the end its edge to the exit carries the answer.
+An edge leads from ``turns`` to each member and one back from it. In a round ``turns`` fires first:
+it writes down what came back, asks the order who speaks next, and sends each of them what it hears.
+The edges to the others are dead in that round. At the end its edge to the exit carries the answer.
 
-The transcript is in that node's own part of the state, so it is journaled with each of its firings,
-and concurrent runs never mix. A member hands over by writing the field ``next``.
+The transcript is in that node's own part of the state. A member hands over by writing ``next``.
 """
 
 from __future__ import annotations
@@ -25,12 +23,10 @@ from axil_teams.transcript import Gives, Hears, entry, heard, named, speaker
 NEXT = "next"
 """The field of a team's state that names who is to speak next."""
 TURNS = "turns"
-
-
 _HEARD: dict[Hears, str] = {"all": "all", "new": "what is new", "last": "the last turn"}
 
 
-class _Sent:
+class _ToMember:
     """An edge to a member: what it has for this target."""
 
     def __init__(self, target: str, what: str) -> None:
@@ -40,7 +36,7 @@ class _Sent:
         return payload[self.target]
 
 
-class _Spoken:
+class _FromMember:
     """An edge from a member: what a member said, under its name."""
 
     def __init__(self, member: str) -> None:
@@ -124,9 +120,9 @@ def conversation(
     turns = NodeSpec(id=TURNS, body=Turns(order, list(members), hears=hears, gives=gives))
     edges = [EdgeSpec(source=ENTRY, target=TURNS)]
     for name in members:
-        edges.append(EdgeSpec(source=TURNS, target=name, process=_Sent(name, _HEARD[hears])))
-        edges.append(EdgeSpec(source=name, target=TURNS, process=_Spoken(name)))
-    edges.append(EdgeSpec(source=TURNS, target=EXIT, process=_Sent(EXIT, gives)))
+        edges.append(EdgeSpec(source=TURNS, target=name, process=_ToMember(name, _HEARD[hears])))
+        edges.append(EdgeSpec(source=name, target=TURNS, process=_FromMember(name)))
+    edges.append(EdgeSpec(source=TURNS, target=EXIT, process=_ToMember(EXIT, gives)))
     spec = GraphSpec(
         id=node,
         nodes=(turns, *nodes_of(members, node, setting, handoffs or {})),

@@ -30,9 +30,8 @@ async def resolved(host: str, port: int) -> Sequence[str]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise FetchFault(
-            "AX878", f'the DNS knows no host "{host}".', "Check the address."
-        ) from error
+        message = f'the DNS knows no host "{host}".'
+        raise FetchFault("AX878", message, "Check the address.") from error
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
@@ -94,7 +93,6 @@ async def chosen(
     for each in found:
         if not is_public(each) and not any(each in network for network in allowed):
             message = f'"{host}" is {each}, which is not a public address.'
-            raise AddressRefused(
-                "AX877", message, "The workflow's author can allow it with allow_networks."
-            )
+            hint = "The workflow's author can allow it with allow_networks."
+            raise AddressRefused("AX877", message, hint)
     return str(found[0])

@@ -41,10 +41,8 @@ def chapters_of(lines: Sequence[str]) -> list[Chapter]:
     headings = _headings(lines)
     found: list[Chapter] = []
     for number, (line, level, title) in enumerate(headings):
-        end = next((other for other, depth, _ in headings[number + 1 :] if depth <= level), None)
-        found.append(
-            Chapter(title=title, level=level, start=line, end=len(lines) if end is None else end)
-        )
+        later = (other for other, depth, _ in headings[number + 1 :] if depth <= level)
+        found.append(Chapter(title=title, level=level, start=line, end=next(later, len(lines))))
     return found
 
 
@@ -77,19 +75,14 @@ def chapter_at(lines: Sequence[str], path: str) -> Chapter:
     start, end = -1, len(lines)
     found: Chapter | None = None
     for title in path.split("/"):
-        found = next(
-            (each for each in known if start < each.start < end and each.title == title.strip()),
-            None,
-        )
+        inside = [each for each in known if start < each.start < end]
+        found = next((each for each in inside if each.title == title.strip()), None)
         if found is None:
             titles = ", ".join(f'"{each.title}"' for each in known[:20])
-            raise TextFault(
-                "AX882",
-                f'the report has no chapter "{path}".',
-                f"The report's chapters are {titles}."
-                if known
-                else "The report has no chapters yet: add one.",
-            )
+            hint = f"The report's chapters are {titles}."
+            if not known:
+                hint = "The report has no chapters yet: add one."
+            raise TextFault("AX882", f'the report has no chapter "{path}".', hint)
         start, end = found.start, found.end
     assert found is not None  # a split text has a part
     return found
@@ -151,11 +144,10 @@ def ordered(lines: Sequence[str], paths: Sequence[str]) -> list[str]:
     places = sorted(wanted, key=lambda each: each.start)
     for one, other in pairwise(places):
         if one.end > other.start:
-            raise TextFault(
-                "AX882",
-                f'"{one.title}" and "{other.title}" cannot be exchanged: one contains the other.',
-                "Name two chapters, neither of which contains the other.",
-            )
+            both = f'"{one.title}" and "{other.title}"'
+            message = f"{both} cannot be exchanged: one contains the other."
+            hint = "Name two chapters, neither of which contains the other."
+            raise TextFault("AX882", message, hint)
     new: list[str] = []
     end = 0
     for place, chapter in zip(places, wanted, strict=True):
@@ -176,10 +168,6 @@ def _joined(before: Sequence[str], new: Sequence[str], after: Sequence[str]) -> 
 
 
 def _trimmed(lines: Sequence[str]) -> list[str]:
-    """Lines without the empty ones at both ends."""
-    kept = list(lines)
-    while kept and not kept[-1].strip():
-        kept.pop()
-    while kept and not kept[0].strip():
-        kept.pop(0)
-    return kept
+    """Return the lines without the empty ones at both ends."""
+    full = [number for number, line in enumerate(lines) if line.strip()]
+    return list(lines[full[0] : full[-1] + 1]) if full else []

@@ -87,8 +87,7 @@ class Programs(Tools):
         reads: Sequence[Path] = (),
         word: str = "code",
     ) -> Ended:
-        """Run a program in the workspace, if ``word`` is allowed; in a sandbox, where the config
-        asks for one.
+        """Run a program in the workspace, if ``word`` is allowed; in the config's sandbox.
 
         ``reads``: what it reads outside the workspace. Raises: NotAllowed (AX876); WorkspaceError
         (AX874); ProgramFault (AX879); ComponentBlocked (AX621).
@@ -166,12 +165,8 @@ class Code(Programs):
         with tempfile.TemporaryDirectory(prefix="axil-") as temporary:
             program = Path(temporary) / "program.py"
             program.write_text(code + "\n", "utf-8", errors="replace")
-            ended = await self.started(
-                ctx,
-                [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START, str(program)],
-                bounds,
-                reads=[program],
-            )
+            command = [sys.executable, "-I", "-B", "-X", "utf8", "-c", _START, str(program)]
+            ended = await self.started(ctx, command, bounds, reads=[program])
         return ended.as_data(bounds)
 
     @again("external")
@@ -224,11 +219,8 @@ def program(name: str, needed_for: str) -> str:
     """Return where a program is. Raises: ProgramFault (AX879): it is not installed."""
     found = shutil.which(name, path=_path())
     if found is None:
-        raise ProgramFault(
-            "AX879",
-            f"{needed_for} needs the program {name}, which is not installed here.",
-            f"Install {name}.",
-        )
+        message = f"{needed_for} needs the program {name}, which is not installed here."
+        raise ProgramFault("AX879", message, f"Install {name}.")
     return found
 
 

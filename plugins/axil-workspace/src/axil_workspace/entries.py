@@ -48,12 +48,8 @@ class Entry:
 def entry(names: tuple[str, ...], found: os.stat_result) -> Entry:
     """Return the result of ``os.stat`` as an entry."""
     kind = kind_of(found)
-    return Entry(
-        path="/".join(names),
-        kind=kind,
-        size=found.st_size if kind == "file" else 0,
-        modified=found.st_mtime,
-    )
+    size = found.st_size if kind == "file" else 0
+    return Entry(path="/".join(names), kind=kind, size=size, modified=found.st_mtime)
 
 
 def kind_of(found: os.stat_result) -> Kind:
@@ -66,8 +62,8 @@ def kind_of(found: os.stat_result) -> Kind:
 
 
 def listed(folder: Folder, depth: int, hidden: bool) -> Iterator[Entry]:
-    """Yield the entries of an open folder, down to ``depth``; a folder that cannot be opened, or
-    has gone, is shown and not entered.
+    """Yield the entries of an open folder, down to ``depth``; a folder that cannot be opened is
+    shown and not entered.
     """
     for name in folder.listed():
         if name.startswith(TEMPORARY) or (name.startswith(".") and not hidden):
@@ -114,10 +110,7 @@ def regular(folder: Folder, name: str, *, missing_ok: bool = False) -> os.stat_r
 
 
 def replaced(folder: Folder, name: str, data: bytes, mode: int | None) -> os.stat_result:
-    """Put a new file in the place of ``name``, at once; what is known of it.
-
-    ``mode``: its permissions; None: the usual ones.
-    """
+    """Replace the file ``name`` at once; ``mode``: its permissions, None: the usual ones."""
     temporary = f"{TEMPORARY}{secrets.token_hex(8)}"
     fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
@@ -137,9 +130,7 @@ def replaced(folder: Folder, name: str, data: bytes, mode: int | None) -> os.sta
 
 @contextmanager
 def locked(folder: Folder) -> Generator[None]:
-    """Lock the folder against all others that change its files in this way, in any process; on
-    platforms that can lock a folder.
-    """
+    """Lock the folder against others that lock it, in any process, where a platform can."""
     try:
         import fcntl
     except ImportError:
@@ -159,10 +150,7 @@ def locked(folder: Folder) -> Generator[None]:
 
 
 def moved(old: Folder, name: str, new: Folder, other: str, *, overwrite: bool) -> None:
-    """Give something another place.
-
-    A file takes that of another at once; else what is there is put aside first, and taken away at
-    the end.
+    """Move something. A file replaces another at once; else what is there is put aside first.
 
     Raises: FileFault (AX886): something is there, and may not be overwritten; OSError: all is as it
     was.
@@ -191,16 +179,13 @@ def moved(old: Folder, name: str, new: Folder, other: str, *, overwrite: bool) -
 
 
 def missing(path: str | PurePath) -> NothingThere:
-    """Nothing is there."""
-    return NothingThere(
-        "AX875",
-        f'no file or folder exists at "{path}".',
-        "List the files to see the existing paths.",
-    )
+    """Return the error of a path where nothing is."""
+    message = f'no file or folder exists at "{path}".'
+    return NothingThere("AX875", message, "List the files to see the existing paths.")
 
 
 def there(path: str | PurePath) -> FileFault:
-    """Something is there."""
+    """Return the error of a path where something is."""
     return FileFault("AX886", f'"{path}" exists already.', "Choose another name, or set overwrite.")
 
 
@@ -213,11 +198,7 @@ def file_fault(error: OSError, path: str | PurePath) -> FileFault:
     if error.errno == errno.ENOENT:
         return missing(path)
     if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EISDIR):
-        return FileFault(
-            "AX872",
-            f'"{path}" is not of the expected type: {error.strerror}.',
-            "List the folder, and use another path.",
-        )
-    return FileFault(
-        "AX875", f'"{path}" cannot be used: {error.strerror or error}.', "Choose another place."
-    )
+        message = f'"{path}" is not of the expected type: {error.strerror}.'
+        return FileFault("AX872", message, "List the folder, and use another path.")
+    message = f'"{path}" cannot be used: {error.strerror or error}.'
+    return FileFault("AX875", message, "Choose another place.")

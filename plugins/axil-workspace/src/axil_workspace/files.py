@@ -1,8 +1,4 @@
-"""Tools that work on the files of a run: ``files``, and each by its own name.
-
-A tool's parameters are its description for models: there are as many as workflows that know these
-tools use.
-"""
+"""Tools that work on the files of a run: ``files``, and each by its own name."""
 
 from __future__ import annotations
 
@@ -32,9 +28,7 @@ _SEEN: Final = {
 
 
 class Files(Tools):
-    """``files``: look at, read, write, search and arrange the files of the run's workspace, and
-    nothing else.
-    """
+    """``files``: look at, read, write, search and arrange the files of the run's workspace."""
 
     class Config(ToolsConfig, frozen=True):
         """The tools, and how much they may read and write."""
@@ -65,29 +59,18 @@ class Files(Tools):
         )
 
     provides: ClassVar = (
-        *(
-            "list_files",
-            "list_folder",
-            "describe_file",
-            "read_text",
-            "read_lines",
-            "load_file",
-            "search_files",
-            "write_file",
-        ),
+        *("list_files", "list_folder", "describe_file", "read_text", "read_lines", "load_file"),
+        *("search_files", "write_file"),
         *("edit_file", "edit_lines", "create_folder", "copy_path", "move_path", "delete_path"),
     )
 
     def place(self, ctx: Any) -> Workspace:
         """Return the run's workspace. Raises: WorkspaceError (AX874)."""
+        config = self.config
         limits = Limits(
-            file_bytes=self.config.file_bytes,
-            total_bytes=self.config.total_bytes,
-            files=self.config.files,
+            file_bytes=config.file_bytes, total_bytes=config.total_bytes, files=config.files
         )
         return Workspace.of(ctx, limits)
-
-    # -- looking
 
     def list_files(
         self,
@@ -133,20 +116,14 @@ class Files(Tools):
         found = _there(place, path)
         data: dict[str, Any] = {"path": found.path or ".", "kind": found.kind}
         if found.kind == "file":
-            data |= {
-                "size": found.size,
-                "media_type": found.media_type,
-                "sha256": place.sha256(path),
-            }
+            data |= {"size": found.size, "media_type": found.media_type}
+            data["sha256"] = place.sha256(path)
             try:
                 data["lines"] = len(lines_of(decoded(place.read(path), "auto", path)[0]))
             except TextFault:
                 data["lines"] = None
-        return data | {
-            "modified": datetime.datetime.fromtimestamp(found.modified, datetime.UTC).isoformat(
-                timespec="seconds"
-            )
-        }
+        modified = datetime.datetime.fromtimestamp(found.modified, datetime.UTC)
+        return {**data, "modified": modified.isoformat(timespec="seconds")}
 
     def read_text(
         self,
@@ -168,10 +145,8 @@ class Files(Tools):
         if offset == 0 and end >= len(text):
             return text
         rest = f"; continue with offset={end}" if end < len(text) else ""
-        return (
-            f"{text[offset:end]}\n"
-            f"[characters {offset} to {min(end, len(text))} of {len(text)}{rest}]"
-        )
+        shown = f"[characters {offset} to {min(end, len(text))} of {len(text)}{rest}]"
+        return f"{text[offset:end]}\n{shown}"
 
     def read_lines(
         self,
@@ -192,25 +167,18 @@ class Files(Tools):
         """
         lines = lines_of(decoded(self.place(ctx).read(path), encoding, path)[0])
         if start_line > max(1, len(lines)):
-            raise TextFault(
-                "AX882",
-                f'"{path}" has {len(lines)} lines, so line {start_line} does not exist.',
-                "Lines are numbered from 1.",
-            )
+            message = f'"{path}" has {len(lines)} lines, so line {start_line} does not exist.'
+            raise TextFault("AX882", message, "Lines are numbered from 1.")
         chosen = lines[start_line - 1 : start_line - 1 + line_count]
-        shown = (
-            "".join(f"{number}: {line}" for number, line in enumerate(chosen, start_line))
-            if inline_line_numbers
-            else "".join(chosen)
-        )
         last = start_line + len(chosen) - 1
+        if inline_line_numbers:
+            chosen = [f"{number}: {line}" for number, line in enumerate(chosen, start_line)]
+        shown = "".join(chosen)
         if start_line == 1 and last >= len(lines):
             return shown
         rest = f"; continue with start_line={last + 1}" if last < len(lines) else ""
-        return (
-            f"{shown}{'' if shown.endswith(chr(10)) else chr(10)}[lines {start_line} "
-            f"to {last} of {len(lines)}{rest}]"
-        )
+        separator = "" if shown.endswith("\n") else "\n"
+        return f"{shown}{separator}[lines {start_line} to {last} of {len(lines)}{rest}]"
 
     def load_file(
         self,
@@ -230,32 +198,21 @@ class Files(Tools):
         except TextFault:
             return self._seen(ctx, path)
         most = self.config.shown_characters
-        return (
-            text
-            if len(text) <= most
-            else f"{text[:most]}\n[characters 0 to {most} of {len(text)}; read_text gives the rest]"
-        )
+        if len(text) <= most:
+            return text
+        return f"{text[:most]}\n[characters 0 to {most} of {len(text)}; read_text gives the rest]"
 
     def _seen(self, ctx: Any, path: str) -> Any:
-        """Return the description of a file, and the file itself if models can be shown its kind, as
-        the parts of a message's content.
-        """
+        """Return the description of a file, and the file itself if models can be shown its kind."""
         report = self.describe_file(ctx, path)
         kind = _SEEN.get(report["media_type"])
         if kind is None:
             return report
         if report["size"] > self.config.seen_bytes:
-            return report | {
-                "shown": False,
-                "why": f"it has more than {self.config.seen_bytes} bytes",
-            }
-        data = base64.b64encode(self.place(ctx).read(path)).decode("ascii")
-        part = {
-            "type": kind,
-            "media_type": report["media_type"],
-            "name": path.rpartition("/")[2],
-            "data": data,
-        }
+            why = f"it has more than {self.config.seen_bytes} bytes"
+            return {**report, "shown": False, "why": why}
+        part = {"type": kind, "media_type": report["media_type"], "name": path.rpartition("/")[2]}
+        part["data"] = base64.b64encode(self.place(ctx).read(path)).decode("ascii")
         return [{"type": "text", "text": json.dumps(report, ensure_ascii=False)}, part]
 
     def search_files(
@@ -302,8 +259,6 @@ class Files(Tools):
         }
         return data | ({"passed_over": found.passed_over} if found.passed_over else {})
 
-    # -- changing
-
     @again(lambda arguments: "external" if arguments.get("mode") == "append" else "idempotent")
     def write_file(
         self,
@@ -320,9 +275,8 @@ class Files(Tools):
             encoding: how it is written
             mode: overwrite replaces the file
         """
-        return _shown(
-            self.place(ctx).write(path, encoded(content, encoding, path), append=mode == "append")
-        )
+        data = encoded(content, encoding, path)
+        return _shown(self.place(ctx).write(path, data, append=mode == "append"))
 
     @again(
         lambda arguments: (
@@ -375,20 +329,9 @@ class Files(Tools):
 
         def change(data: bytes) -> bytes:
             text, used = decoded(data, encoding, path)
-            last = start_line if end_line is None else end_line
-            return encoded(
-                with_lines(
-                    text,
-                    start_line,
-                    last,
-                    replacement or "",
-                    newline,
-                    ensure_trailing_newline,
-                    path,
-                ),
-                used,
-                path,
-            )
+            last, ends = start_line if end_line is None else end_line, ensure_trailing_newline
+            new = with_lines(text, start_line, last, replacement or "", newline, ends, path)
+            return encoded(new, used, path)
 
         return _shown(self.place(ctx).update(path, change))
 
@@ -401,10 +344,8 @@ class Files(Tools):
             parents: also make the folders on the way
             exist_ok: it is no fault if it is there already
         """
-        return {
-            "path": path,
-            "created": self.place(ctx).make_folder(path, parents=parents, exist_ok=exist_ok),
-        }
+        created = self.place(ctx).make_folder(path, parents=parents, exist_ok=exist_ok)
+        return {"path": path, "created": created}
 
     def copy_path(self, ctx: Any, src: Path, dst: Path, overwrite: bool = False) -> Any:
         """Copy a file or a folder.
@@ -454,11 +395,8 @@ def _listing(place: Workspace, path: str, depth: int, limit: int, hidden: bool) 
 
 
 def _shown(each: Entry) -> dict[str, Any]:
-    return {
-        "path": each.path,
-        "kind": each.kind,
-        **({"size": each.size} if each.kind == "file" else {}),
-    }
+    shown = {"path": each.path, "kind": each.kind}
+    return {**shown, "size": each.size} if each.kind == "file" else shown
 
 
 # Each tool as a component of its own, with the same config.

@@ -3,10 +3,9 @@
 Theory of operation. A path is first judged as text: no ``..``, nothing absolute that is elsewhere,
 no characters that hide. Then it is walked one name at a time, each opened relative to the folder
 before it and never through a symbolic link (``openat`` with ``O_NOFOLLOW``). Where a name is a
-link, its text is read and walked in the same way, from the folder that holds the link; ``..`` in it
-goes back along the folders that are held open, and is refused at the root. So between a check and a
-use there is no path that another process could change: what was checked is what is open. Callers
-get the open parent and one last name, and does the rest with calls that take both.
+link, its text is walked in the same way; ``..`` in it goes back along the folders that are held
+open, and is refused at the root. So what was checked is what is open. Callers get the open parent
+and one last name.
 
 Where a platform has no calls relative to an open folder, the same walk is made with paths, and
 ``confirm`` looks again after the fact. That narrows a race and does not close it.
@@ -66,21 +65,16 @@ def parts_of(root: Path, path: str | PurePath) -> tuple[str, ...]:
         given = given.relative_to(root)
     if ".." in given.parts:
         raise _refused(text, 'contains ".."')
-    if len(given.parts) > _DEPTH or any(
-        len(os.fsencode(part)) > _NAME_BYTES for part in given.parts
-    ):
-        raise _refused(
-            text[:80], f"has a name of more than {_NAME_BYTES} bytes, or more than {_DEPTH} names"
-        )
+    longest = max((len(os.fsencode(part)) for part in given.parts), default=0)
+    if len(given.parts) > _DEPTH or longest > _NAME_BYTES:
+        why = f"has a name of more than {_NAME_BYTES} bytes, or more than {_DEPTH} names"
+        raise _refused(text[:80], why)
     return given.parts
 
 
 def _refused(text: str, why: str, hint: str = "") -> PathRefused:
-    return PathRefused(
-        "AX870",
-        f'the path "{text}" {why}.',
-        hint or "Use a path inside the workspace, like notes/today.txt.",
-    )
+    hint = hint or "Use a path inside the workspace, like notes/today.txt."
+    return PathRefused("AX870", f'the path "{text}" {why}.', hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +114,7 @@ class Folder:
             raise
 
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
-        """Return a file of this folder, opened; never through a link. Raises: OSError;
-        PathRefused.
-        """
+        """Return a file, opened, never through a link. Raises: OSError; PathRefused."""
         target, ways = self.at(name)
         fd = os.open(target, flags | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0), mode, **ways)
         try:
@@ -140,9 +132,7 @@ class Folder:
                 raise escaped(name)
 
     def enter(self, name: str) -> Folder:
-        """Return a folder of this folder, opened. Raises: OSError: NotADirectoryError for a
-        link.
-        """
+        """Return a folder in it, opened. Raises: OSError: NotADirectoryError for a link."""
         if self.fd is None:
             found = self.lstat(name)
             if found is None:
@@ -189,12 +179,9 @@ class Folder:
 
 
 def escaped(name: str) -> PathRefused:
-    """Return a link leads out."""
-    return PathRefused(
-        "AX871",
-        f'"{name}" is a symbolic link to a place outside the workspace.',
-        "Copy the file into the workspace and use the copy.",
-    )
+    """Return the error of a link that leads out."""
+    message = f'"{name}" is a symbolic link to a place outside the workspace.'
+    return PathRefused("AX871", message, "Copy the file into the workspace and use the copy.")
 
 
 def opened(root: Path) -> Folder:
@@ -249,15 +236,14 @@ def _reached(
             if link is not None:
                 hops += 1
                 if hops > _HOPS:
-                    raise LimitExceeded(
-                        "AX873", f'"{"/".join(parts)}" has more than {_HOPS} symbolic links.'
-                    )
-                _turn(root, link, way, todo, "/".join(parts))
+                    message = f'"{"/".join(parts)}" has more than {_HOPS} symbolic links.'
+                    raise LimitExceeded("AX873", message)
+                _follow(root, link, way, todo, "/".join(parts))
             elif is_last:
                 yield way[-1], name
                 return
             else:
-                _go(name, way, make)
+                _enter(name, way, make)
         if len(way) == 1:
             yield way[-1], ""
             return
@@ -269,7 +255,7 @@ def _reached(
             folder.close()
 
 
-def _turn(root: Path, link: str, way: list[Folder], todo: deque[str], said: str) -> None:
+def _follow(root: Path, link: str, way: list[Folder], todo: deque[str], said: str) -> None:
     """Continue with the text of a link instead of its name."""
     target = PurePath(link)
     if target.is_absolute() or target.drive:
@@ -281,8 +267,8 @@ def _turn(root: Path, link: str, way: list[Folder], todo: deque[str], said: str)
     todo.extendleft(reversed([part for part in target.parts if part != target.anchor]))
 
 
-def _go(name: str, way: list[Folder], make: Callable[[tuple[str, ...]], None] | None) -> None:
-    """Into the folder ``name``."""
+def _enter(name: str, way: list[Folder], make: Callable[[tuple[str, ...]], None] | None) -> None:
+    """Enter the folder ``name``, which is made if it may be."""
     try:
         way.append(way[-1].enter(name))
     except FileNotFoundError:
@@ -295,9 +281,6 @@ def _go(name: str, way: list[Folder], make: Callable[[tuple[str, ...]], None] | 
         way.append(way[-1].enter(name))
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
-            raise FileFault(
-                "AX872",
-                f'"{"/".join((*way[-1].names, name))}" is not a folder.',
-                "Give another path.",
-            ) from error
+            message = f'"{"/".join((*way[-1].names, name))}" is not a folder.'
+            raise FileFault("AX872", message, "Give another path.") from error
         raise

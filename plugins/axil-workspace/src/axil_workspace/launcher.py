@@ -116,7 +116,7 @@ def _watch(child: int, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reaped(child: int) -> int | None:
-    """Bury the dead, orphans included; the program's exit code, if it is among them."""
+    """Reap ended processes, orphans included; return the program's exit code, if it has ended."""
     code = None
     with suppress(ChildProcessError):
         while True:
@@ -129,7 +129,7 @@ def _reaped(child: int) -> int | None:
 
 
 def _end(child: int) -> None:
-    """Kill what is left until nothing is: what is killed may have just started something."""
+    """Kill what is left until nothing is: a killed process may have just started another."""
     for _ in range(_ROUNDS):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)

@@ -1,11 +1,10 @@
 """The text of a web page: what is read, without what is run or drawn.
 
-A page is hostile input. The reader goes through it once, from left to right: each search begins
-where the last one ended, and one that finds nothing ends the reading, as the HTML standard says of
-a tag, a comment or a script that the page does not close. Open elements are counted by name, so
-that a closing tag costs the same at any depth. Time and memory are linear in the size of the page.
-Of the libraries that do this, markdownify fails at some thousand open elements, and html2text takes
-minutes for a page of ``<!--``.
+A page is hostile input. The reader goes through it once: each search begins where the last one
+ended, and one that finds nothing ends the reading, as the HTML standard says of a tag, a comment or
+a script that is not closed. Open elements are counted by name, so that a closing tag costs the same
+at any depth. Time and memory are linear in the size of the page. Of the libraries that do this,
+markdownify fails at some thousand open elements, and html2text takes minutes for ``<!--<!--…``.
 
 Links, code and lists are written as Markdown has them; menus and hidden elements are left out.
 """
@@ -30,19 +29,8 @@ _HIDEABLE: Final = frozenset(
 """Elements that a page has to close; a hidden one is not read."""
 _BLOCKS: Final = frozenset(
     {
-        *(
-            "address",
-            "article",
-            "aside",
-            "blockquote",
-            "br",
-            "dd",
-            "div",
-            "dl",
-            "dt",
-            "fieldset",
-            "figcaption",
-        ),
+        *("address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "fieldset"),
+        "figcaption",
         *("figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr"),
         *("li", "main", "nav", "ol", "p", "pre", "section", "table", "tr", "ul"),
     }
@@ -219,16 +207,10 @@ def text_of_page(page: str, is_over: Callable[[], bool] = lambda: False, url: st
                 reader.end(tag)
     reader.end("a")
     reader.end("pre")
-    lines = [
-        re.sub(r"[ \xa0]+", " ", line).strip(" ") for line in "".join(reader.parts).split("\n")
-    ]
-    title = " ".join(reader.title.split())
-    return "\n".join(
-        [
-            *([title, ""] if title else []),
-            *(line.replace(_SPACE, " ").rstrip() for line in lines if line.strip()),
-        ]
-    ).strip()
+    text, title = "".join(reader.parts), " ".join(reader.title.split())
+    lines = [re.sub(r"[ \xa0]+", " ", line).strip(" ") for line in text.split("\n")]
+    shown = [line.replace(_SPACE, " ").rstrip() for line in lines if line.strip()]
+    return "\n".join([title, "", *shown] if title else shown).strip()
 
 
 def _after_tag(page: str, at: int) -> int:

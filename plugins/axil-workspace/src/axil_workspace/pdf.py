@@ -40,11 +40,8 @@ def pdf_of(text: str, font: bytes = b"") -> bytes:
         from markdown_it import MarkdownIt
         from reportlab.platypus import SimpleDocTemplate
     except ImportError as error:
-        raise ProgramFault(
-            "AX879",
-            "a PDF needs ReportLab and markdown-it-py, which are not installed here.",
-            install_advice("axil-workspace[pdf]"),
-        ) from error
+        message = "a PDF needs ReportLab and markdown-it-py, which are not installed here."
+        raise ProgramFault("AX879", message, install_advice("axil-workspace[pdf]")) from error
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
     written = io.BytesIO()
     # the same text gives the same bytes
@@ -64,9 +61,8 @@ def _registered(font: bytes) -> str:
     try:
         made: Any = TTFont(name, io.BytesIO(font))
     except (TTFError, ValueError, IndexError, KeyError) as error:
-        raise TextFault(
-            "AX888", f"the font is not a TrueType font: {error}.", "Use a .ttf file."
-        ) from error
+        message = f"the font is not a TrueType font: {error}."
+        raise TextFault("AX888", message, "Use a .ttf file.") from error
     metrics: Any = pdfmetrics
     metrics.registerFont(made)
     metrics.registerFontFamily(name, normal=name, bold=name, italic=name, boldItalic=name)
@@ -135,16 +131,14 @@ class _Blocks:
                 style = self._headings.get(tag) or self._inset(len(numbers) + quoted)
                 bullet = items.pop() if items else None
                 yield paragraph(_inline(token), style, bulletText=bullet)
-            elif token.type in ("fence", "code_block"):
+            elif token.type in ("fence", "code_block", "html_block"):
                 yield Preformatted(token.content.rstrip("\n"), self._code, maxLineLength=95)
             elif token.type == "hr":
                 yield HRFlowable(width="100%")
-            elif token.type == "html_block":
-                yield Preformatted(token.content.rstrip("\n"), self._code, maxLineLength=95)
             elif token.type == "table_open":
-                end = next(
-                    at for at in range(number, len(tokens)) if tokens[at].type == "table_close"
-                )
+                end = number
+                while tokens[end].type != "table_close":
+                    end += 1
                 yield self._table(tokens[number:end])
                 yield Spacer(1, 6)
                 number = end

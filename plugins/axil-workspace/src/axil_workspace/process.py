@@ -1,5 +1,4 @@
-"""Programs, run in a folder: with limits on what they use, without the secrets of the environment,
-and gone when they are to be gone.
+"""Programs, run in a folder: with limits on what they use, and without the environment's secrets.
 
 Without a sandbox a program has the rights of the user who runs axil. What is promised, and what is
 not, is in ``docs/how-to/run-code-safely.md``.
@@ -35,14 +34,8 @@ from axil_process import (
 from axil_workspace.errors import ProgramFault
 
 PASSED: Final = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "LD_LIBRARY_PATH",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
+    *("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"),
+    *("LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR"),
 )
 """Variables that a program may need and that hold no secrets. All others stay behind."""
 _CHUNK: Final = 1 << 16
@@ -85,9 +78,7 @@ class Ended:
     stdout: str
     stderr: str
     stopped: str = ""
-    """The reason why it was stopped: ``time``, ``cpu``, ``memory``, ``processes``, ``gone`` (its
-    result was not awaited any more).
-    """
+    """The cause of a stop: ``time``, ``cpu``, ``memory``, ``processes``, ``gone`` (not awaited)."""
 
     def as_data(self, bounds: Bounds) -> dict[str, Any]:
         """Return the same for a model."""
@@ -98,11 +89,8 @@ class Ended:
             "processes": f"it started more than {bounds.processes} processes",
         }.get(self.stopped, self.stopped)
         data: dict[str, Any] = {"exit_code": self.exit_code, "stdout": self.stdout}
-        return (
-            data
-            | ({"stderr": self.stderr} if self.stderr else {})
-            | ({"stopped": why} if why else {})
-        )
+        more = {"stderr": self.stderr, "stopped": why}
+        return data | {name: text for name, text in more.items() if text}
 
 
 def environment(
@@ -111,13 +99,8 @@ def environment(
     """Return what a program sees of the environment: a few harmless variables and its config's."""
     outside = os.environ if around is None else around
     passed = {name: outside[name] for name in PASSED if name in outside}
-    return {
-        **passed,
-        "HOME": str(home),
-        "TMPDIR": temporary,
-        "PYTHONDONTWRITEBYTECODE": "1",
-        **more,
-    }
+    own = {"HOME": str(home), "TMPDIR": temporary, "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**passed, **own, **more}
 
 
 async def run_bounded(
@@ -139,11 +122,8 @@ async def run_bounded(
     sandbox, and one is required.
     """
     if os.name != "posix" or not sys.executable:
-        raise ProgramFault(
-            "AX879",
-            "programs cannot run here: this system cannot enforce their limits.",
-            "Use Linux or macOS.",
-        )
+        message = "programs cannot run here: this system cannot enforce their limits."
+        raise ProgramFault("AX879", message, "Use Linux or macOS.")
     with granted(None):
         await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     with (
@@ -183,11 +163,10 @@ async def run_bounded(
         except (OSError, ValueError) as error:
             # too many files are open, an argument is too long, or holds a zero byte
             why = getattr(error, "strerror", None) or error
-            raise ProgramFault(
-                "AX879", f'"{command[0]}" cannot be started: {why}.', "Pass long texts in a file."
-            ) from error
+            message = f'"{command[0]}" cannot be started: {why}.'
+            raise ProgramFault("AX879", message, "Pass long texts in a file.") from error
         stopped, outputs = await _watched(launcher, bounds, launch)
-        return _ended(_said(status), command[0], stopped, outputs)
+        return _ended(_reported(status), command[0], stopped, outputs)
 
 
 @contextmanager
@@ -205,7 +184,7 @@ def _pipe() -> Generator[tuple[int, int]]:
             os.close(end)
 
 
-def _said(status: int) -> list[str]:
+def _reported(status: int) -> list[str]:
     """Return the lines that are in the pipe."""
     try:
         return os.read(status, _CHUNK).decode().splitlines()
@@ -218,25 +197,16 @@ def _ended(report: Sequence[str], program: str, stopped: str, outputs: tuple[str
     for line in report:
         stated = json.loads(line)
         if "error" in stated:
-            raise ProgramFault(
-                "AX879",
-                f'"{program}" cannot be started: {stated["error"]}.',
-                "Check the program's name, and that it is installed.",
-            )
+            message = f'"{program}" cannot be started: {stated["error"]}.'
+            hint = "Check the program's name, and that it is installed."
+            raise ProgramFault("AX879", message, hint)
         last = stated
-    if not last:  # the launcher itself was killed
-        return Ended(
-            exit_code=None,
-            stdout=outputs[0],
-            stderr=outputs[1],
-            stopped=stopped or "it killed its supervisor",
-        )
-    why = stopped or last["stopped"]
+    stdout, stderr = outputs
+    # without a report, the launcher itself was killed
+    why = stopped or (last["stopped"] if last else "it killed its supervisor")
     if not why and last["code"] == -signal.SIGKILL:  # by its sandbox, which says so at the end
-        why = outputs[1].rstrip().rpartition("\n")[2].partition(_REPORT)[2].rstrip(".")
-    return Ended(
-        exit_code=None if why else last["code"], stdout=outputs[0], stderr=outputs[1], stopped=why
-    )
+        why = stderr.rstrip().rpartition("\n")[2].partition(_REPORT)[2].rstrip(".")
+    return Ended(exit_code=None if why else last["code"], stdout=stdout, stderr=stderr, stopped=why)
 
 
 def _file(text: str) -> IO[bytes]:
@@ -248,9 +218,7 @@ def _file(text: str) -> IO[bytes]:
 
 
 async def _watched(launcher: Child, bounds: Bounds, launch: Launch) -> tuple[str, tuple[str, str]]:
-    """Wait for the end, whatever causes it: why the program was stopped, if it was, and what
-    it said.
-    """
+    """Wait for the end; return why the program was stopped, if it was, and its outputs."""
     streams = (launcher.process.stdout, launcher.process.stderr)
     outputs = [Output(stream, bounds.output_bytes) for stream in streams if stream is not None]
     stopped = ""
@@ -282,15 +250,14 @@ async def _gone(launcher: Child, readers: Sequence[asyncio.Task[None]], launch: 
 
 
 def _end(launcher: Child) -> None:
-    """Do what the launcher does not, since it was stopped or gets no time: kill what it started,
-    and then itself.
-    """
+    """Kill what the launcher started, and then itself, where it does not do so."""
     from axil_workspace.launcher import descendants
 
     until = time.monotonic() + _GRACE
-    while (
-        left := [pid for pid in descendants(launcher.process.pid) if _is_alive(pid)]
-    ) and time.monotonic() < until:
+    while time.monotonic() < until:
+        left = [pid for pid in descendants(launcher.process.pid) if _is_alive(pid)]
+        if not left:
+            break
         for pid in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -301,10 +268,8 @@ def _end(launcher: Child) -> None:
 def _is_alive(pid: int) -> bool:
     """Return whether a process is alive, rather than an ended one that was not yet waited for."""
     try:
-        return (
-            Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
-            != "Z"
-        )
+        facts = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2]
+        return facts.split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
 

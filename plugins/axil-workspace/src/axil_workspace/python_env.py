@@ -58,16 +58,12 @@ class PythonEnv(Programs):
     ) -> Any:
         """Make a Python project with its own environment in the workspace, if there is none."""
         if python_version is not None and not _VERSION.fullmatch(python_version.strip()):
-            raise TextFault(
-                "AX888", f'"{python_version}" is not a version of Python.', "Write one like 3.12."
-            )
-        steps: list[tuple[str, ...]] = (
-            [] if _has(ctx, "pyproject.toml") else [("init", "--bare", "--no-workspace")]
-        )
+            message = f'"{python_version}" is not a version of Python.'
+            raise TextFault("AX888", message, "Write one like 3.12.")
+        steps = _project(ctx)
         if not _has(ctx, ".venv"):
-            steps.append(
-                ("venv", *(("--python", python_version.strip()) if python_version else ()))
-            )
+            version = ("--python", python_version.strip()) if python_version else ()
+            steps.append(("venv", *version))
         return await self._steps(ctx, steps)
 
     async def install_python_packages(
@@ -83,20 +79,12 @@ class PythonEnv(Programs):
         """
         wrong = [each for each in packages if not _PACKAGE.fullmatch(each.strip())]
         if wrong:
-            raise TextFault(
-                "AX888",
-                f'"{wrong[0]}" is not the name of a package.',
-                "Write names, with a version where one is needed: pandas>=2.",
-            )
+            hint = "Write names, with a version where one is needed: pandas>=2."
+            raise TextFault("AX888", f'"{wrong[0]}" is not the name of a package.', hint)
         permitted(ctx, "network", "install packages")
-        steps = [] if _has(ctx, "pyproject.toml") else [("init", "--bare", "--no-workspace")]
-        added = (
-            "add",
-            *(("--upgrade",) if upgrade else ()),
-            "--",
-            *(each.strip() for each in packages),
-        )
-        return await self._steps(ctx, [*steps, added])
+        options = ("--upgrade", "--") if upgrade else ("--",)
+        added = ("add", *options, *(each.strip() for each in packages))
+        return await self._steps(ctx, [*_project(ctx), added])
 
     @again("external")
     async def uv_run(
@@ -115,22 +103,18 @@ class PythonEnv(Programs):
             timeout_seconds: how long it may run
         """
         if (module is None) == (script is None):
-            raise TextFault(
-                "AX888",
-                "expected either a module or a script.",
-                "Set script, like main.py.",
-            )
+            message = "expected either a module or a script."
+            raise TextFault("AX888", message, "Set script, like main.py.")
         if script is not None:
             what = ["python", str(Workspace.of(ctx).resolve(script))]
         else:
             what = ["python", "-m", str(module)]
         set_first = ["env", *(f"{name}={value}" for name, value in env.items())] if env else []
-        return await self._run(
-            ctx, ["run", "--", *set_first, *what, *(args or ())], timeout_seconds
-        )
+        arguments = ["run", "--", *set_first, *what, *(args or ())]
+        return await self._run(ctx, arguments, timeout_seconds)
 
     async def _steps(self, ctx: Any, steps: Sequence[Sequence[str]]) -> Any:
-        """Return each step if the one before it did well."""
+        """Run the steps until one fails."""
         done: list[dict[str, Any]] = []
         for step in steps:
             done.append({"step": " ".join(("uv", *step)), **await self._run(ctx, step)})
@@ -145,6 +129,11 @@ class PythonEnv(Programs):
         bounds = self.bounds(timeout_seconds)
         command = [program("uv", "this tool"), *arguments]
         return (await self.started(ctx, command, bounds, word="program:uv")).as_data(bounds)
+
+
+def _project(ctx: Any) -> list[tuple[str, ...]]:
+    """Return the steps that make a project, if there is none."""
+    return [] if _has(ctx, "pyproject.toml") else [("init", "--bare", "--no-workspace")]
 
 
 def _has(ctx: Any, name: str) -> bool:

@@ -1,9 +1,8 @@
-"""Tools for research over files: sources that were found, and a report in chapters; ``research``,
-and each by its own name.
+"""Tools for research: sources that were found, and a report in chapters; ``research``, and each by
+its own name.
 
-Sources are kept in ``deep_research/search_results.json`` of the run's workspace, the report in
-``deep_research/report.md``, as workflows of DevAll know them. Agents that work side by side do not
-overwrite each other's work.
+Sources are in ``deep_research/search_results.json`` of the run's workspace, the report in
+``deep_research/report.md``, as workflows of DevAll know them.
 """
 
 from __future__ import annotations
@@ -58,8 +57,6 @@ class Research(Tools):
         *("extend_chapter", "order_chapters", "delete_chapter", "export_report"),
     )
 
-    # -- sources
-
     def save_source(
         self,
         ctx: Any,
@@ -106,8 +103,6 @@ class Research(Tools):
 
         self._change_sources(ctx, change)
         return f"Marked {url}: {', '.join(marked)}."
-
-    # -- the report
 
     def read_report(self, ctx: Any) -> str:
         """Read the whole report."""
@@ -188,8 +183,6 @@ class Research(Tools):
         made = place.write(self._path("report.pdf"), pdf_of(text, font))
         return {"path": made.path, "size": made.size}
 
-    # -- within
-
     def _path(self, name: str) -> str:
         return f"{self.config.folder.rstrip('/')}/{name}"
 
@@ -254,17 +247,15 @@ def _parsed(data: bytes, path: str) -> dict[str, dict[str, Any]]:
         sources = cast("dict[str, Any]", found)
         if all(isinstance(each, dict) for each in sources.values()):
             return sources
-    raise TextFault(
-        "AX883", f'"{path}" is not a JSON file of sources.', "Correct the file, or move it."
-    )
+    message = f'"{path}" is not a JSON file of sources.'
+    raise TextFault("AX883", message, "Correct the file, or move it.")
 
 
 def _known(sources: Mapping[str, dict[str, Any]], url: str) -> dict[str, Any]:
     """Return a source. Raises: NothingThere (AX875)."""
     if url not in sources:
-        raise NothingThere(
-            "AX875", f"the source {url} is not saved.", "List the sources, or save this one first."
-        )
+        hint = "List the sources, or save this one first."
+        raise NothingThere("AX875", f"the source {url} is not saved.", hint)
     return sources[url]
 
 

@@ -1,8 +1,8 @@
 """``code_save_and_run``: a wrapper that saves the program in a message, runs it, and hands the node
-the program with what came of it.
+the program with its result.
 
-In files of DevAll it is a processor of an edge. A processor decides at once, and a program takes
-its time; so it is a wrapper of the node that the edge leads to, for what comes on that edge.
+In files of DevAll it is a processor of an edge. Processors cannot wait, so here it is a wrapper of
+the node that the edge leads to, for what comes on that edge.
 """
 
 from __future__ import annotations

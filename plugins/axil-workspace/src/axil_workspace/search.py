@@ -1,4 +1,4 @@
-"""Searching files by pattern, within a time: no pattern, however it is written, holds a run up."""
+"""Searching files by pattern, within a time."""
 
 from __future__ import annotations
 
@@ -75,21 +75,14 @@ class Budget:
 def compiled(pattern: str, *, is_regex: bool = True, case_sensitive: bool = True) -> Pattern:
     """Return the pattern, ready to search with. Raises: TextFault (AX880): it is not a pattern."""
     if len(pattern) > _PATTERN:
-        raise TextFault(
-            "AX880",
-            f"the pattern has {len(pattern)} characters; {_PATTERN} are allowed.",
-            "Use a shorter pattern.",
-        )
+        message = f"the pattern has {len(pattern)} characters; {_PATTERN} are allowed."
+        raise TextFault("AX880", message, "Use a shorter pattern.")
+    text = pattern if is_regex else re.escape(pattern)
     try:
-        return compile_pattern(
-            pattern if is_regex else re.escape(pattern),
-            case_sensitive=case_sensitive,
-            multiline=True,
-        )
+        return compile_pattern(text, case_sensitive=case_sensitive, multiline=True)
     except PatternFault as error:
-        raise TextFault(
-            "AX880", error.message, f"{error.hint} Or set use_regex to false."
-        ) from error
+        hint = f"{error.hint} Or set use_regex to false."
+        raise TextFault("AX880", error.message, hint) from error
 
 
 def glob(pattern: str) -> Pattern:
@@ -163,16 +156,11 @@ def _matches(
         match = budget.matched(pattern, line[:_LINE])
         if match is None:
             continue
-        data: dict[str, Any] = {
-            "file": path,
-            "line": number + 1,
-            "column": match.start() + 1,
-            "text": _shown(line),
-        }
+        data: dict[str, Any] = {"file": path, "line": number + 1, "column": match.start() + 1}
+        data["text"] = _shown(line)
         if wanted.before:
-            data["before"] = [
-                _shown(each) for each in lines[max(0, number - wanted.before) : number]
-            ]
+            before = lines[max(0, number - wanted.before) : number]
+            data["before"] = [_shown(each) for each in before]
         if wanted.after:
             data["after"] = [_shown(each) for each in lines[number + 1 : number + 1 + wanted.after]]
         yield data

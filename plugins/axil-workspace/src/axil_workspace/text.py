@@ -34,11 +34,8 @@ def decoded(data: bytes, encoding: str, path: str) -> tuple[str, str]:
     if marked is not None:
         return _strict(data, marked, path), marked
     if b"\0" in data:
-        raise TextFault(
-            "AX883",
-            f'"{path}" is not a text file.',
-            "Call describe_file for its type, and process it with a program.",
-        )
+        hint = "Call describe_file for its type, and process it with a program."
+        raise TextFault("AX883", f'"{path}" is not a text file.', hint)
     try:
         return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:
@@ -51,9 +48,8 @@ def _strict(data: bytes, encoding: str, path: str) -> str:
     except LookupError as error:
         raise _unknown(encoding) from error
     except UnicodeError as error:
-        raise TextFault(
-            "AX883", f'"{path}" is not text in {encoding}: {error}.', "Use the encoding auto."
-        ) from error
+        message = f'"{path}" is not text in {encoding}: {error}.'
+        raise TextFault("AX883", message, "Use the encoding auto.") from error
 
 
 def encoded(text: str, encoding: str, path: str) -> bytes:
@@ -63,11 +59,8 @@ def encoded(text: str, encoding: str, path: str) -> bytes:
     except LookupError as error:
         raise _unknown(encoding) from error
     except UnicodeError as error:
-        raise TextFault(
-            "AX883",
-            f'the text for "{path}" cannot be written in {encoding}: {error}.',
-            "Use utf-8.",
-        ) from error
+        message = f'the text for "{path}" cannot be written in {encoding}: {error}.'
+        raise TextFault("AX883", message, "Use utf-8.") from error
 
 
 def _unknown(encoding: str) -> TextFault:
@@ -95,26 +88,20 @@ def exchanged(text: str, old: str, new: str, everywhere: bool, path: str) -> tup
     Raises: TextFault (AX882): it is not there, or more than once.
     """
     if not old:
-        raise TextFault(
-            "AX882",
-            "old_text is empty, so nothing can be replaced.",
-            "Set old_text to the text to be replaced.",
-        )
+        message = "old_text is empty, so nothing can be replaced."
+        raise TextFault("AX882", message, "Set old_text to the text to be replaced.")
     count = text.count(old)
     if not count and break_of(text) == "\r\n" and "\n" in old:  # models write line feeds
         old, new = (re.sub(r"\r?\n", "\r\n", each) for each in (old, new))
         count = text.count(old)
     if not count:
-        raise TextFault(
-            "AX882",
-            f'"{path}" does not contain old_text.{_near(text, old)}',
-            "Copy old_text exactly, with its spaces and line breaks.",
-        )
+        message = f'"{path}" does not contain old_text.{_near(text, old)}'
+        hint = "Copy old_text exactly, with its spaces and line breaks."
+        raise TextFault("AX882", message, hint)
     if count > 1 and not everywhere:
         message = f'"{path}" contains old_text {count} times.'
-        raise TextFault(
-            "AX882", message, "Add more of the surrounding text to old_text, or set everywhere."
-        )
+        hint = "Add more of the surrounding text to old_text, or set everywhere."
+        raise TextFault("AX882", message, hint)
     return text.replace(old, new), count
 
 
@@ -150,12 +137,8 @@ def with_lines(
     bodies = [line.rstrip("\r\n") for line in lines]
     if not (1 <= first <= len(bodies) + 1 and first - 1 <= last <= len(bodies)):
         message = f'"{path}" has {len(bodies)} lines; {first} to {last} cannot be replaced.'
-        raise TextFault(
-            "AX882",
-            message,
-            "Lines are numbered from 1; to insert before start_line, set end_line to start_line "
-            "- 1.",
-        )
+        insert = "to insert before start_line, set end_line to start_line - 1"
+        raise TextFault("AX882", message, f"Lines are numbered from 1; {insert}.")
     kept = break_of(text) if newline == "preserve" else _BREAKS[newline]
     ended = bool(lines) and lines[-1].endswith(("\r", "\n")) if ends is None else ends
     bodies[first - 1 : last] = [line.rstrip("\r\n") for line in lines_of(replacement)]

@@ -45,30 +45,27 @@ class Tools:
         for key in ("only", "names", "effects"):
             for name in getattr(self.config, key):
                 if name not in self.provides:
-                    hint = (
-                        did_you_mean(name, self.provides)
-                        or f"Available: {format_names(self.provides, 20)}."
-                    )
-                    raise ConfigError(
-                        Problem("AX887", key, f'there is no tool "{name}" here.', hint)
-                    )
+                    known = f"Available: {format_names(self.provides, 20)}."
+                    message = f'there is no tool "{name}" here.'
+                    hint = did_you_mean(name, self.provides) or known
+                    raise ConfigError(Problem("AX887", key, message, hint))
 
     async def tools(self) -> Sequence[Callable[..., Any]]:
         """Return the tools that are wanted."""
-        wanted = self.config.only or self.provides
+        wanted, names, effects = (
+            self.config.only or self.provides,
+            self.config.names,
+            self.config.effects,
+        )
         return [
-            shown_as(
-                getattr(self, name),
-                self.config.names.get(name, name),
-                self.config.effects.get(name),
-            )
+            shown_as(getattr(self, name), names.get(name, name), effects.get(name))
             for name in wanted
         ]
 
 
 def again(effects: Effects | Callable[[Mapping[str, Any]], Effects]) -> Callable[[Method], Method]:
-    """Says of a method what calling it again may do: for a run that broke off in the middle of a
-    call. ``idempotent`` need not be said.
+    """Mark what calling a method again may do, after a run broke off in a call; the default is
+    ``idempotent``.
     """
 
     def marked(method: Method) -> Method:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from axil_workspace.code import Programs, permitted, program
-from axil_workspace.entries import missing
+from axil_workspace.entries import Entry, missing
 from axil_workspace.errors import ProgramFault, TextFault
 from axil_workspace.text import decoded
 from axil_workspace.toolset import one_of
@@ -57,39 +57,21 @@ class Video(Programs):
             raise missing(script_path)
         scene = _first_class(decoded(place.read(script_path), "auto", script_path)[0], script_path)
         folder = f"media-{secrets.token_hex(4)}"
+        options = ("--media_dir", folder, f"-q{quality}")
+        what = (str(place.resolve(script_path)), scene)
+        command = [program("manim", "rendering"), "render", *options, *what]
         try:
-            options = ("--media_dir", folder, f"-q{quality}")
-            ended = await self.started(
-                ctx,
-                [
-                    program("manim", "rendering"),
-                    "render",
-                    *options,
-                    str(place.resolve(script_path)),
-                    scene,
-                ],
-                self.bounds(),
-                word="program:manim",
-            )
+            ended = await self.started(ctx, command, self.bounds(), word="program:manim")
             if ended.exit_code != 0:
-                raise ProgramFault(
-                    "AX889",
-                    f"{scene} of {script_path} was not rendered: {ended.stderr or ended.stopped}.",
-                    "Correct it.",
-                )
+                why = ended.stderr or ended.stopped
+                message = f"{scene} of {script_path} was not rendered: {why}."
+                raise ProgramFault("AX889", message, "Correct it.")
             made = [each for each in place.entries(folder, depth=10) if each.name == f"{scene}.mp4"]
             if not made:
-                raise ProgramFault(
-                    "AX889", f"manim produced no video of {scene}.", "Correct the script."
-                )
-            beside = found.path.rpartition("/")[0]
-            return {
-                "path": place.move(
-                    made[0].path,
-                    f"{beside}/{scene}.mp4" if beside else f"{scene}.mp4",
-                    overwrite=True,
-                ).path
-            }
+                message = f"manim produced no video of {scene}."
+                raise ProgramFault("AX889", message, "Correct the script.")
+            target = _beside(found.path, f"{scene}.mp4")
+            return {"path": place.move(made[0].path, target, overwrite=True).path}
         finally:
             place.delete(folder, recursive=True)
 
@@ -99,32 +81,31 @@ class Video(Programs):
         """Put videos one after the other, into combined_video.mp4 beside the first."""
         permitted(ctx, "program:ffmpeg", "run programs")
         place = Workspace.of(ctx)
-        found = [place.stat(path) or path for path in video_paths]
-        for each in found:
-            if isinstance(each, str):
-                raise missing(each)
+        found: list[Entry] = []
+        for path in video_paths:
+            entry = place.stat(path)
+            if entry is None:
+                raise missing(path)
+            found.append(entry)
         paths = [str(place.resolve(path)).replace("'", "'\\''") for path in video_paths]
-        beside = str(getattr(found[0], "path", "")).rpartition("/")[0]
-        target = f"{beside}/combined_video.mp4" if beside else "combined_video.mp4"
+        target = _beside(found[0].path, "combined_video.mp4")
         listing = f"concat-{secrets.token_hex(4)}.txt"
         place.write(listing, "".join(f"file '{path}'\n" for path in paths).encode())
         try:
             options = ("-nostdin", "-y", "-f", "concat", "-safe", "0", "-i", listing, "-c", "copy")
-            ended = await self.started(
-                ctx,
-                [program("ffmpeg", "putting videos together"), *options, target],
-                self.bounds(),
-                word="program:ffmpeg",
-            )
+            command = [program("ffmpeg", "putting videos together"), *options, target]
+            ended = await self.started(ctx, command, self.bounds(), word="program:ffmpeg")
         finally:
             place.delete(listing)
         if ended.exit_code != 0:
-            raise ProgramFault(
-                "AX889",
-                f"the videos were not joined: {ended.stderr or ended.stopped}.",
-                "Check that each video plays.",
-            )
+            message = f"the videos were not joined: {ended.stderr or ended.stopped}."
+            raise ProgramFault("AX889", message, "Check that each video plays.")
         return {"path": target}
+
+
+def _beside(path: str, name: str) -> str:
+    """Return the path of ``name`` in the folder of ``path``."""
+    return path.removesuffix(path.rpartition("/")[2]) + name
 
 
 def _first_class(source: str, path: str) -> str:
@@ -132,9 +113,8 @@ def _first_class(source: str, path: str) -> str:
     try:
         names = [node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
     except SyntaxError as error:
-        raise TextFault(
-            "AX888", f"{path}:{error.lineno} is not valid Python: {error.msg}.", "Correct it."
-        ) from error
+        message = f"{path}:{error.lineno} is not valid Python: {error.msg}."
+        raise TextFault("AX888", message, "Correct it.") from error
     if not names:
         raise TextFault("AX888", f"{path} defines no scene.", "Define a subclass of manim.Scene.")
     return names[0]

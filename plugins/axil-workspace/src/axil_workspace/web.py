@@ -1,10 +1,8 @@
 """Tools that read the web: ``web``, and each by its own name.
 
-Only where the caller of the run allowed the network, or the host: redirects included.
-
-Every address is looked up once, judged, and then connected to, redirects included; so neither a
-name that changes its meaning between two look-ups nor a page that points inwards leads anywhere it
-should not. Proxies of the environment are not used: they would do the looking up.
+Only where the caller of the run allowed the network, or the host. Every address is looked up once,
+judged, and then connected to, redirects included. Proxies of the environment are not used: they
+would do the looking up.
 """
 
 from __future__ import annotations
@@ -92,12 +90,12 @@ class Web(Tools):
         super().__init__(config)
         grants = current_grants()
         self._networks: list[Network] = [
-            network
-            for network in (
-                ipaddress.ip_network(each, strict=False) for each in self.config.allow_networks
-            )
-            if grants is None or grants.allows(f"net:{network}")
+            each for each in self._given if grants is None or grants.allows(f"net:{each}")
         ]
+
+    @property
+    def _given(self) -> list[Network]:
+        return [ipaddress.ip_network(each, strict=False) for each in self.config.allow_networks]
 
     @property
     def wants(self) -> tuple[str, ...]:
@@ -105,10 +103,7 @@ class Web(Tools):
         that are not public.
         """
         hosts = (f"net:{each}{host}" for host in self.config.hosts for each in ("", "*."))
-        inner = (
-            f"net:{ipaddress.ip_network(each, strict=False)}" for each in self.config.allow_networks
-        )
-        return (*(tuple(hosts) or ("network",)), *inner)
+        return (*(tuple(hosts) or ("network",)), *(f"net:{each}" for each in self._given))
 
     @again("none")
     async def http_get(self, ctx: Any, url: Annotated[str, "http://… or https://…"]) -> str:
@@ -122,15 +117,12 @@ class Web(Tools):
 
     def _shown(self, page: Page, source: str, text: str) -> str:
         if page.status >= 400:
-            raise FetchFault(
-                "AX878",
-                f"{page.url} answered with the status {page.status}.",
-                "Use another address.",
-            )
+            message = f"{page.url} answered with the status {page.status}."
+            raise FetchFault("AX878", message, "Use another address.")
         text, most = text or source, self.config.shown_characters
-        return (
-            text if len(text) <= most else f"{text[:most]}\n[characters 0 to {most} of {len(text)}]"
-        )
+        if len(text) <= most:
+            return text
+        return f"{text[:most]}\n[characters 0 to {most} of {len(text)}]"
 
     async def _asked(self, ctx: Any, url: str, *, is_read: bool) -> str:
         over = threading.Event()
@@ -145,10 +137,8 @@ class Web(Tools):
         except WorkspaceError:
             raise
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            why = str(error) or type(error).__name__
-            raise FetchFault(
-                "AX878", f"{url} cannot be read: {why}.", "Check the address."
-            ) from error
+            message = f"{url} cannot be read: {str(error) or type(error).__name__}."
+            raise FetchFault("AX878", message, "Check the address.") from error
         finally:
             over.set()
 
@@ -163,59 +153,39 @@ class Web(Tools):
         for _ in range(self.config.redirects + 1):
             port = here.port or (443 if here.scheme == "https" else 80)
             address = await chosen(here.host, port, self._networks, type(self).resolve)
-            # A client for each: connections and cookies are kept by address, and two names may have
-            # one.
+            headers = {"Host": here.netloc.decode("ascii"), "User-Agent": "axil"}
+            headers |= {"Accept": "*/*", "Accept-Encoding": "identity"}
+            extensions = {"sni_hostname": here.raw_host.decode("ascii")}
+            target = here.copy_with(host=address)
+            # a client for each: connections and cookies are kept by address, which names may share
             async with (
                 httpx2.AsyncClient(trust_env=False, timeout=None) as client,
-                client.stream(
-                    "GET",
-                    here.copy_with(host=address),
-                    headers={
-                        "Host": here.netloc.decode("ascii"),
-                        "User-Agent": "axil",
-                        "Accept": "*/*",
-                        "Accept-Encoding": "identity",
-                    },
-                    extensions={"sni_hostname": here.raw_host.decode("ascii")},
-                ) as response,
+                client.stream("GET", target, headers=headers, extensions=extensions) as response,
             ):
-                target = response.headers.get("location")
-                if response.status_code not in _MOVED or not target:
+                moved_to = response.headers.get("location")
+                if response.status_code not in _MOVED or not moved_to:
                     return await self._read(response, str(here))
-                here = self._judged(ctx, str(here.join(target)))
-        raise LimitExceeded(
-            "AX878",
-            f"{url} redirects more than {self.config.redirects} times.",
-            "Use the final address.",
-        )
+                here = self._judged(ctx, str(here.join(moved_to)))
+        message = f"{url} redirects more than {self.config.redirects} times."
+        raise LimitExceeded("AX878", message, "Use the final address.")
 
     def _judged(self, ctx: Any, url: str) -> httpx2.URL:
         """Return the address, if it is one that may be asked.
 
         Raises: AddressRefused (AX877); NotAllowed (AX876): the run may not ask its host.
         """
-        if len(url) > _URL or any(
-            unicodedata.category(sign) in ("Cc", "Zs", "Zl", "Zp") or sign == "\\" for sign in url
-        ):
-            raise AddressRefused(
-                "AX877", f"{url[:80]!r} is not a URL.", "Use a URL like https://example.org/page."
-            )
+        kinds = {unicodedata.category(sign) for sign in url[:_URL]}
+        if len(url) > _URL or "\\" in url or kinds & {"Cc", "Zs", "Zl", "Zp"}:
+            hint = "Use a URL like https://example.org/page."
+            raise AddressRefused("AX877", f"{url[:80]!r} is not a URL.", hint)
         parsed = httpx2.URL(url)
         if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo:
-            raise AddressRefused(
-                "AX877",
-                f'"{url}" is not an allowed URL.',
-                "Use http:// or https:// with a host and without a user.",
-            )
-        host = parsed.host.lower().rstrip(".")
-        if self.config.hosts and not any(
-            host == each or host.endswith(f".{each}") for each in self.config.hosts
-        ):
-            raise AddressRefused(
-                "AX877",
-                f'"{host}" is not among the allowed hosts.',
-                f"Available: {', '.join(self.config.hosts)}.",
-            )
+            hint = "Use http:// or https:// with a host and without a user."
+            raise AddressRefused("AX877", f'"{url}" is not an allowed URL.', hint)
+        host, hosts = parsed.host.lower().rstrip("."), self.config.hosts
+        if hosts and not any(host == each or host.endswith(f".{each}") for each in hosts):
+            message = f'"{host}" is not among the allowed hosts.'
+            raise AddressRefused("AX877", message, f"Available: {', '.join(hosts)}.")
         asked = parsed.raw_host.decode("ascii").lower().strip("[]")
         permitted(ctx, f"net:{asked}", "ask this host")
         return parsed
@@ -224,29 +194,20 @@ class Web(Tools):
         encoding = response.headers.get("content-encoding", "").strip().lower()
         if encoding not in _UNPACKED:
             # one compression in another one, or one that cannot be counted while it is unpacked
-            raise FetchFault(
-                "AX878",
-                f"{url} is compressed as {encoding[:40]!r}; only gzip or deflate alone can be "
-                "read.",
-                "Use another address.",
-            )
+            known = "only gzip or deflate alone can be read"
+            message = f"{url} is compressed as {encoding[:40]!r}; {known}."
+            raise FetchFault("AX878", message, "Use another address.")
         unpack, data = _UNPACKED[encoding](), bytearray()
         async for chunk in response.aiter_raw(1 << 14):
             data += unpack(chunk, self.config.page_bytes + 1 - len(data))
             if len(data) > self.config.page_bytes:
-                raise LimitExceeded(
-                    "AX878",
-                    f"{url} has more than {self.config.page_bytes} bytes.",
-                    "Use a smaller page.",
-                )
+                message = f"{url} has more than {self.config.page_bytes} bytes."
+                raise LimitExceeded("AX878", message, "Use a smaller page.")
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         charset = response.charset_encoding or ""
         if b"\0" in data[:4096] and not charset.lower().startswith("utf-16"):
-            raise FetchFault(
-                "AX878",
-                f"{url} is not text: its type is {media_type or 'unknown'}.",
-                "Use the address of a text.",
-            )
+            message = f"{url} is not text: its type is {media_type or 'unknown'}."
+            raise FetchFault("AX878", message, "Use the address of a text.")
         status = response.status_code
         return Page(url=url, status=status, media_type=media_type, charset=charset, data=data)
 

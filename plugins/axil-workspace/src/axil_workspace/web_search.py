@@ -1,15 +1,14 @@
-"""``web_search``: a tool that asks a search service. Only where the caller of the run allowed the
-network.
+"""``web_search``: a tool that asks a search service, where the caller allowed the network.
 
-It speaks as Serper does, with a key of one's own. For another service, register a tool of the same
-parameters under a name of its own, or give a function ``web_search`` with ``--functions``.
+It uses Serper's API, with a key of one's own. For another service, register a tool of the same
+parameters, or give a function ``web_search`` with ``--functions``.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, cast
 
 import httpx2
@@ -104,21 +103,15 @@ class WebSearch(Tools):
                 async for chunk in response.aiter_bytes(1 << 14):
                     data += chunk
                     if len(data) > _MOST:
-                        raise LimitExceeded(
-                            "AX878", f"{host} sent more than {_MOST} bytes.", "Search again."
-                        )
+                        message = f"{host} sent more than {_MOST} bytes."
+                        raise LimitExceeded("AX878", message, "Search again.")
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            why = type(error).__name__
-            raise FetchFault(
-                "AX878", f"{host} cannot be reached: {why}.", "Try again later."
-            ) from error
-        if response.status_code >= 400:
-            refused = response.status_code in (401, 403)
-            raise FetchFault(
-                "AX878",
-                f"{host} answered with the status {response.status_code}.",
-                "Check the key." if refused else "Try again later.",
-            )
+            message = f"{host} cannot be reached: {type(error).__name__}."
+            raise FetchFault("AX878", message, "Try again later.") from error
+        status = response.status_code
+        if status >= 400:
+            hint = "Check the key." if status in (401, 403) else "Try again later."
+            raise FetchFault("AX878", f"{host} answered with the status {status}.", hint)
         return _shown(_answer(bytes(data), host), self.config.results) or "Nothing was found."
 
     def _key(self) -> str:
@@ -128,17 +121,12 @@ class WebSearch(Tools):
         given = self.config.api_key
         found = given.resolve(where="api_key").get_secret_value() if given else ""
         grants = self._grants
-        if not found and (
-            grants is None or self._is_at_its_makers or grants.allows(f"env:{KEY}")
-        ):  # a file that names another service gets no key that it does not name
-            found = os.environ.get(KEY, "")
+        # a file that names another service gets no key that it does not name
+        if grants is None or self._is_at_its_makers or grants.allows(f"env:{KEY}"):
+            found = found or os.environ.get(KEY, "")
         if not found:
-            raise FetchFault(
-                "AX800",
-                "web_search has no key for its search service.",
-                f"Set {KEY}, or set the tool's api_key: {{env: NAME}}; or continue without web "
-                "searches.",
-            )
+            hint = f"Set {KEY} or the tool's api_key: {{env: NAME}}; or go on without searches."
+            raise FetchFault("AX800", "web_search has no key for its search service.", hint)
         return found
 
 
@@ -149,9 +137,8 @@ def _answer(data: bytes, host: str) -> Mapping[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise FetchFault(
-            "AX878", f"{host} sent a reply that is not a JSON object.", "Try again later."
-        )
+        message = f"{host} sent a reply that is not a JSON object."
+        raise FetchFault("AX878", message, "Try again later.")
     return cast("dict[str, Any]", found)
 
 
@@ -172,24 +159,17 @@ def _shown(answer: Mapping[str, Any], most: int) -> str:
         parts.append(f"{number}. " + _lines(each, "title", "link", "snippet", "date"))
     for each in _several(answer, "peopleAlsoAsk")[:most]:
         parts.append("Also asked: " + _lines(each, "question", "snippet", "link"))
-    related = [
-        str(each["query"]) for each in _several(answer, "relatedSearches") if "query" in each
-    ]
-    if related:
+    searches = _several(answer, "relatedSearches")
+    if related := [str(each["query"]) for each in searches if "query" in each]:
         parts.append(f"Related: {', '.join(related)}")
     return "\n\n".join(parts)
 
 
 def _several(answer: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
     """Return a list of objects in the answer; whatever else is there is left out."""
-
-    def objects() -> Iterator[Mapping[str, Any]]:
-        found: Any = answer.get(name)
-        for each in cast("list[Any]", found) if isinstance(found, list) else []:
-            if isinstance(each, dict):
-                yield cast("Mapping[str, Any]", each)
-
-    return list(objects())
+    found: Any = answer.get(name)
+    given = cast("list[Any]", found if isinstance(found, list) else [])
+    return [cast("Mapping[str, Any]", each) for each in given if isinstance(each, dict)]
 
 
 def _lines(given: Mapping[str, Any], *names: str) -> str:

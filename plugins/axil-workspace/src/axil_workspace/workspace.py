@@ -1,7 +1,4 @@
-"""``Workspace``: the folder of a run, and everything that may be done in it.
-
-Nothing done here reaches out of it.
-"""
+"""``Workspace``: the folder of a run, and everything that may be done in it."""
 
 from __future__ import annotations
 
@@ -88,24 +85,18 @@ class Workspace:
         """Return the workspace of a firing's run. Raises: WorkspaceError (AX874): it has none."""
         root = getattr(ctx, "workspace", None)
         if root is None:
-            raise WorkspaceError(
-                "AX874",
-                "this run has no workspace.",
-                "Pass workspace=… to the run, or use axil run --workspace DIR.",
-            )
+            hint = "Pass workspace=… to the run, or use axil run --workspace DIR."
+            raise WorkspaceError("AX874", "this run has no workspace.", hint)
         return cls(root, limits)
 
     def __repr__(self) -> str:
         return f"Workspace({str(self.root)!r})"
 
-    # -- looking
-
     def resolve(self, path: str | PurePath) -> Path:
-        """Return where ``path`` leads, links followed; its last part need not exist, the folders on
-        the way must.
+        """Return where ``path`` leads, links followed; its last part need not exist.
 
-        For showing, and for handing to programs. To read or write, use the methods here: a path may
-        be bent after it was resolved. Raises: PathRefused (AX870, AX871); FileFault (AX872, AX875).
+        For showing, and for handing to programs; not to read or write by: a path may be bent after
+        it was resolved. Raises: PathRefused (AX870, AX871); FileFault (AX872, AX875).
         """
         with self._reached(path) as (folder, name):
             return folder.path / name
@@ -117,10 +108,10 @@ class Workspace:
         """
         try:
             with self._reached(path) as (folder, name):
-                found = folder.lstat(name) if name else os.stat(folder.path)
-                return (
-                    None if found is None else entry((*folder.names, name) if name else (), found)
-                )
+                if not name:
+                    return entry((), os.stat(folder.path))
+                found = folder.lstat(name)
+                return None if found is None else entry((*folder.names, name), found)
         except NothingThere:
             return None
 
@@ -168,8 +159,6 @@ class Workspace:
         with self.opened(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
-    # -- changing
-
     def write(self, path: str | PurePath, data: bytes, *, append: bool = False) -> Entry:
         """Put ``data`` into a file; readers see the old file or the new one.
 
@@ -178,19 +167,15 @@ class Workspace:
         Raises: PathRefused (AX870, AX871, AX881); FileFault (AX872); LimitExceeded (AX873): the
         file is as it was.
         """
-        return self._changed(
-            path,
-            (lambda old: old + data) if append else (lambda old: data),
-            new=True,
-            blind=not append,
-        )
+        if append:
+            return self._changed(path, lambda old: old + data, new=True)
+        return self._changed(path, lambda old: data, new=True, blind=True)
 
     def update(self, path: str | PurePath, change: Callable[[bytes], bytes]) -> Entry:
         """Change a file's bytes, one change after another, among all writers.
 
-        What ``change`` raises leaves the file as it was.
-
-        Raises: as ``write``; FileFault (AX875): there is no such file.
+        Raises: as ``write``; FileFault (AX875): there is no such file; what ``change`` raises: the
+        file is as it was.
         """
         return self._changed(path, change)
 
@@ -208,9 +193,8 @@ class Workspace:
                 folder.mkdir(name)
                 return True
             if not stat.S_ISDIR(found.st_mode):
-                raise FileFault(
-                    "AX872", f'"{path}" exists already and is not a folder.', "Choose another name."
-                )
+                message = f'"{path}" exists already and is not a folder.'
+                raise FileFault("AX872", message, "Choose another name.")
             if not exist_ok:
                 raise there(path)
             return False
@@ -231,11 +215,8 @@ class Workspace:
                 elif recursive:
                     folder.rmtree(name)
                 else:
-                    raise FileFault(
-                        "AX872",
-                        f'"{path}" is a folder.',
-                        "Set recursive to delete it with its content.",
-                    )
+                    hint = "Set recursive to delete it with its content."
+                    raise FileFault("AX872", f'"{path}" is a folder.', hint)
                 return kind
         except NothingThere:
             return None
@@ -275,18 +256,15 @@ class Workspace:
             _apart(tuple(found.path.split("/")), place, source)
             if folder.lstat(name) is not None and not overwrite:
                 raise there(target)
-        inside = (
-            [*self.entries(source, depth=_DEEPEST, hidden=True)] if found.kind == "folder" else []
-        )
-        self._admit(str(target), sum(each.size for each in (found, *inside)), 1 + len(inside))
-        admitted = Workspace(
-            self.root,
-            Limits(file_bytes=self.limits.file_bytes, total_bytes=_ALL, files=_ALL),
-            kept=self.kept,
-        )
+        entries = [found]
+        if found.kind == "folder":
+            entries += self.entries(source, depth=_DEEPEST, hidden=True)
+        self._admit(str(target), sum(each.size for each in entries), len(entries))
+        limits = Limits(file_bytes=self.limits.file_bytes, total_bytes=_ALL, files=_ALL)
+        admitted = Workspace(self.root, limits, kept=self.kept)
         aside = f"{TEMPORARY}{secrets.token_hex(8)}"
         try:
-            for each in (found, *inside):
+            for each in entries:
                 copied = aside + each.path.removeprefix(found.path)
                 if each.kind == "folder":
                     admitted.make_folder(copied)
@@ -295,8 +273,6 @@ class Workspace:
             return admitted.move(aside, "/".join(place), overwrite=overwrite)
         finally:
             admitted.delete(aside, recursive=True)
-
-    # -- within
 
     @contextmanager
     def _reached(
@@ -338,17 +314,13 @@ class Workspace:
 
         parts = parts_of(self.root, path)
         if not parts:
-            raise PathRefused(
-                "AX870", f'"{path}" is the workspace itself.', "Use a path inside it."
-            )
+            raise _root_refused(path)
         may(parts)
         with granted(None):
             self.root.mkdir(parents=True, exist_ok=True)
         with self._reached(path, make=may_make if make else None, follow=follow) as (folder, name):
             if not name:
-                raise PathRefused(
-                    "AX870", f'"{path}" is the workspace itself.', "Use a path inside it."
-                )
+                raise _root_refused(path)
             may((*folder.names, name))
             yield folder, name
 
@@ -367,50 +339,41 @@ class Workspace:
                 with reading(folder, name) as file:
                     old = self._whole(file, path)
             data = change(old)
-            if len(data) > self.limits.file_bytes:
-                text = (
-                    f'"{path}" would have {len(data)} bytes; {self.limits.file_bytes} are allowed.'
-                )
+            most = self.limits.file_bytes
+            if len(data) > most:
+                text = f'"{path}" would have {len(data)} bytes; {most} are allowed.'
                 raise LimitExceeded("AX873", text, "Write less, or write several files.")
-            self._admit(str(path), len(data) - (found.st_size if found else 0), 0 if found else 1)
-            return entry(
-                (*folder.names, name),
-                replaced(folder, name, data, stat.S_IMODE(found.st_mode) if found else None),
-            )
+            size, mode = (found.st_size, stat.S_IMODE(found.st_mode)) if found else (0, None)
+            self._admit(str(path), len(data) - size, 0 if found else 1)
+            return entry((*folder.names, name), replaced(folder, name, data, mode))
 
     def _whole(self, file: BufferedReader, path: str | PurePath) -> bytes:
         data = file.read(self.limits.file_bytes + 1)
         if len(data) > self.limits.file_bytes:
-            raise LimitExceeded(
-                "AX873",
-                f'"{path}" is larger than {self.limits.file_bytes} bytes.',
-                "Process it with a program.",
-            )
+            text = f'"{path}" is larger than {self.limits.file_bytes} bytes.'
+            raise LimitExceeded("AX873", text, "Process it with a program.")
         return data
 
     def _admit(self, path: str, more_bytes: int = 0, more_files: int = 0) -> None:
         """Raises: LimitExceeded (AX873): there is no room for more."""
-        if (
-            more_bytes <= 0 and more_files <= 0
-        ) or self.limits.files == self.limits.total_bytes == _ALL:
-            return
         files, total, limits = more_files, more_bytes, self.limits
+        if (total <= 0 and files <= 0) or limits.files == limits.total_bytes == _ALL:
+            return
         for each in self.entries(depth=_DEEPEST, hidden=True):
             files, total = files + 1, total + each.size
         if files > limits.files or total > limits.total_bytes:
-            text = (
-                f'there is no room for "{path}": the workspace holds at most {limits.files} '
-                f"files and {limits.total_bytes} bytes."
-            )
+            most = f"at most {limits.files} files and {limits.total_bytes} bytes"
+            text = f'there is no room for "{path}": the workspace holds {most}.'
             raise LimitExceeded("AX873", text, "Delete files that are not needed.")
+
+
+def _root_refused(path: str | PurePath) -> PathRefused:
+    return PathRefused("AX870", f'"{path}" is the workspace itself.', "Use a path inside it.")
 
 
 def _apart(before: tuple[str, ...], after: tuple[str, ...], source: str | PurePath) -> None:
     shared = min(len(before), len(after))
     if before[:shared] == after[:shared]:  # into itself, or in the place of what holds it
-        raise FileFault(
-            "AX872",
-            f'"{source}" cannot be moved or copied to itself, into itself or onto a folder that '
-            "contains it.",
-            "Choose another place.",
-        )
+        where = "to itself, into itself or onto a folder that contains it"
+        text = f'"{source}" cannot be moved or copied {where}.'
+        raise FileFault("AX872", text, "Choose another place.")

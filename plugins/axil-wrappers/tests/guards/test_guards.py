@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from axil import NodeFailed, RootGraph, RunPaused
-from axil_agent import Agent, Reply, Scripted, ToolCall, tool_of
+from axil_agent import Agent, Scripted
 from axil_journals import MemoryJournal
+from axil_models import Reply, ToolCall, tool_of
 from axil_wrappers import Finding, Guarded, GuardTripped
 from axil_wrappers.guards.finding import Span, masked
 from axil_wrappers.guards.personal import PersonalData, Secrets

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import axil_agent
-from axil_agent import ContextBlock, ContextQuery
+from axil_models import ContextBlock, ContextQuery
 from masfactory.adapters.context.provider import ContextProvider, HistoryProvider, limited
 from masfactory.adapters.vectors import Embedding, nearness
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from axil_agent import ContextBlock, ContextQuery
 from axil_context import KeywordRetriever
+from axil_models import ContextBlock, ContextQuery
 from masfactory.adapters.context.provider import ContextProvider, limited
 from masfactory.adapters.vectors import Embedding, nearness
 

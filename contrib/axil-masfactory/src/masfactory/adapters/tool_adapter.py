@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from axil_agent import Tool, tool_of
+from axil_models import Tool, tool_of
 
 
 class ToolAdapter:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import axil
 import axil_agent
 import axil_files
+import axil_models
 from masfactory.adapters.model.base import reply_of
 from masfactory.compatibility.errors import CompatibilityImportError
 from masfactory.compatibility.options import ChatDevCompileOptions
@@ -79,7 +80,7 @@ class _Asked:
             cast("Mapping[str, Any]", written) if isinstance(written, Mapping) else {}
         )
 
-    async def reply(self, request: axil_agent.Request, emit: Any, /) -> axil_agent.Reply:
+    async def reply(self, request: axil_models.Request, emit: Any, /) -> axil_models.Reply:
         if callable(getattr(self._model, "reply", None)):
             return await self._model.reply(request, emit)
         return reply_of(self._model.invoke([dict(m) for m in request.messages], None))

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
 
-from axil_agent import file, image
+from axil_models import file, image
 
 __all__ = ["FieldModality", "FieldSpec", "ImageAsset", "MediaAsset", "PdfAsset", "field_specs"]
 

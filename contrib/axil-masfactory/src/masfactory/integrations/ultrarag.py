@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from axil_agent import ContextBlock, ContextQuery
+from axil_models import ContextBlock, ContextQuery
 from masfactory.adapters.mcp import MCP
 from masfactory.adapters.retrieval import Retrieval
 

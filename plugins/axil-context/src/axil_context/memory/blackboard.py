@@ -1,9 +1,4 @@
-"""``context:blackboard``: notes that the agents of one run leave for each other.
-
-The notes are an attribute of the state, not something in this object: they are carried, journaled
-and joined like all state, so concurrent runs never mix and a resumed run has lost nothing. Where
-the field appends, notes of agents side by side are all there.
-"""
+"""``context:blackboard``: notes that the agents of one run leave for each other, in its state."""
 
 from __future__ import annotations
 
@@ -64,22 +59,15 @@ class Blackboard:
         """
         known = self.keep(_notes(query.attributes.get(self.share), self.share))
         shown = [self._block(note) for note in known]
-        return (
-            [block for block in shown if fits_filters(block.metadata, query.filters)][-top_k:]
-            if top_k > 0
-            else []
-        )
+        fitting = [block for block in shown if fits_filters(block.metadata, query.filters)]
+        return fitting[-top_k:] if top_k > 0 else []
 
     def _block(self, note: Mapping[str, Any]) -> ContextBlock:
         by, text = str(note.get("by") or ""), str(note.get("text") or "")
         about = {name: note[name] for name in ("by", "node", "turn") if name in note}
         shown = f"{by}: {text}" if by else text
-        return ContextBlock(
-            shown,
-            f"state:{self.share}",
-            str(note.get("id")),
-            metadata={**about, "provider": self.context_label},
-        )
+        metadata = {**about, "provider": self.context_label}
+        return ContextBlock(shown, f"state:{self.share}", str(note.get("id")), metadata=metadata)
 
     def notes(self, turn: Turn, /) -> list[dict[str, Any]]:
         """Return the note that a turn leaves; none, if nothing was said."""
@@ -110,19 +98,10 @@ class Blackboard:
 def _notes(value: Any, share: str) -> Sequence[Mapping[str, Any]]:
     if value is None:
         return ()
-    notes = (
-        cast("Sequence[Any]", value)
-        if isinstance(value, Sequence) and not isinstance(value, str)
-        else None
-    )
-    if notes is None or not all(isinstance(note, Mapping) for note in notes):
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    notes = cast("Sequence[Any]", value if is_list else ())
+    if not is_list or not all(isinstance(note, Mapping) for note in notes):
         message = f'expected a list of notes in "{share}", found {value!r:.60}.'
-        raise ConfigError(
-            Problem(
-                "AX916",
-                f"blackboard.{share}",
-                message,
-                "Give the blackboard an attribute of its own.",
-            )
-        )
-    return cast("Sequence[Mapping[str, Any]]", notes)
+        hint = "Give the blackboard an attribute of its own."
+        raise ConfigError(Problem("AX916", f"blackboard.{share}", message, hint))
+    return notes

@@ -1,10 +1,9 @@
 """``context:facts``: what is known for long, one sentence a fact.
 
-After a turn the agent's model is asked twice: which facts the turn holds, and, shown the known
-facts that are nearest to them, what to do with each: add, update, delete, none. What it decides is
-data: only facts that it was shown can be changed, each decision is held to its form and to limits,
-and what was done, and refused, is written down. A turn can make the memory hold nonsense about its
-own owner; it cannot touch another owner's facts, and cannot make anything run.
+After a turn the agent's model is asked twice: which facts the turn holds, and, shown the nearest
+known facts, what to do with each: add, update, delete, none. Decisions are data: only facts that it
+was shown can be changed, within limits, and refusals are recorded. A turn can make the memory hold
+nonsense about its own owner; it cannot touch another owner's facts.
 """
 
 from __future__ import annotations
@@ -147,44 +146,34 @@ class FactMemory:
         """Return the facts nearest to the query. Raises: ContextError (AX658, AX894)."""
         own = owner_metadata(self.config.namespace, query, self.config.user_field)
         wanted = {**query.filters, **own, "kind": "fact"}
-        found = await blocks_of(
-            self.index, replace(query, filters=wanted), top_k, self.context_label
-        )
-        return with_provider(
-            (block for block in found if fits_filters(block.metadata, wanted)), self.context_label
-        )
+        query, label = replace(query, filters=wanted), self.context_label
+        found = await blocks_of(self.index, query, top_k, label)
+        return with_provider((b for b in found if fits_filters(b.metadata, wanted)), label)
 
     async def learn(self, turn: Turn, /) -> list[dict[str, Any]]:
-        """Return the decisions about the facts of a turn, refusals included, after they were
-        applied.
+        """Apply the decisions about the facts of a turn, and return them, refusals included.
 
-        Raises: ContextError (AX894): whose facts they are is not known; AX897: the model's answer
-        cannot be read.
+        Raises: ContextError (AX894): the owner is not known; AX897: the model's answer cannot be
+        read.
         """
         own = owner_metadata(self.config.namespace, turn.query, self.config.user_field)
         if turn.ask is None:
-            raise ContextError(
-                "AX897",
-                "there is no model to ask what is worth keeping.",
-                "Give the memory to an agent.",
-            )
+            message = "there is no model to ask what is worth keeping."
+            raise ContextError("AX897", message, "Give the memory to an agent.")
         record = {"task": turn.query.query_text, "reply": turn.reply, "role": turn.role_name}
         report = await _asked(turn.ask, _EXTRACT, record, _Found)
         new = [fact.strip() for fact in report.facts if fact.strip()]
         if not new:
             return []
-        known = await self._nearest(turn.query, new[: self.config.max_facts])
-        shown = {
-            "known": [{"number": n, "text": block.text} for n, block in enumerate(known, 1)],
-            "new": new[: self.config.max_facts],
-        }
+        most = self.config.max_facts
+        known = await self._nearest(turn.query, new[:most])
+        numbered = [{"number": n, "text": block.text} for n, block in enumerate(known, 1)]
+        shown = {"known": numbered, "new": new[:most]}
         answer = await _asked(turn.ask, _DECIDE, shown, _Decisions)
-        ruling = _Ruling(self.config, own, known, turn)
-        steps = [ruling.step(given) for given in answer.decisions]
-        steps += [
-            _Step("add", text=fact, refused=f"more than {self.config.max_facts} facts")
-            for fact in new[self.config.max_facts :]
-        ]
+        rules = _DecisionRules(self.config, own, known, turn)
+        steps = [rules.step(given) for given in answer.decisions]
+        refused = f"more than {most} facts"
+        steps += [_Step("add", text=fact, refused=refused) for fact in new[most:]]
         await self._apply([step for step in steps if not step.refused])
         records = [step.record(turn) for step in steps]
         if self.config.audit and records:
@@ -194,15 +183,11 @@ class FactMemory:
     async def _nearest(self, query: ContextQuery, new: Sequence[str]) -> list[ContextBlock]:
         """Return the known facts that are nearest to the new ones, each once."""
         found: dict[str, ContextBlock] = {}
+        most = self.config.candidates
         for text in new:
-            for block in await self.get_blocks(
-                replace(query, query_text=text), self.config.candidates
-            ):
+            for block in await self.get_blocks(replace(query, query_text=text), most):
                 found.setdefault(str(block.chunk_id), block)
-        best = sorted(
-            found.values(), key=lambda block: (-(block.score or 0.0), str(block.chunk_id))
-        )
-        return best[: self.config.candidates]
+        return sorted(found.values(), key=lambda b: (-(b.score or 0.0), str(b.chunk_id)))[:most]
 
     async def _apply(self, steps: Sequence[_Step]) -> None:
         gone = [step.before for step in steps if step.act == "delete" and step.before is not None]
@@ -236,22 +221,20 @@ class _Step:
 
     def record(self, turn: Turn) -> dict[str, Any]:
         """Return the decision as plain data: for the journal and the audit."""
-        about = {"run": turn.query.run_id, "node": turn.query.node_path, "turn": turn.number}
-        fact = (self.after or self.before or ContextBlock("")).chunk_id
-        before = self.before.text if self.before else None
-        after = self.after.text if self.after else None
         return {
-            **about,
+            "run": turn.query.run_id,
+            "node": turn.query.node_path,
+            "turn": turn.number,
             "act": self.act,
-            "fact": fact,
-            "before": before,
-            "after": after,
+            "fact": (self.after or self.before or ContextBlock("")).chunk_id,
+            "before": self.before.text if self.before else None,
+            "after": self.after.text if self.after else None,
             "why": self.why,
             "refused": self.refused,
         }
 
 
-class _Ruling:
+class _DecisionRules:
     """The rules for a model's decisions: each known fact once, within the limits."""
 
     def __init__(
@@ -274,20 +257,17 @@ class _Ruling:
             return replace(step, refused=f"more than {2 * self._config.max_facts} decisions")
         if decision.act == "none":
             return step
-        if decision.act in ("add", "update") and not 0 < len(text) <= self._config.max_chars:
-            return replace(
-                step,
-                refused=f"a fact has 1 to {self._config.max_chars} characters, "
-                f"this one {len(text)}",
-            )
+        most = self._config.max_chars
+        if decision.act in ("add", "update") and not 0 < len(text) <= most:
+            refused = f"a fact has 1 to {most} characters, this one {len(text)}"
+            return replace(step, refused=refused)
         if decision.act == "add":
             name = hashlib.sha256(f"{turn_id(self._turn)} {self._count}".encode()).hexdigest()[:16]
             return replace(step, after=self._fact(text, name))
         number = decision.number
         if number is None or not 1 <= number <= len(self._known) or number in self._touched:
-            return replace(
-                step, refused=f"{number} is not the number of a known fact that is still as it was"
-            )
+            refused = f"{number} is not the number of a known fact that is still as it was"
+            return replace(step, refused=refused)
         self._touched.add(number)
         before = self._known[number - 1]
         after = self._fact(text, str(before.chunk_id)) if decision.act == "update" else None
@@ -311,9 +291,8 @@ async def _asked(ask: Ask, system: str, data: Mapping[str, Any], form: type[Answ
         {"role": "system", "content": system.strip()},
         {"role": "user", "content": json.dumps(plain_data(data), ensure_ascii=False, default=str)},
     ]
-    structure = Structure(
-        name=form.__name__.strip("_").lower(), schema=without_titles(form.model_json_schema())
-    )
+    schema = without_titles(form.model_json_schema())
+    structure = Structure(name=form.__name__.strip("_").lower(), schema=schema)
     fault = ""
     for _ in range(2):
         reply = await ask(Request(messages=list(messages), output=structure))
@@ -321,19 +300,10 @@ async def _asked(ask: Ask, system: str, data: Mapping[str, Any], form: type[Answ
             return form.model_validate_json(_json_of(reply.text))
         except ValidationError as error:
             fault = validation_text(error)
-            messages += [
-                reply.message(),
-                {
-                    "role": "user",
-                    "content": f"Your answer could not be read: {fault}\n"
-                    "Answer again, with JSON only.",
-                },
-            ]
-    raise ContextError(
-        "AX897",
-        f"the model's answer about facts could not be read: {fault}",
-        "Nothing was changed. Use another model.",
-    )
+            again = f"Your answer could not be read: {fault}\nAnswer again, with JSON only."
+            messages += [reply.message(), {"role": "user", "content": again}]
+    message = f"the model's answer about facts could not be read: {fault}"
+    raise ContextError("AX897", message, "Nothing was changed. Use another model.")
 
 
 def _json_of(text: str) -> str:

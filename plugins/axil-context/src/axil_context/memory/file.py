@@ -1,14 +1,13 @@
 """``context:file_memory``: what was said, in a file that is only appended to, searched by an index.
 
-The file is the truth; the index is made from it, and follows it: what other processes append is
-found by the next query. Nothing is ever rewritten, so a deletion is a line, too.
+The index is made from the file: what other processes append is found by the next query. Nothing is
+rewritten, so a deletion is a line, too.
 """
 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -35,9 +34,8 @@ from axil_models import (
     fits_filters,
     owner_metadata,
     provider_label,
-    turn_id,
+    turn_block,
     turn_of,
-    turn_text,
     with_provider,
 )
 
@@ -112,19 +110,12 @@ class FileMemory:
         if top_k < 1:
             return []
         wanted = {**query.filters, **own}
-        if not query.query_text.strip():
-            newest = [
-                block
-                for block in reversed(self._known.values())
-                if fits_filters(block.metadata, wanted)
-            ]
-            return with_provider(newest[:top_k], self.context_label)
-        found = await blocks_of(
-            self._index, replace(query, filters=wanted), top_k, self.context_label
-        )
-        return with_provider(
-            (block for block in found if fits_filters(block.metadata, wanted)), self.context_label
-        )
+        found: Iterable[ContextBlock] = reversed(self._known.values())
+        if query.query_text.strip():
+            query = replace(query, filters=wanted)
+            found = await blocks_of(self._index, query, top_k, self.context_label)
+        fitting = [block for block in found if fits_filters(block.metadata, wanted)]
+        return with_provider(fitting[:top_k], self.context_label)
 
     async def learn(self, turn: Turn, /) -> None:
         """Remember a turn, once if it comes again.
@@ -132,24 +123,8 @@ class FileMemory:
         Raises: ContextError (AX894, AX895).
         """
         own = owner_metadata(self.config.namespace, turn.query, self.config.user_field)
-        text = turn_text(turn, self.config.remember)
-        if text.strip():
-            about = {
-                "by": turn.role_name,
-                "node": turn.query.node_name,
-                "turn": turn.number,
-                "at": time.time(),
-            }
-            await self.put(
-                [
-                    ContextBlock(
-                        text,
-                        f"memory:{self._lines.path.name}",
-                        turn_id(turn),
-                        metadata={**about, **own},
-                    )
-                ]
-            )
+        if block := turn_block(turn, self.config.remember, f"memory:{self._lines.path.name}", own):
+            await self.put([block])
 
     async def insert(self, key: str, value: str) -> None:
         """Remember a reply; ``key`` is the JSON of ``Turn.key``. Raises: as ``learn``."""
@@ -170,7 +145,7 @@ class FileMemory:
             await call_async(self._lines.append, records)
 
     async def _follow(self) -> None:
-        """Bring the index to where the file is, with all that was appended before this call."""
+        """Bring the index up to date with the file."""
         while self._index is None or await call_async(lambda: self._lines.has_more):
             await self._flight.run(self._followed)
 
@@ -187,7 +162,7 @@ class FileMemory:
             raise
 
     async def _emptied(self) -> Any:
-        """Return a new index, with nothing in it that is ours."""
+        """Return a new index, without blocks of this memory."""
         before = list(self._known.values())
         self._known = {}
         await self._closed()
@@ -202,7 +177,7 @@ class FileMemory:
     def _changes(
         self, records: Sequence[Mapping[str, Any]]
     ) -> tuple[list[ContextBlock], list[ContextBlock]]:
-        """List what the index has to forget, and to take, to be where ``records`` lead."""
+        """Return the blocks that the index has to delete and to put after ``records``."""
         before = dict(self._known)
         for record in records:
             entry = _entry(record)

@@ -1,6 +1,4 @@
-"""A file of JSON lines that is only ever appended to, by any number of processes, and read on from
-where one left off.
-"""
+"""A file of JSON lines that many processes append to, and that is read in pieces."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from axil_models import ContextError
 log = logging.getLogger("axil.memory")
 
 _KNOWN_BY = 256
-"""Bytes before the place where one left off, by which a file is known to be what was read."""
+"""Bytes before the offset, by which a file is known to be what was read."""
 
 
 class Lines:
@@ -33,15 +31,11 @@ class Lines:
         self._lock_seconds = lock_seconds
         self._offset = 0
         self._file = 0
-        """The inode that was read, so that a file put in place of another is read from its
-        beginning.
-        """
+        """The inode that was read."""
         self._size, self._changed = -1, 0
         """The file's size when it was last read, and when it had been changed."""
         self._before = b""
-        """The last bytes before the offset: a copy that is brought back has the same inode, and may
-        be longer.
-        """
+        """The last bytes before the offset: a restored copy may have the same inode."""
 
     def append(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Write records behind all others, as one piece.
@@ -65,11 +59,8 @@ class Lines:
                 os.fsync(file.fileno())
         except (OSError, Timeout) as error:
             message = f'the memory "{self.path.as_posix()}" cannot be written: {error}.'
-            raise ContextError(
-                "AX895",
-                message,
-                "Check the path, its permissions, and which process holds the lock.",
-            ) from error
+            hint = "Check the path, its permissions, and which process holds the lock."
+            raise ContextError("AX895", message, hint) from error
 
     @property
     def has_more(self) -> bool:
@@ -78,11 +69,8 @@ class Lines:
             found = self.path.stat()
         except FileNotFoundError:
             return self._size >= 0
-        return (found.st_ino, found.st_size, found.st_mtime_ns) != (
-            self._file,
-            self._size,
-            self._changed,
-        )
+        known = (self._file, self._size, self._changed)
+        return (found.st_ino, found.st_size, found.st_mtime_ns) != known
 
     def read(self) -> tuple[bool, list[dict[str, Any]]]:
         """Return whether the reading started over, and the records since the last reading.
@@ -106,11 +94,8 @@ class Lines:
         self._before = ((b"" if anew else self._before) + whole)[-_KNOWN_BY:]
         self._file, self._changed = (found.st_ino, found.st_mtime_ns) if found else (0, 0)
         self._offset, self._size = start + len(whole), start + len(data) if found else -1
-        return anew, [
-            record
-            for line in whole.split(b"\n")
-            if line.strip() and (record := self._record(line)) is not None
-        ]
+        records = [self._record(line) for line in whole.split(b"\n") if line.strip()]
+        return anew, [record for record in records if record is not None]
 
     def rewind(self) -> None:
         """Read from the beginning next time."""

@@ -80,19 +80,15 @@ class Skills:
                 if self._grants is not None:  # a link may lead elsewhere
                     self._grants.path(str(skill.folder / SKILL_FILE), "read", self.context_label)
                 if skill.name in found:
-                    message = (
-                        f'two skills are called "{skill.name}": '
-                        f"{found[skill.name].folder} and {skill.folder}."
-                    )
+                    both = f"{found[skill.name].folder} and {skill.folder}"
+                    message = f'two skills are called "{skill.name}": {both}.'
                     raise ContextError("AX896", message, "Rename one.")
                 found[skill.name] = skill
         allow = self.config.allow
         missing = [name for name in allow if name not in found]
         if missing:
-            hint = (
-                did_you_mean(missing[0], found)
-                or f"Available: {format_names(sorted(found), 20) or 'none'}."
-            )
+            known = f"Available: {format_names(sorted(found), 20) or 'none'}."
+            hint = did_you_mean(missing[0], found) or known
             raise ContextError("AX896", f'there is no skill "{missing[0]}".', hint)
         return {name: found[name] for name in sorted(found) if not allow or name in allow}
 
@@ -101,15 +97,10 @@ class Skills:
         skills = self.skills()
         if not skills or top_k < 1 or query.filters:
             return []
-        lines = [
-            f"- {skill.name}: {' '.join(skill.description.split())}" for skill in skills.values()
-        ]
+        lines = [f"- {name}: {' '.join(s.description.split())}" for name, s in skills.items()]
         metadata = {"skills": list(skills), "provider": self.context_label}
-        return [
-            ContextBlock(
-                "\n".join([_HEAD, *lines]), "skills:catalogue", title="Skills", metadata=metadata
-            )
-        ]
+        text = "\n".join([_HEAD, *lines])
+        return [ContextBlock(text, "skills:catalogue", title="Skills", metadata=metadata)]
 
     async def tools(self) -> list[Tool]:
         """``read_skill`` and ``read_skill_file``; none, if there is no skill."""
@@ -119,38 +110,27 @@ class Skills:
 
         def chosen(name: str) -> Skill:
             if name not in skills:
-                raise Refused(
-                    f'there is no skill "{name}". {did_you_mean(name, skills)} There are '
-                    f"{format_names(list(skills), 20)}."
-                )
+                known = f"{did_you_mean(name, skills)} There are {format_names(list(skills), 20)}."
+                raise Refused(f'there is no skill "{name}". {known}')
             return skills[name]
 
         def read_skill(name: str) -> str:
             skill = chosen(name)
-            files = skill.files()
-            beside = (
-                f"\n\nFiles of this skill, for read_skill_file: {', '.join(files)}" if files else ""
-            )
-            return f"{skill.body.strip()}{beside}"
+            text, files = skill.body.strip(), skill.files()
+            if files:
+                text += f"\n\nFiles of this skill, for read_skill_file: {', '.join(files)}"
+            return text
 
         def read_skill_file(name: str, path: str) -> str:
             return chosen(name).read(path, self.config.max_file_bytes)
 
         which = {"type": "string", "enum": list(skills), "description": "The skill."}
         below = {"type": "string", "description": "The file, as the skill names it."}
+        one, two = {"name": which}, {"name": which, "path": below}
+        why = "Read how something is done, before doing it."
         return [
-            _tool(
-                "read_skill",
-                "Read how something is done, before doing it.",
-                {"name": which},
-                read_skill,
-            ),
-            _tool(
-                "read_skill_file",
-                "Read a file of a skill.",
-                {"name": which, "path": below},
-                read_skill_file,
-            ),
+            _tool("read_skill", why, one, read_skill),
+            _tool("read_skill_file", "Read a file of a skill.", two, read_skill_file),
         ]
 
     def __repr__(self) -> str:
@@ -159,9 +139,8 @@ class Skills:
 
 def _tool(name: str, description: str, properties: Mapping[str, Any], call: Any) -> Tool:
     def validate(arguments: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
-        if set(arguments) != set(properties) or not all(
-            isinstance(value, str) for value in arguments.values()
-        ):
+        are_texts = all(isinstance(value, str) for value in arguments.values())
+        if arguments.keys() != properties.keys() or not are_texts:
             raise Refused(f"expected {format_names(list(properties))}, each a text.")
         return (), arguments
 
@@ -170,21 +149,16 @@ def _tool(name: str, description: str, properties: Mapping[str, Any], call: Any)
 
 
 def read_skills(path: Path, most_bytes: int = LARGEST_SKILL_BYTES) -> list[Skill]:
-    """Return the skill in a folder, or those in the folders inside it. Raises: ContextError
-    (AX896).
-    """
+    """Return the skill of a folder, or those inside it. Raises: ContextError (AX896)."""
     try:
         os.fsencode(path)
         if (path / SKILL_FILE).is_file():
             return [_read(path, most_bytes)]
-        return [
-            _read(each, most_bytes)
-            for each in sorted(path.iterdir())
-            if (each / SKILL_FILE).is_file()
-        ]
+        folders = [each for each in sorted(path.iterdir()) if (each / SKILL_FILE).is_file()]
+        return [_read(each, most_bytes) for each in folders]
+    except ContextError:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, ContextError):
-            raise
         why = error.strerror if isinstance(error, OSError) else "no folder can have this name"
         shown = path.as_posix().encode("utf-8", "backslashreplace").decode()
         message = f'the folder of skills "{shown}" cannot be read: {why or error}.'
@@ -221,9 +195,6 @@ def _read(folder: Path, most_bytes: int) -> Skill:
             raise ValueError("it has no description")
     except (OSError, ValueError, yaml.YAMLError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ContextError(
-            "AX896",
-            f'the skill "{file.as_posix()}" cannot be read: {reason}.',
-            "See the format in the README.",
-        ) from error
+        message = f'the skill "{file.as_posix()}" cannot be read: {reason}.'
+        raise ContextError("AX896", message, "See the format in the README.") from error
     return Skill(name=name, description=description, folder=folder, body=parts[2], front=data)

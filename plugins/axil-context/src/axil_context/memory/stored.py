@@ -18,9 +18,8 @@ from axil_models import (
     Turn,
     decoded_settings,
     owner_metadata,
-    turn_id,
+    turn_block,
     turn_of,
-    turn_text,
     with_provider,
 )
 
@@ -68,13 +67,8 @@ class StoreMemory:
         self.config: MemorySettings = decoded_settings(self.Config, config, settings)
         self.context_label = self.config.context_label or self.label
         self.passive, self.active = self.config.passive, self.config.active
-        self.index = BlockIndex(
-            self.config,
-            self.store_of(self.config),
-            "memories",
-            self.context_label,
-            owns=self.owns_store,
-        )
+        store, label = self.store_of(self.config), self.context_label
+        self.index = BlockIndex(self.config, store, "memories", label, owns=self.owns_store)
 
     def store_of(self, config: Any) -> Any:
         """Return the store that the settings name: an object, or the use of a component."""
@@ -96,16 +90,8 @@ class StoreMemory:
     async def learn(self, turn: Turn, /) -> None:
         """Remember a turn, once if it comes again. Raises: as ``get_blocks``."""
         own = owner_metadata(self.config.namespace, turn.query, self.config.user_field)
-        text = turn_text(turn, self.config.remember)
-        if text.strip():
-            about = {
-                "by": turn.role_name,
-                "node": turn.query.node_name,
-                "turn": turn.number,
-                "at": time.time(),
-            }
-            uri = f"memory:{self.context_label}"
-            await self.put([ContextBlock(text, uri, turn_id(turn), metadata={**about, **own})])
+        if block := turn_block(turn, self.config.remember, f"memory:{self.context_label}", own):
+            await self.put([block])
 
     async def insert(self, key: str, value: str) -> None:
         """Remember a reply; ``key`` is the JSON of ``Turn.key``. Raises: as ``get_blocks``."""
@@ -116,23 +102,13 @@ class StoreMemory:
 
         Raises: ContextError (AX892 and as above).
         """
-        now = time.time()
-        await self.index.put(
-            [
-                Entry(
-                    block=block,
-                    tags=(_MEMORY,),
-                    mark=f"{now + number * 1e-6:020.6f}",
-                    is_listed=True,
-                )
-                for number, block in enumerate(blocks)
-            ]
-        )
+        entries: list[Entry] = []
+        for number, block in enumerate(blocks):
+            mark = f"{time.time() + number * 1e-6:020.6f}"
+            entries.append(Entry(block=block, tags=(_MEMORY,), mark=mark, is_listed=True))
+        await self.index.put(entries)
         names = [f"owner_{name}" for name in self.config.namespace]
-        owned = [
-            block.metadata for block in blocks if all(name in block.metadata for name in names)
-        ]
-        # blocks without an owner push out blocks without an owner
+        owned = [each.metadata for each in blocks if all(name in each.metadata for name in names)]
         owners = {tuple((name, metadata[name]) for name in names) for metadata in owned}
         for owner in sorted(owners, key=repr):
             await self._evict(dict(owner))

@@ -1,9 +1,5 @@
-"""Chunks: how documents are cut, so that a chunk has one name in every index.
-
-A chunk is a piece of its document's text, character for character: ``text[start:end]``. Its id is
-these two numbers, so a block's ``uri`` and ``chunk_id`` lead back to the very place. Where keyword
-and vector search find the same chunk, they name it the same, and a fusion of both knows that it is
-one.
+"""Chunks: how documents are cut. A chunk is ``text[start:end]`` of its document; these two numbers
+are its id, the same in every index.
 """
 
 from __future__ import annotations
@@ -11,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from axil_models import ContextBlock, Document
 
@@ -36,15 +32,16 @@ class Chunk:
 
     def block(self, document: Document) -> ContextBlock:
         """Return the chunk as a block that says where it is from."""
-        place = {
-            "start": self.start,
-            "end": self.end,
-            **({"heading": self.heading} if self.heading else {}),
-        }
-        metadata = {**document.metadata, **place}
-        title = document.title or self.heading or None
+        metadata: dict[str, Any] = {**document.metadata, "start": self.start, "end": self.end}
+        if self.heading:
+            metadata["heading"] = self.heading
         return ContextBlock(
-            self.text, document.uri, self.id, title=title, metadata=metadata, part=document.part
+            self.text,
+            document.uri,
+            self.id,
+            title=document.title or self.heading or None,
+            metadata=metadata,
+            part=document.part,
         )
 
 
@@ -63,11 +60,7 @@ class Cut:
 
 
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$")
-
-
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})")
-
-
 _BREAKS = (
     re.compile(r"\n[ \t\r]*\n"),
     re.compile(r"\n"),
@@ -106,10 +99,8 @@ def _sections(text: str) -> list[tuple[str, int, int]]:
             fence = ""
         heading = None if fence else _HEADING.match(line.lstrip("\ufeff").rstrip("\r\n"))
         if heading:
-            path = [
-                *(step for step in path if step[0] < len(heading[1])),
-                (len(heading[1]), heading[2]),
-            ]
+            depth = len(heading[1])
+            path = [*(step for step in path if step[0] < depth), (depth, heading[2])]
             found.append((" > ".join(name for _, name in path), at))
         at += len(line)
     ends = [start for _, start in found[1:]] + [len(text)]
@@ -132,15 +123,12 @@ def _pieces(text: str, start: int, end: int, heading: str, cut: Cut) -> Iterator
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     piece = text[start:end]
-    return start + len(piece) - len(piece.lstrip()), max(
-        start + len(piece.rstrip()), start + len(piece) - len(piece.lstrip())
-    )
+    first = end - len(piece.lstrip())
+    return first, max(start + len(piece.rstrip()), first)
 
 
 def _stop(text: str, start: int, limit: int, cut: Cut) -> int:
-    """Return where the chunk that begins at ``start`` ends: at the last good place in its second
-    half.
-    """
+    """Return where a chunk ends: at the last good place in its second half."""
     least = start + max(cut.chars // 2, cut.overlap_chars + 1, 1)
     breaks = _BREAKS[3:] if cut.at == "size" else _BREAKS
     for pattern in breaks:
@@ -151,9 +139,7 @@ def _stop(text: str, start: int, limit: int, cut: Cut) -> int:
 
 
 def _again(text: str, start: int, stop: int, overlap: int) -> int:
-    """Return where the next chunk begins: ``overlap`` characters back, at a word's beginning where
-    there is one.
-    """
+    """Return where the next chunk begins: ``overlap`` characters back, if possible at a word."""
     if not overlap:
         return stop
     back = max(stop - overlap, start + 1)

@@ -1,14 +1,13 @@
 """``context:hybrid``: what several providers find, as one ranking.
 
 Reciprocal rank fusion: a block's score is the sum, over the providers that found it, of ``weight /
-(k + rank)``. Ranks, not scores, so that providers whose scores mean different things can be put
-together. (Cormack, Clarke, Büttcher: SIGIR 2009.)
+(k + rank)``. (Cormack, Clarke, Büttcher: SIGIR 2009.)
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
@@ -59,10 +58,8 @@ class HybridConfig(ProviderSettings):
     @model_validator(mode="after")
     def _each_has_a_weight(self) -> HybridConfig:
         if self.weights and len(self.weights) != len(self.providers):
-            raise ValueError(
-                f"expected as many weights as providers ({len(self.providers)}), "
-                f"found {len(self.weights)}"
-            )
+            expected = f"expected as many weights as providers ({len(self.providers)})"
+            raise ValueError(f"{expected}, found {len(self.weights)}")
         if any(weight < 0 for weight in self.weights):
             raise ValueError("expected weights of 0 or more, found a negative one")
         return self
@@ -89,11 +86,9 @@ class HybridRetriever:
     def providers(self) -> list[Any]:
         """The providers; those given by name are made when they are first used."""
         if self._providers is None:
+            given, label = self.config.providers, self.context_label
             with granted(self._grants):
-                self._providers = [
-                    component_of("context", given, self.context_label)
-                    for given in self.config.providers
-                ]
+                self._providers = [component_of("context", each, label) for each in given]
         return self._providers
 
     async def get_blocks(self, query: ContextQuery, top_k: int = 8) -> list[ContextBlock]:
@@ -106,19 +101,15 @@ class HybridRetriever:
             return []
         labelled = named_providers(self.providers)
         depth = max(self.config.depth, top_k)
+        calls = [blocks_of(each, query, depth, self.context_label) for _, each in labelled]
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [
-                    group.create_task(blocks_of(provider, query, depth, self.context_label))
-                    for _, provider in labelled
-                ]
+                tasks = [group.create_task(call) for call in calls]
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
+        labels = [label for label, _ in labelled]
         weights = self.config.weights or [1.0] * len(tasks)
-        found = [
-            (label, weight, task.result())
-            for (label, _), weight, task in zip(labelled, weights, tasks, strict=True)
-        ]
+        found = list(zip(labels, weights, (task.result() for task in tasks), strict=True))
         return fused(found, self.config.k, self.context_label)[:top_k]
 
     async def put(self, blocks: Sequence[ContextBlock], /) -> None:
@@ -130,19 +121,13 @@ class HybridRetriever:
         await self._each("delete", blocks)
 
     async def _each(self, act: str, blocks: Sequence[ContextBlock]) -> None:
-        acts: list[Callable[..., Any] | None] = [
-            getattr(provider, act, None) for provider in self.providers
-        ]
-        for (label, _), call in zip(named_providers(self.providers), acts, strict=True):
-            if call is None:
-                raise ContextError(
-                    "AX898",
-                    f'"{label}" is not an index: it cannot {act} blocks.',
-                    "Use indexes as providers: keyword, vector, chroma.",
-                )
-        for call in acts:
-            # none is None, see above
-            await call_async(call, blocks)  # pyright: ignore[reportArgumentType]
+        for label, provider in named_providers(self.providers):
+            if not hasattr(provider, act):
+                message = f'"{label}" is not an index: it cannot {act} blocks.'
+                hint = "Use indexes as providers: keyword, vector, chroma."
+                raise ContextError("AX898", message, hint)
+        for provider in self.providers:
+            await call_async(getattr(provider, act), blocks)
 
     async def close(self) -> None:
         """Close those that were made by name, every one, whatever the others raise."""
@@ -179,11 +164,8 @@ def fused(
             ranks[key][label] = rank
             scores[key] = scores.get(key, 0.0) + weight / (k + rank)
     order = sorted(first, key=lambda key: -scores[key])  # stable: equals stay as they were found
-    return [
-        replace(
-            first[key],
-            score=scores[key],
-            metadata={**first[key].metadata, "provider": provider, "found_by": ranks[key]},
-        )
-        for key in order
-    ]
+    result: list[ContextBlock] = []
+    for key in order:
+        metadata = {**first[key].metadata, "provider": provider, "found_by": ranks[key]}
+        result.append(replace(first[key], score=scores[key], metadata=metadata))
+    return result

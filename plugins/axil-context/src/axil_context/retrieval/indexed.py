@@ -1,11 +1,8 @@
-"""Blocks in a store: embedded, put, found by nearness, selected by what their metadata says.
+"""Blocks in a store: embedded, put, found by nearness, selected by their metadata.
 
-A store knows rows, tags and marks. Here is what makes blocks of them:
-
-* A row's data is the block as JSON. What filters compare is a tag for each entry of the metadata,
-  whatever its value, so that the store selects and nothing else has to be fetched.
-* Vectors are as long as 1 and have one number more than the embedder gives: 0 for a text that has a
-  vector, 1 for a row without one. So a row without a vector has the score 0 for every query.
+* A row's data is the block as JSON. Each entry of the metadata is a tag, so that the store selects.
+* Vectors have length 1 and one number more than the embedder gives: 0 for a text that has a vector,
+  1 for a row without one, which so has the score 0 for every query.
 * A row of the index's own says what it is for, which embedder made the vectors, and how long they
   are. Another embedder is refused before anything is embedded.
 """
@@ -18,6 +15,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -97,8 +95,7 @@ class BlockIndex:
         self, settings: IndexSettings, store: Any, use: str, where: str, *, owns: bool = False
     ) -> None:
         """``store``: an object, or the use of a component; ``use``: what the blocks are
-        (``documents``); ``where``: the provider's name, for errors; ``owns``: the store is closed
-        with the index, though it is an object.
+        (``documents``); ``where``: the provider, for errors; ``owns``: close an object, too.
         """
         self.settings, self.use, self.where = settings, use, where
         self.lost = 0
@@ -129,8 +126,6 @@ class BlockIndex:
             if self._embedder is None:
                 self._embedder = component_of("embedders", self.settings.embedder, self.where)
             return cast("Embedder", self._embedder)
-
-    # -- blocks
 
     async def put(self, entries: Sequence[Entry]) -> None:
         """Add or replace blocks.
@@ -185,9 +180,8 @@ class BlockIndex:
         found: list[ContextBlock] = []
         for at in range(0, len(ids), top_k):
             part = ids[at : at + top_k]
-            hits = await asyncio.gather(
-                *(self._hits(_unit([0.0] * self._space), 1, [_own_tag(id)]) for id in part)
-            )
+            origin = _unit([0.0] * self._space)
+            hits = await asyncio.gather(*(self._hits(origin, 1, [_own_tag(id)]) for id in part))
             blocks = [_block(hit) for each in hits for hit in each]
             found += [block for block in blocks if fits_filters(block.metadata, filters)]
             if len(found) >= top_k:
@@ -206,16 +200,12 @@ class BlockIndex:
     async def delete(self, ids: Sequence[str]) -> None:
         """Forget rows; those that are not there are passed over."""
         if ids:
-            try:
+            with suppress(StoreLost):  # they are gone
                 await self._call("delete", list(ids))
-            except StoreLost:  # they are gone
-                return
 
     async def forget(self, blocks: Sequence[ContextBlock]) -> None:
         """Forget blocks."""
         await self.delete([id_of(block) for block in blocks])
-
-    # -- a note
 
     async def note(self) -> str:
         """Return the text that was kept last; empty: there is none."""
@@ -229,8 +219,6 @@ class BlockIndex:
             row = Row(id=_NOTE, vector=_unit([0.0] * self._space), tags=(_NOTE,), mark=note)
             await self._call("upsert", [row])
 
-    # -- the space of the vectors
-
     async def _opened(self) -> bool:
         """Return whether there is something in the store. Raises: ContextError (AX910)."""
         if not self._space:
@@ -239,9 +227,8 @@ class BlockIndex:
         return bool(self._space)
 
     async def _claim(self, length: int) -> None:
-        """Write down, before the first row, whose vectors the store holds.
-
-        Raises: ContextError (AX910): another process was first.
+        """Write, before the first row, whose vectors the store holds. Raises: ContextError (AX910):
+        another process was first.
         """
         if self._space:
             self._fit(length)
@@ -278,27 +265,16 @@ class BlockIndex:
 
     def _foreign(self, name: str, length: int, own: int | None) -> ContextError:
         mine = f'"{self.embedder.name}"' + ("" if own is None else f" ({own} numbers)")
-        message = (
-            f'the store of {self.where} holds vectors of "{name}" ({length} numbers), '
-            f"and the embedder is {mine}."
-        )
-        hint = (
-            "Use that embedder, or another collection; vectors of two embedders cannot be compared."
-        )
-        return ContextError("AX910", message, hint)
-
-    # -- the store
+        held = f'the store of {self.where} holds vectors of "{name}" ({length} numbers)'
+        hint = "Use that embedder or another collection: vectors of two cannot be compared."
+        return ContextError("AX910", f"{held}, and the embedder is {mine}.", hint)
 
     async def _hits(self, vector: Sequence[float], top_k: int, tags: Sequence[str]) -> list[Hit]:
         found: Sequence[Hit] = await self._call("search", vector, top_k, list(tags))
         return sorted(found, key=lambda hit: (-hit.score, hit.id))
 
     async def _call(self, name: str, *given: Any) -> Any:
-        """Return what a method of the store gives.
-
-        A plain one is not called after the waiting for it was cancelled: it might open the store
-        again that is closed meanwhile.
-        """
+        # a plain method is not called after its cancellation: it might open a closed store again
         method, is_awaited = getattr(self.store, name), True
 
         def wanted(*given: Any) -> Any:
@@ -314,7 +290,7 @@ class BlockIndex:
             is_awaited = False
 
     async def _alone(self, method: Callable[..., Any], *given: Any) -> Any:
-        """Return what ``method`` gives; a plain one is not called while another one works."""
+        """Return what ``method`` gives; of plain ones, one works at a time."""
 
         def alone() -> Any:
             with self._one_at_a_time:
@@ -323,9 +299,7 @@ class BlockIndex:
         return await (method(*given) if is_async(method) else call_async(alone))
 
     async def close(self) -> None:
-        """Close the store and the embedder that were made by name; they are made again when they
-        are used.
-        """
+        """Close the store and the embedder made by name, until they are used again."""
         closes: list[Any] = []
         with self._making:
             made = isinstance(self._given, (str, Mapping))

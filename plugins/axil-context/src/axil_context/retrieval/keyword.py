@@ -68,20 +68,15 @@ class KeywordRetriever:
         with self._lock:
             if not self._is_fresh or self.config.refresh == "query":
                 self.refresh()
-            found = self._table.search(
-                query.query_text, top_k, query.filters, self.config.min_score
-            )
+            text, least = query.query_text, self.config.min_score
+            found = self._table.search(text, top_k, query.filters, least)
         return with_provider(self.config.opened(found), self.context_label)
 
     def refresh(self) -> list[str]:
-        """Index what is new or has changed, forget what is gone; the names of the documents that
-        were indexed.
-        """
+        """Index what has changed, forget what is gone; return the names of indexed documents."""
         with self._lock:
-            cut = self.config.cut
-            found = difference(
-                self._table.digests(), self.config.read(), cut.at, cut.chars, cut.overlap_chars
-            )
+            cut, known = self.config.cut, self._table.digests()
+            found = difference(known, self.config.read(), cut.at, cut.chars, cut.overlap_chars)
             for document in found.changed:
                 blocks = [chunk.block(document) for chunk in chunked(document.text, cut)]
                 self._table.replace(document.uri, found.digests[document.uri], blocks)

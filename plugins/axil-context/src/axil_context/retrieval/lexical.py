@@ -1,11 +1,8 @@
-"""``embedders:lexical``: vectors of what a text is made of, words and parts of words.
+"""``embedders:lexical``: vectors of words and parts of words; it knows no meaning.
 
-It knows no meaning.
-
-Each word, and each run of three letters in it, is hashed to a place and a sign of the vector; the
-vector is made as long as 1. So texts that share words, or forms of a word, are near each other, and
-"car" and "automobile" are not. The same text gives the same vector everywhere: nothing is learnt,
-loaded or downloaded.
+Each word, and each run of three characters in it, is hashed to a place and a sign of the vector,
+whose length is made 1. So texts that share words, or forms of a word, are near each other, and
+"car" and "automobile" are not.
 """
 
 from __future__ import annotations
@@ -58,7 +55,7 @@ class LexicalEmbedder:
         return [self.vector(text) for text in texts]
 
     def vector(self, text: str) -> list[float]:
-        """Return the vector of one text. Cost: a hash for each letter."""
+        """Return the vector of one text. Cost: a hash for each character."""
         vector = [0.0] * self.config.dimensions
         for feature, weight in _features(text).items():
             hashed = zlib.crc32(feature.encode("utf-8"))

@@ -1,9 +1,6 @@
-"""Files as documents: a text is one, a PDF is one for each of its pages, a picture is one that is
-found by its name.
+"""Files as documents: a text is one, a PDF one for each page, a picture one found by its name.
 
-A page's document is called ``handbook.pdf#page=3``, so a viewer of a block can open the file at
-that page; offsets count in the text of the page. What a picture shows is not known here: to find it
-by that, give it as a document with a text and a ``part``.
+A page's document is called ``handbook.pdf#page=3``; offsets count in the text of the page.
 """
 
 from __future__ import annotations
@@ -45,9 +42,7 @@ def documents_of(data: bytes, where: str, encoding: str) -> list[Document]:
     if suffix == _PDF:
         texts = pages_of(data, where)
         if not any(text.strip() for text in texts):
-            log.warning(
-                '"%s" contains no text (perhaps it was scanned), so searches never find it.', where
-            )
+            log.warning('"%s" contains no text (perhaps scanned): searches never find it.', where)
         about = {"path": where, "pages": len(texts)}
         return [
             Document(
@@ -61,11 +56,8 @@ def documents_of(data: bytes, where: str, encoding: str) -> list[Document]:
     try:
         text = data.decode(encoding)  # line ends stay as they are: offsets count them
     except (UnicodeDecodeError, LookupError) as error:
-        raise ContextError(
-            "AX890",
-            f'"{where}" is not {encoding}: {error}.',
-            "Set its encoding, or exclude the file.",
-        ) from error
+        message = f'"{where}" is not {encoding}: {error}.'
+        raise ContextError("AX890", message, "Set its encoding, or exclude the file.") from error
     return [Document(text=text, uri=where, metadata={"path": where})]
 
 
@@ -89,17 +81,12 @@ def pages_of(data: bytes, where: str) -> Sequence[str]:
         import pypdf
     except ImportError as error:
         hint = f"{install_advice('axil-context[pdf]')}, or exclude PDF files."
-        raise ContextError(
-            "AX940",
-            f'"{where}" is a PDF, but pypdf, the library that reads PDF files, is not installed.',
-            hint,
-        ) from error
+        message = f'"{where}" is a PDF, and pypdf, which reads PDF files, is not installed.'
+        raise ContextError("AX940", message, hint) from error
     try:
         return [page.extract_text() for page in pypdf.PdfReader(io.BytesIO(data)).pages]
     except Exception as error:  # a broken file makes the library raise whatever it stumbles over
         why = str(error) or type(error).__name__
-        raise ContextError(
-            "AX890",
-            f'"{where}" cannot be read as a PDF: {why}.',
-            "Check that it opens in a PDF viewer without a password.",
-        ) from error
+        message = f'"{where}" cannot be read as a PDF: {why}.'
+        hint = "Check that it opens in a PDF viewer without a password."
+        raise ContextError("AX890", message, hint) from error

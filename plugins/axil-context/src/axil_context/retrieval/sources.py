@@ -18,11 +18,6 @@ from axil_context.retrieval.chunks import Boundary, Cut
 from axil_context.retrieval.reading import documents_of, part_of
 from axil_models import ContextBlock, ContextError, Document, checked_part
 
-# --------------------------------------------------------------------------------------------------
-
-
-# --------------------------------------------------------------------------------------------------
-
 
 class Given(BaseModel):
     """A document that is given with its text."""
@@ -48,9 +43,7 @@ class Given(BaseModel):
 
 
 class Sources(BaseModel):
-    """The documents that a retriever searches, and how they are cut: the settings of all retrievers
-    of documents.
-    """
+    """The settings of all retrievers of documents: what is searched, and how it is cut."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -92,10 +85,8 @@ class Sources(BaseModel):
     @model_validator(mode="after")
     def _overlap_fits(self) -> Sources:
         if self.overlap_chars is not None and self.overlap_chars > self.chunk_chars // 2:
-            raise ValueError(
-                f"expected overlap_chars of at most half of chunk_chars ({self.chunk_chars // 2}), "
-                f"found {self.overlap_chars}"
-            )
+            most = f"at most half of chunk_chars ({self.chunk_chars // 2})"
+            raise ValueError(f"expected overlap_chars of {most}, found {self.overlap_chars}")
         return self
 
     @property
@@ -114,14 +105,12 @@ class Sources(BaseModel):
             known = found.setdefault(document.uri, document)
             if known is not document and known != document:
                 message = f'two documents have the uri "{document.uri}".'
-                raise ConfigError(
-                    Problem("AX891", "documents", message, "Give each document its own uri.")
-                )
+                hint = "Give each document its own uri."
+                raise ConfigError(Problem("AX891", "documents", message, hint))
         return list(found.values())
 
     def opened(self, blocks: Iterable[ContextBlock]) -> list[ContextBlock]:
-        """Return the blocks, with the files that their parts name read into them: those of the
-        sources, and no others.
+        """Return the blocks, with the files of sources that their parts name read into them.
 
         Raises: ContextError: AX890: a file cannot be read; AX941: it is none of the sources;
         PartError (AX802, AX803).
@@ -136,25 +125,17 @@ class Sources(BaseModel):
     def _read(self, part: Mapping[str, Any]) -> dict[str, Any]:
         path = Path(str(part["path"]))
         if not self._is_ours(path):
-            message = (
-                f'a block refers to the file "{path.as_posix()}", which is none of the sources.'
-            )
+            message = f'a block names the file "{path.as_posix()}", which is none of the sources.'
             raise ContextError("AX941", message, "Add the file or its folder to paths.")
         rest = {key: value for key, value in part.items() if key != "path"}
-        return checked_part(
-            {"name": path.name, **rest, "data": base64.b64encode(self._bytes(path)).decode()}
-        )
+        data = base64.b64encode(self._bytes(path)).decode()
+        return checked_part({"name": path.name, **rest, "data": data})
 
     def _is_ours(self, path: Path) -> bool:
-        given = [
-            each.part["path"]
-            for each in self.documents
-            if isinstance(each, Given) and each.part and "path" in each.part
-        ]
+        parts = [each.part or {} for each in self.documents if isinstance(each, Given)]
+        given = [part["path"] for part in parts if "path" in part]
         real, places = path.resolve(), [Path(each).resolve() for each in (*self.paths, *given)]
-        return any(
-            real == place or (place.is_dir() and real.is_relative_to(place)) for place in places
-        )
+        return any(real == each or (each.is_dir() and real.is_relative_to(each)) for each in places)
 
     def _files(self) -> Iterator[Document]:
         for path in self.paths:
@@ -175,11 +156,8 @@ class Sources(BaseModel):
             documents = documents_of(data, where, self.encoding)
         is_shown = any(fnmatchcase(file.name, pattern) for pattern in self.attach)
         for document in documents:
-            yield (
-                replace(document, part=part_of(where))
-                if is_shown and document.part is None
-                else document
-            )
+            is_alone = is_shown and document.part is None
+            yield replace(document, part=part_of(where)) if is_alone else document
 
     def _bytes(self, file: Path) -> bytes:
         where = file.as_posix()
@@ -188,17 +166,13 @@ class Sources(BaseModel):
         try:
             size = file.stat().st_size
             if size > self.max_file_bytes:
-                message = (
-                    f'"{where}" has {size} bytes, more than max_file_bytes ({self.max_file_bytes}).'
-                )
+                most = f"max_file_bytes ({self.max_file_bytes})"
+                message = f'"{where}" has {size} bytes, more than {most}.'
                 raise ContextError("AX890", message, "Raise the limit, or exclude the file.")
             return file.read_bytes()
         except OSError as error:
-            raise ContextError(
-                "AX890",
-                f'"{where}" cannot be read: {error.strerror or error}.',
-                "Check paths and permissions.",
-            ) from error
+            message = f'"{where}" cannot be read: {error.strerror or error}.'
+            raise ContextError("AX890", message, "Check paths and permissions.") from error
 
 
 def _given(each: str | Given) -> Document:
@@ -214,9 +188,7 @@ def _given(each: str | Given) -> Document:
 
 
 def _inside(folder: Path, include: Sequence[str]) -> list[Path]:
-    """Return the files of a folder, sorted, without axil's own; links that lead out of it are not
-    followed.
-    """
+    """Return the files of a folder, sorted, without axil's own and links that lead out of it."""
     home = folder.resolve()
     files = {
         file
@@ -252,6 +224,5 @@ def difference(
         digests[document.uri] = document.digest(*settings)
         if known.get(document.uri) != digests[document.uri]:
             changed.append(document)
-    return Difference(
-        changed=changed, gone=[uri for uri in known if uri not in digests], digests=digests
-    )
+    gone = [uri for uri in known if uri not in digests]
+    return Difference(changed=changed, gone=gone, digests=digests)

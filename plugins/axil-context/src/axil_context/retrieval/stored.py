@@ -63,13 +63,8 @@ class StoreRetriever:
         self.config: IndexedSources = decoded_settings(self.Config, config, settings)
         self.context_label = self.config.context_label or self.label
         self.passive, self.active = self.config.passive, self.config.active
-        self.index = BlockIndex(
-            self.config,
-            self.store_of(self.config),
-            "documents",
-            self.context_label,
-            owns=self.owns_store,
-        )
+        store, label = self.store_of(self.config), self.context_label
+        self.index = BlockIndex(self.config, store, "documents", label, owns=self.owns_store)
         self._flight = SingleFlight[list[str]]()
         self._fresh_at = -1
         """``lost`` of the store at the time when all sources were in it."""
@@ -95,11 +90,11 @@ class StoreRetriever:
         return self.config.refresh == "never" or self._fresh_at == self.index.lost
 
     async def refresh(self) -> list[str]:
-        """Embed what is new or has changed, forget what is gone; the names of the documents that
+        """Embed what is new or has changed, forget what is gone; return the names of documents that
         were embedded.
 
-        A document's old chunks are there until its new ones are. An interrupted process is
-        finished by the next one. Cost: where nothing has changed, one row of the store is read.
+        A document's old chunks are there until its new ones are. Cost: where nothing has changed,
+        one row of the store is read.
         """
         return await self._flight.run(self._refreshed)
 
@@ -118,14 +113,11 @@ class StoreRetriever:
         """Read all documents; return them with their digests, and a digest of all."""
         cut = self.config.cut
         found = difference({}, self.config.read(), cut.at, cut.chars, cut.overlap_chars)
-        return found, hashlib.sha256(
-            json.dumps(dict(found.digests), sort_keys=True).encode("ascii")
-        ).hexdigest()
+        data = json.dumps(dict(found.digests), sort_keys=True).encode("ascii")
+        return found, hashlib.sha256(data).hexdigest()
 
     async def _update(self, found: Difference) -> list[str]:
-        """Make the store hold the documents and no others; the names of those that were
-        embedded.
-        """
+        """Make the store hold the documents and no others; return the names of embedded ones."""
         held = await self.index.marks([_DOCUMENT])
         digests, known = found.digests, _whole(held)
         changed = [each for each in found.changed if known.get(each.uri) != digests[each.uri]]
@@ -133,18 +125,12 @@ class StoreRetriever:
         for document in changed:
             chunks = chunked(document.text, self.config.cut)
             mark = f"{digests[document.uri]} {len(chunks)}"
-            entries += [
-                Entry(block=chunk.block(document), tags=(_DOCUMENT,), mark=mark) for chunk in chunks
-            ]
+            blocks = [chunk.block(document) for chunk in chunks]
+            entries += [Entry(block=block, tags=(_DOCUMENT,), mark=mark) for block in blocks]
         await self.index.put(entries)
-        new = {id_of(entry.block) for entry in entries}
-        await self.index.delete(
-            [
-                id
-                for id, mark in held.items()
-                if id not in new and digests.get(uri_of(id)) != mark.partition(" ")[0]
-            ]
-        )
+        old = held.keys() - {id_of(entry.block) for entry in entries}
+        gone = [id for id in old if digests.get(uri_of(id)) != held[id].partition(" ")[0]]
+        await self.index.delete(gone)
         return [document.uri for document in changed]
 
     async def put(self, blocks: Sequence[ContextBlock], /) -> None:

@@ -1,8 +1,6 @@
-"""Blocks in SQLite's full-text index: kept, replaced, forgotten, and ranked by BM25.
+"""Blocks in SQLite's full-text index (FTS5): kept, replaced, forgotten, and ranked by BM25.
 
-SQLite is in the standard library; its FTS5 ranks by BM25, takes single changes, and is safe between
-threads and processes. What it indexes is our own words, joined by spaces, so its tokenizer only has
-to split at spaces, and every script is searched.
+What it indexes is our own words, joined by spaces, so that every script is searched.
 """
 
 from __future__ import annotations
@@ -36,18 +34,16 @@ _RANKED = (
 )
 MOST_WORDS = 256
 """Of a query, so many distinct words count, the first ones."""
-_PATIENCE = 30.0
-"""Seconds for which a writer waits for those of other processes."""
+_WAIT_SECONDS = 30.0
+"""The time that a writer waits for those of other processes."""
 
 
 def _log_ahead(connection: sqlite3.Connection) -> None:
-    """Turn on write-ahead logging.
+    """Turn on write-ahead logging; wait for a writer of another process, because SQLite does not.
 
-    Wait for a writer of another process here, because SQLite does not.
-
-    Raises: sqlite3.OperationalError: the writer was not done within ``_PATIENCE`` seconds.
+    Raises: sqlite3.OperationalError: it took too long.
     """
-    give_up = time.monotonic() + _PATIENCE
+    give_up = time.monotonic() + _WAIT_SECONDS
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -59,16 +55,10 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
 
 
 class Table:
-    """Blocks that can be searched by their words.
-
-    Safe to use from any thread; with a file, from any process.
-    """
+    """Blocks searched by their words. Safe between threads; with a file, between processes."""
 
     def __init__(self, path: str = "", *, stems: bool = True) -> None:
-        """``path``: empty, it is kept in memory.
-
-        ``stems``: English words are found by their stem. Nothing is opened yet.
-        """
+        """``path``: empty: in memory; ``stems``: English words are found by their stem."""
         self._path, self._stems = path, stems
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -76,11 +66,9 @@ class Table:
 
     @contextmanager
     def _open(self, *, write: bool = False) -> Generator[sqlite3.Connection]:
-        """Open the database, for one thread at a time; to ``write``, in a transaction that other
-        processes wait for.
+        """Open the database, for one thread at a time; to ``write``, in a transaction.
 
-        Raises: ContextError (AX899): it cannot be opened, read or written; what was not written as
-        a whole is not there.
+        Raises: ContextError (AX899): it cannot be opened, read or written.
         """
         with self._lock:
             database = self._connection = self._connection or self._made()
@@ -94,11 +82,8 @@ class Table:
                     database.execute("COMMIT")
             except (sqlite3.Error, ValueError, TypeError) as error:  # also a block that is no JSON
                 message = f'the index "{self._path or "in memory"}" cannot be used: {error}.'
-                raise ContextError(
-                    "AX899",
-                    message,
-                    "Check the free disk space, and close other programs that use the file.",
-                ) from error
+                hint = "Check the free disk space, and close other programs that use the file."
+                raise ContextError("AX899", message, hint) from error
             finally:
                 if database.in_transaction:  # it failed, and SQLite has not taken it back itself
                     database.execute("ROLLBACK")
@@ -110,7 +95,7 @@ class Table:
                 Path(self._path).parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(
                 self._path or ":memory:",
-                timeout=_PATIENCE,
+                timeout=_WAIT_SECONDS,
                 check_same_thread=False,
                 isolation_level=None,
             )
@@ -121,14 +106,11 @@ class Table:
         except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
             if connection is not None:
                 connection.close()
-            hint = (
-                "This Python's SQLite lacks FTS5: use a Python that has it, or another index."
-                if "fts5" in str(error)
-                else "Check the path."
-            )
-            raise ContextError(
-                "AX899", f'the index "{self._path or "in memory"}" cannot be opened: {error}.', hint
-            ) from error
+            hint = "Check the path."
+            if "fts5" in str(error):
+                hint = "This Python's SQLite lacks FTS5: use a Python that has it."
+            message = f'the index "{self._path or "in memory"}" cannot be opened: {error}.'
+            raise ContextError("AX899", message, hint) from error
         return connection
 
     def _index(self, connection: sqlite3.Connection) -> None:
@@ -146,19 +128,16 @@ class Table:
     def digests(self) -> dict[str, str]:
         """Return the digest of each document that is indexed, by its name."""
         with self._open() as database:
-            return {
-                _read(uri): digest
-                for uri, digest in database.execute("SELECT uri, digest FROM documents")
-            }
+            rows = database.execute("SELECT uri, digest FROM documents")
+            return {json.loads(uri): digest for uri, digest in rows}
 
     def replace(self, uri: str, digest: str, blocks: Sequence[ContextBlock]) -> None:
         """Index a document anew, in one transaction."""
         with self._open(write=True) as database:
             _forget(database, "uri = ?", _stored(uri))
             _insert(database, blocks)
-            database.execute(
-                "INSERT OR REPLACE INTO documents VALUES (?, ?)", (_stored(uri), digest)
-            )
+            row = (_stored(uri), digest)
+            database.execute("INSERT OR REPLACE INTO documents VALUES (?, ?)", row)
 
     def remove(self, uri: str) -> None:
         """Forget a document."""
@@ -182,9 +161,7 @@ class Table:
     def search(
         self, text: str, top_k: int, filters: Mapping[str, Any], least: float | None = None
     ) -> list[ContextBlock]:
-        """Return the best blocks for any of the words of ``text``; scores are BM25's, higher is
-        better.
-        """
+        """Return the best blocks for any of the words of ``text``; scores are BM25's."""
         asked = list(dict.fromkeys(words(text)))[:MOST_WORDS]
         found: list[ContextBlock] = []
         if not asked or top_k < 1:
@@ -212,14 +189,8 @@ class Table:
 
 
 def _stored(name: str) -> str:
-    """Return a name as SQLite can hold it, whatever characters a file system or a model put into
-    it.
-    """
+    """Return a name as SQLite can hold it, whatever its characters."""
     return json.dumps(name)
-
-
-def _read(name: str) -> str:
-    return str(json.loads(name))
 
 
 def _key(block: ContextBlock) -> str:
@@ -229,13 +200,8 @@ def _key(block: ContextBlock) -> str:
 def _insert(database: sqlite3.Connection, blocks: Sequence[ContextBlock]) -> None:
     for block in blocks:
         row = (_key(block), _stored(block.uri or ""), json.dumps(block_data(block), default=str))
-        _list(
-            database,
-            database.execute(
-                "INSERT INTO blocks (key, uri, block) VALUES (?, ?, ?)", row
-            ).lastrowid,
-            block,
-        )
+        made = database.execute("INSERT INTO blocks (key, uri, block) VALUES (?, ?, ?)", row)
+        _list(database, made.lastrowid, block)
 
 
 def _list(database: sqlite3.Connection, number: int | None, block: ContextBlock) -> None:

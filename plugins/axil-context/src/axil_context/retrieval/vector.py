@@ -1,6 +1,4 @@
-"""``context:vector``: documents found by the nearness of vectors; exact, in memory, for up to some
-thousand chunks.
-"""
+"""``context:vector``: documents found by vectors; exact, in memory, for some thousand chunks."""
 
 from __future__ import annotations
 
@@ -110,26 +108,18 @@ class VectorRetriever:
         self, asked: array[float], known: Sequence[Entry], filters: Mapping[str, Any], top_k: int
     ) -> list[ContextBlock]:
         least = 0.0 if self.config.min_score is None else self.config.min_score
-        fitting = [
-            (key, block, vector)
+        scored = [
+            (-sum(map(mul, asked, vector)), key, block)
             for key, (block, vector) in known
             if fits_filters(block.metadata, filters)
         ]
-        scored = [(-sum(map(mul, asked, vector)), key, block) for key, block, vector in fitting]
-        best = nsmallest(
-            top_k,
-            (each for each in scored if -each[0] >= least and each[0]),
-            key=lambda each: each[:2],
-        )
-        return with_provider(
-            self.config.opened(replace(block, score=-cost) for cost, _, block in best),
-            self.context_label,
-        )
+        fitting = [each for each in scored if -each[0] >= least and each[0]]
+        best = nsmallest(top_k, fitting, key=lambda each: each[:2])
+        blocks = self.config.opened(replace(block, score=-cost) for cost, _, block in best)
+        return with_provider(blocks, self.context_label)
 
     async def refresh(self) -> list[str]:
-        """Embed what is new or has changed, forget what is gone; the names of the documents that
-        were embedded.
-        """
+        """Embed what has changed, forget what is gone; return the names of embedded documents."""
         return await self._flight.run(self._refreshed)
 
     async def _refreshed(self) -> list[str]:

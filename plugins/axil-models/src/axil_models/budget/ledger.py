@@ -2,16 +2,14 @@
 
 Theory of operation
 -------------------
-A ledger has an account for the run, and one for every node that has a budget of its own; an account
-counts for its node and for everything inside it. A *reservation* keeps what a call may need at
-most, in all accounts that it counts for at once. It is settled with what was really used, or
-released. An account's limit bounds what is spent and held together, so calls that pass it only
-together do not both start.
+A ledger has an account for the run, and one for every node with a budget, which counts for the node
+and everything inside it. A *reservation* keeps what a call may need at most, in all its accounts at
+once, until it is settled with what was really used, or released. An account's limit bounds what is
+spent and held together, so calls that pass it only together do not both start.
 
-A reservation that does not fit now, and would if others used less than they reserved, waits, in
-order: a later firing that needs the same scarce account does not overtake. One that could not
-fit even then is refused. A firing that holds something, itself or around itself, is refused rather
-than made to wait, so there is no circle of waiters.
+A reservation that would fit if others used less than they reserved waits, in order: a later firing
+that needs the same scarce account does not overtake. Others are refused, and so is a firing that
+holds something, itself or around itself, so there is no circle of waiters.
 """
 
 from __future__ import annotations
@@ -48,9 +46,7 @@ class Budget:
     tokens: int | None = None
     cost: float | None = None
     at_limit: Literal["stop_run", "fail_node"] = "stop_run"
-    """``stop_run``: the run ends with the status ``limited``; ``fail_node``: what asked for more
-    fails with ``OverBudget``.
-    """
+    """``stop_run``: the run ends as ``limited``; ``fail_node``: the node fails (``OverBudget``)."""
     pricing: Pricing | None = None
     """None: that of the place around it."""
 
@@ -80,9 +76,7 @@ class Account:
         self.reservations: dict[Reservation, None] = {}  # in order; small while it is empty
 
     def sums(self, tokens: int, cost: float, *, held: bool) -> tuple[int, float]:
-        """Return tokens and money if so much came on top, of what is spent or of what is spent and
-        held.
-        """
+        """Return tokens and money spent, and held if so asked, with so much on top."""
         total = sum(self.usage.tokens.values()) + tokens
         money = [self.usage.cost, cost]
         if held:
@@ -94,10 +88,9 @@ class Account:
         """Return the budget that would be passed, and how; None: it fits."""
         if not self.is_limited:
             return None
-        whole = self.sums(tokens, cost, held=held)
-        return next(
-            ((budget, what) for budget in self.budgets if (what := budget.passed(*whole))), None
-        )
+        sums = self.sums(tokens, cost, held=held)
+        passed = ((budget, what) for budget in self.budgets if (what := budget.passed(*sums)))
+        return next(passed, None)
 
     @property
     def where(self) -> str:
@@ -122,7 +115,7 @@ class Account:
 
 
 class Reservation:
-    """So much, reserved. A ``with`` releases it at its end, unless it was settled."""
+    """Reserved tokens and money. A ``with`` releases it at its end, unless it was settled."""
 
     __slots__ = ("_ledger", "accounts", "cost", "names", "tokens", "who")
 
@@ -140,12 +133,10 @@ class Reservation:
         output_tokens=40)``.
 
         ``cost``: what the provider says it is; 0: as the prices of the place say, for ``model`` or
-        the model it was held for. ``cached_tokens``: those of the input that were read from a
-        cache.
+        the model it was held for. ``cached_tokens``: of the input.
         """
-        self._ledger.settle(
-            self, model, {k: n for k, n in tokens.items() if n}, (cached_tokens, cost)
-        )
+        used = {kind: number for kind, number in tokens.items() if number}
+        self._ledger.settle(self, model, used, (cached_tokens, cost))
 
     def release(self) -> None:
         """End the reservation; nothing was used."""
@@ -175,11 +166,7 @@ class Ledger:
         estimator: Estimator | None = None,
         stop: Callable[[LimitReached], None] | None = None,
     ) -> None:
-        """``budget``: the run's.
-
-        ``stop``: ends the run, and with it the firing that asked for more; without one the limit is
-        raised.
-        """
+        """``budget``: the run's; ``stop``: ends the run; without it the limit is raised."""
         self.usage, self.estimator, self._stop = usage, estimator or _ESTIMATOR, stop or _raised
         self._run = Account("", usage)
         if budget is not None:
@@ -189,12 +176,8 @@ class Ledger:
         self._waiting: Sequence[tuple[Reservation, asyncio.Future[None]]] = ()
 
     def close(self) -> None:
-        """End the run's account: later usage by threads that could not be stopped is counted, and
-        stops nothing.
-        """
-        self._stop = _unheard
-
-    # -- accounts
+        """End the run's account: later usage, of threads, is counted and stops nothing."""
+        self._stop = _ignored
 
     def open(self, place: str, budget: Budget) -> Account:
         """Return the account of a node, held to ``budget`` from now on; what was used there before
@@ -202,9 +185,8 @@ class Ledger:
         """
         account = self._accounts.get(place)
         if account is None:
-            account = self._accounts[place] = Account(
-                place, self._known.pop(place, None) or RunUsage()
-            )
+            usage = self._known.pop(place, None) or RunUsage()
+            account = self._accounts[place] = Account(place, usage)
         if budget not in account.budgets:
             account.budgets = (*account.budgets, budget)
         return account
@@ -234,10 +216,7 @@ class Ledger:
 
     def as_data(self) -> dict[str, Any]:
         """Return the usage of the nodes' accounts, for a journal."""
-        usages = {
-            **self._known,
-            **{place: account.usage for place, account in self._accounts.items()},
-        }
+        usages = self._known | {place: each.usage for place, each in self._accounts.items()}
         return {place: [dict(usage.tokens), usage.cost] for place, usage in usages.items()}
 
     def restore(self, data: Mapping[str, Any]) -> None:
@@ -247,31 +226,24 @@ class Ledger:
             for place, (tokens, cost) in data.items()
         }
 
-    # -- reserving
-
     async def reserve(self, who: Activation, estimate: Estimate) -> Reservation:
         """Return a reservation of the expected usage, in all accounts that it counts for.
 
-        Raises: OverBudget: a budget that fails its node would be passed (one that stops the run
-        cancels the asking firing); UnknownPrice.
+        Raises: OverBudget: a budget that fails its node would be passed; UnknownPrice. Where the
+        run is stopped, the firing is cancelled.
         """
         import asyncio
 
         accounts = self.accounts(who)
-        # nothing to wait for, and nothing to refuse
-        if not any(account.is_limited for account in accounts):
-            free = Reservation(self, who, estimate.models, 0, 0.0)
-            free.accounts = accounts
-            return free
-        given, wanted = estimate.tokens(self.estimator)
-        reservation = Reservation(
-            self,
-            who,
-            estimate.models,
-            given + wanted,
-            self._dearest(accounts, estimate.models, given, wanted),
-        )
+        tokens, cost, is_limited = 0, 0.0, any(account.is_limited for account in accounts)
+        if is_limited:
+            given, wanted = estimate.tokens(self.estimator)
+            tokens = given + wanted
+            cost = self._max_cost(accounts, estimate.models, given, wanted)
+        reservation = Reservation(self, who, estimate.models, tokens, cost)
         reservation.accounts = accounts
+        if not is_limited:
+            return reservation
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting = [*self._waiting, (reservation, granted)]
         self._look()
@@ -296,34 +268,24 @@ class Ledger:
         for reservation, granted in self._waiting:
             if granted.done():
                 continue
-            lacking = [
-                a
-                for a in reservation.accounts
-                if a.refusal(reservation.tokens, reservation.cost, held=True) is not None
-            ]
-            is_inside = any(
-                _is_within(reservation.who, other.who) for other in self._run.reservations
-            )
+            amounts = reservation.tokens, reservation.cost
+            accounts = reservation.accounts
+            lacking = [a for a in accounts if a.refusal(*amounts, held=True) is not None]
+            open_ones = self._run.reservations
+            is_inside = any(_is_within(reservation.who, other.who) for other in open_ones)
             if not lacking and (is_inside or scarce.isdisjoint(reservation.accounts)):
                 for account in reservation.accounts:
                     account.reservations[reservation] = None
                 granted.set_result(None)
                 continue
-            hopeless = [
-                a
-                for a in lacking
-                if a.refusal(reservation.tokens, reservation.cost, held=False) is not None
-            ]
+            hopeless = [a for a in lacking if a.refusal(*amounts, held=False) is not None]
             if hopeless or (lacking and is_inside):
-                granted.set_exception(
-                    _refused((hopeless or lacking)[0], reservation, held=not hopeless)
-                )
+                refused = _refused((hopeless or lacking)[0], reservation, held=not hopeless)
+                granted.set_exception(refused)
                 continue
             scarce.update(lacking)
             still.append((reservation, granted))
         self._waiting = still
-
-    # -- spending
 
     def settle(
         self,
@@ -332,21 +294,15 @@ class Ledger:
         tokens: Mapping[str, int],
         more: tuple[int, float],
     ) -> None:
-        """See ``Reservation.settle``.
-
-        What was not reserved, or was released, is counted all the same.
-        """
+        """See ``Reservation.settle``; what was not reserved, or was released, is counted too."""
         cached, cost = more
         for account in reservation.accounts:
             account.reservations.pop(reservation, None)
         pricing = self._pricing(reservation.accounts)
         if not cost and pricing is not None:
             price = pricing.price([name for name in (model, *reservation.names) if name])
-            cost = (
-                0.0
-                if price is None
-                else price.of(tokens.get("input_tokens", 0), tokens.get("output_tokens", 0), cached)
-            )
+            given, answered = tokens.get("input_tokens", 0), tokens.get("output_tokens", 0)
+            cost = 0.0 if price is None else price.of(given, answered, cached)
         self.charge(reservation.who, {**tokens, "cost": cost})
 
     def release(self, reservation: Reservation) -> None:
@@ -368,23 +324,18 @@ class Ledger:
                     self._stop(limit)
         self._look()
 
-    # -- prices
-
     def _pricing(self, accounts: Sequence[Account]) -> Pricing | None:
-        """That of the innermost place that has one."""
+        # of the innermost place that has one
         given = (budget.pricing for account in reversed(accounts) for budget in account.budgets)
         return next((pricing for pricing in given if pricing is not None), None)
 
-    def _dearest(
+    def _max_cost(
         self, accounts: Sequence[Account], models: Sequence[str], given: int, wanted: int
     ) -> float:
         """Return the most that a call may cost."""
         pricing = self._pricing(accounts)
-        if (
-            pricing is None
-            or not given + wanted
-            or not any(account.has_costs for account in accounts)
-        ):
+        has_costs = any(account.has_costs for account in accounts)
+        if pricing is None or not has_costs or not given + wanted:
             return 0.0
         prices = [pricing.needed((name,)) for name in models] or [pricing.needed(())]
         return max((price.of(given, wanted) for price in prices if price is not None), default=0.0)
@@ -394,7 +345,7 @@ def _raised(limit: LimitReached) -> None:
     raise limit
 
 
-def _unheard(limit: LimitReached) -> None:
+def _ignored(limit: LimitReached) -> None:
     pass
 
 
@@ -402,10 +353,6 @@ def _is_within(who: Activation, holder: Activation) -> bool:
     """Return whether one activation is another, or inside it."""
     inner = inner_frame(holder.frame, holder.node, holder.ordinal)
     return who == holder or who.frame[: len(inner)] == inner
-
-
-def _whose(account: Account) -> str:
-    return f'the budget of "{account.place}"' if account.place else "the run's limit"
 
 
 def _amount(value: float, what: str) -> str:
@@ -427,28 +374,22 @@ def _refused(
     also = f", {_amount(kept, what)} reserved" if held and kept else ""
     asked = reservation.tokens if what == "tokens" else reservation.cost
     limit: Any = budget.tokens if what == "tokens" else budget.cost
-    message = (
-        f"{_whose(account)} is {limit}{unit}: {_amount(used, what)} used{also}, and a call may "
-        f"need {_amount(asked, what)} more."
-    )
+    whose = f'the budget of "{account.place}"' if account.place else "the run's limit"
+    needed = f"a call may need {_amount(asked, what)} more."
+    message = f"{whose} is {limit}{unit}: {_amount(used, what)} used{also}, and {needed}"
     return _error(account, budget, what, message)
 
 
 def _passed(account: Account, budget: Budget, what: str) -> LimitReached | OverBudget:
-    limit = (
-        f"more than {budget.tokens} model tokens"
-        if what == "tokens"
-        else f"more than {budget.cost}"
-    )
+    limit = f"{budget.cost}" if what == "cost" else f"{budget.tokens} model tokens"
     verb = "used" if what == "tokens" else "cost"
     who = f'"{account.place}"' if account.place else "the run"
-    return _error(account, budget, what, f"{who} {verb} {limit}, which is its limit.")
+    return _error(account, budget, what, f"{who} {verb} more than {limit}, which is its limit.")
 
 
 def _error(account: Account, budget: Budget, what: str, data: str) -> LimitReached | OverBudget:
     where = account.where
     if budget.at_limit == "fail_node":
         return OverBudget(data, where=where)
-    return LimitReached(
-        data, where=where, id="AX416" if account.place else "AX413" if what == "tokens" else "AX414"
-    )
+    of_run = "AX413" if what == "tokens" else "AX414"
+    return LimitReached(data, where=where, id="AX416" if account.place else of_run)

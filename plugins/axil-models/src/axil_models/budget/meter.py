@@ -29,11 +29,8 @@ class BudgetMeter:
     def __init__(
         self, usage: RunUsage, limits: Limits, stop: Callable[[LimitReached], None]
     ) -> None:
-        """Begin to count.
+        """``stop``: ends the run when a limit is passed while bodies are at work.
 
-        Args:
-            usage: what is counted in.
-            stop: ends the run when a limit is passed while bodies are at work.
         Raises: SpecError (AX128): a limit has another type.
         """
         self.usage = usage
@@ -52,10 +49,7 @@ class BudgetMeter:
         """Reserve what a model call may use, in the run's limits and in every budget around it.
 
         Args:
-            wanted: ``model``: its name, for prices; several: it may be any of them.
-                ``input_tokens``; without: estimated from ``characters``, or from what a function
-                that counts them gives. ``output_tokens``: the most that it may answer; without:
-                what ``limits.estimate`` assumes.
+            wanted: as of ``Estimate``; ``model``: a name or several.
         Raises: OverBudget (AX417): a node's budget is used up; UnknownPrice (AX418).
         """
         return await self.ledger.reserve(who, estimate_of(**wanted))

@@ -28,9 +28,8 @@ class Price:
             is_number = isinstance(value, (int, float)) and type(value) is not bool
             if not ((is_number and 0 <= value < math.inf) or (value is None and name == "cached")):
                 message = f"expected a number ≥ 0, found {value!r}."
-                raise SpecError(
-                    Problem("AX128", f"price.{name}", message, "Write money for a million tokens.")
-                )
+                hint = "Write money for a million tokens."
+                raise SpecError(Problem("AX128", f"price.{name}", message, hint))
 
     def of(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
         """Return the cost of a call; ``cached_tokens`` are among ``input_tokens``.
@@ -64,22 +63,17 @@ class Pricing:
         unknown: Any = data.get("unknown") or "refuse"
         if isinstance(unknown, Mapping):
             unknown = Price(**cast("Mapping[str, Any]", unknown))
-        return Pricing(
-            models={name: Price(**price) for name, price in models.items()}, unknown=unknown
-        )
+        prices = {name: Price(**price) for name, price in models.items()}
+        return Pricing(models=prices, unknown=unknown)
 
     def plain(self) -> dict[str, Any]:
         """Return the data that ``read`` reads."""
+        unknown = _plain(self.unknown) if isinstance(self.unknown, Price) else self.unknown
         models = {name: _plain(price) for name, price in self.models.items()}
-        return {
-            "models": models,
-            "unknown": _plain(self.unknown) if isinstance(self.unknown, Price) else self.unknown,
-        }
+        return {"models": models, "unknown": unknown}
 
     def price(self, names: Sequence[str]) -> Price | None:
-        """Return the price of the first of ``names`` that has one, or that of unknown models; None:
-        nothing says it.
-        """
+        """Return the price of the first of ``names`` that has one, else of unknown models."""
         found = next((self.models[name] for name in names if name in self.models), None)
         return self.unknown if found is None and isinstance(self.unknown, Price) else found
 
@@ -92,14 +86,10 @@ class Pricing:
         if found is not None or self.unknown == "ignore":
             return found
         name = next((name for name in names if name), "")
-        known = (
-            did_you_mean(name, self.models)
-            or f"Prices are given for: {format_names(list(self.models)) or 'none'}."
-        )
+        known = f"Prices are given for: {format_names(list(self.models)) or 'none'}."
         who = f'the model "{name}"' if name else "a model that has no name"
-        raise UnknownPrice(
-            f"{who} has no price, so what it costs cannot be kept within a budget.", hint=known
-        )
+        message = f"{who} has no price, so what it costs cannot be kept within a budget."
+        raise UnknownPrice(message, hint=did_you_mean(name, self.models) or known)
 
 
 def _plain(price: Price) -> dict[str, float]:
@@ -147,9 +137,7 @@ class Estimate:
     input_tokens: int | None = None
     """None: as the run's estimator makes of ``characters``."""
     output_tokens: int | None = None
-    """The most that the reply may have; None: what the run's estimator assumes, if there are
-    ``characters``.
-    """
+    """The most of the reply; None: as the estimator assumes, if there are ``characters``."""
     characters: int | Callable[[], int] | None = None
     """Of the input; a function that counts them is called only where something is limited."""
 

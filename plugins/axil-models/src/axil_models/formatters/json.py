@@ -1,9 +1,8 @@
 """``json`` and ``lenient_json``: one JSON object.
 
-``json`` reads what models really send: it looks for the object behind thoughts, in code fences and
-between other words, and repairs what has one meaning only: commas too many, control characters
-inside strings, brackets that were not closed. A string that breaks off is not repaired: nothing
-says how it ends.
+``json`` looks for the object behind thoughts, in code fences and between other words, and repairs
+what has one meaning only: commas too many, control characters inside strings, brackets that were
+not closed. A string that breaks off is not repaired.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from axil_models.formatters.text import FormatError, excerpt, fenced, plain, spoken
+from axil_models.formatters.text import FormatError, excerpt, fenced, without_thoughts
+from axil_models.values import plain_data
 
 _INTRODUCTION = "Answer with a single JSON object: no code fence, no other text."
 
@@ -29,19 +29,18 @@ class Json:
     introduction = _INTRODUCTION
 
     def dump(self, fields: Any) -> str:
-        """Return the fields as one JSON object, keys in the order given."""
-        return json.dumps(
-            {str(name): plain(value) for name, value in fields.items()},
-            ensure_ascii=False,
-            default=str,
-        )
+        """Return the fields as one JSON object, keys in the order given, those within sorted."""
+        parts = [
+            f"{_dumps(str(name))}: {_dumps(plain_data(value))}" for name, value in fields.items()
+        ]
+        return f"{{{', '.join(parts)}}}"
 
     def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
         """Return the object in ``text``.
 
         Raises: FormatError (AX690): there is none; (AX691): it is JSON, but no object.
         """
-        text = spoken(text)
+        text = without_thoughts(text)
         fault: FormatError | None = None
         for candidate in _candidates(text):
             for form in _forms(candidate):
@@ -52,12 +51,12 @@ class Json:
                     continue
                 if isinstance(found, dict):
                     return cast("dict[str, Any]", found)
-                fault = FormatError(
-                    "AX691",
-                    f"expected one JSON object, found {_kind(found)}.",
-                    "Answer with { and }.",
-                )
+                fault = _no_object(found)
         raise fault or _not_json(text, None)
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
 class LenientJson:
@@ -75,7 +74,7 @@ class LenientJson:
 
     def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
         """Return the object in ``text``. Raises: FormatError (AX690, AX691): as ``json``."""
-        text = spoken(text)
+        text = without_thoughts(text)
         fault: FormatError | None = None
         for candidate in (*fenced(text), _widest(text), text):
             for read in (_loads, ast.literal_eval):
@@ -88,37 +87,28 @@ class LenientJson:
                     return {
                         str(name): value for name, value in cast("dict[Any, Any]", found).items()
                     }
-                fault = FormatError(
-                    "AX691",
-                    f"expected one JSON object, found {_kind(found)}.",
-                    "Answer with { and }.",
-                )
+                fault = _no_object(found)
         raise fault or _not_json(text, None)
 
 
 def _not_json(text: str, error: Exception | None) -> FormatError:
-    where = (
-        f" ({error.msg} at line {error.lineno}, column {error.colno})"
-        if isinstance(error, json.JSONDecodeError)
-        else ""
-    )
+    where = ""
+    if isinstance(error, json.JSONDecodeError):
+        where = f" ({error.msg} at line {error.lineno}, column {error.colno})"
     found = f'"{excerpt(text)}"' if text else "nothing"
-    return FormatError(
-        "AX690",
-        f"expected one JSON object, found {found}{where}.",
-        "Answer with one JSON object and nothing else.",
-    )
+    message = f"expected one JSON object, found {found}{where}."
+    return FormatError("AX690", message, "Answer with one JSON object and nothing else.")
 
 
-def _kind(found: Any) -> str:
-    kinds = {
-        list: "a list",
-        tuple: "a list",
-        str: "text",
-        bool: "true or false",
-        type(None): "null",
-    }
-    return kinds.get(cast("type[Any]", type(found)), "a number")
+_KINDS: dict[Any, str] = {
+    **{list: "a list", tuple: "a list", str: "text"},
+    **{bool: "true or false", type(None): "null"},
+}
+
+
+def _no_object(found: Any) -> FormatError:
+    message = f"expected one JSON object, found {_KINDS.get(cast('Any', type(found)), 'a number')}."
+    return FormatError("AX691", message, "Answer with { and }.")
 
 
 def _constant(name: str) -> Any:
@@ -217,8 +207,8 @@ _WORDS = {
 
 
 def softened(text: str) -> str:
-    """``text`` as JSON, where it is written as JavaScript or Python would: other quotes, names
-    without quotes, comments, ``True``, a comma that was forgotten. Unchanged where it is neither.
+    """``text`` as JSON, where it is written as in JavaScript or Python: other quotes, names without
+    quotes, comments, ``True``, forgotten commas.
 
     >>> softened("{a: 'x', /* one */ 'b': True 'c': None}")
     '{"a": "x",  "b": true, "c": null}'

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from axil_models.formatters.json import Json
-from axil_models.formatters.text import FormatError, spoken, text_of
+from axil_models.formatters.text import FormatError, without_thoughts
+from axil_models.values import as_text
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*\r?")
 _LOOKS_LIKE_ONE = re.compile(r"\\*(?:#{1,6}[ \t]|```)")
@@ -32,12 +33,10 @@ class Markdown:
         return "\n\n".join(_lines(fields, 1))
 
     def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
-        """Return the headings of ``text`` as fields; without any heading one JSON object, or all of
-        it as the field asked for (``content``).
-
-        A heading that comes again adds to its text. Raises: nothing.
+        """Return the headings of ``text`` as fields; without any, one JSON object, or all of it as
+        the field asked for (``content``). A heading that comes again adds to its text.
         """
-        text = spoken(text)
+        text = without_thoughts(text)
         top: dict[str, Any] = {}
         path: list[tuple[int, dict[str, Any]]] = [(0, top)]
         body: list[str] = []
@@ -51,9 +50,9 @@ class Markdown:
             while path[-1][0] >= depth:
                 path.pop()
             name = known.get(name.casefold(), name) if len(path) == 1 else name
-            path.append((depth, _below(path[-1][1], name)))
+            path.append((depth, path[-1][1].setdefault(name, {})))
         _close(path[-1][1], body)
-        if len(top) == 0 or set(top) == {BESIDE}:
+        if top.keys() <= {BESIDE}:
             return _without_headings(text, fields)
         return {name: _folded(value) for name, value in top.items()}
 
@@ -62,7 +61,7 @@ def _lines(fields: Mapping[str, Any], depth: int) -> list[str]:
     parts: list[str] = []
     for name, value in fields.items():
         if name == "" or (name == BESIDE and depth > 1):
-            parts.append(_escaped(text_of(value)))
+            parts.append(_escaped(as_text(value)))
             continue
         parts.append(f"{'#' * depth} {name}")
         if (
@@ -72,18 +71,14 @@ def _lines(fields: Mapping[str, Any], depth: int) -> list[str]:
             and all(_nests(key) for key in cast("Mapping[Any, Any]", value))
         ):
             parts.extend(_lines(cast("Mapping[str, Any]", value), depth + 1))
-        elif (text := text_of(value)) != "":
+        elif (text := as_text(value)) != "":
             parts.append(_escaped(text))
     return parts
 
 
 def _nests(name: Any) -> bool:
-    return (
-        isinstance(name, str)
-        and name != ""
-        and name == " ".join(name.split())
-        and not name.endswith("#")
-    )
+    is_plain = isinstance(name, str) and name != "" and name == " ".join(name.split())
+    return is_plain and not name.endswith("#")
 
 
 def _escaped(text: str) -> str:
@@ -118,11 +113,6 @@ def _read(text: str) -> list[tuple[str, tuple[int, str] | None]]:
     return read
 
 
-def _below(parent: dict[str, Any], name: str) -> dict[str, Any]:
-    child = parent.setdefault(name, {})
-    return cast("dict[str, Any]", child)
-
-
 def _close(section: dict[str, Any], body: list[str]) -> None:
     """Put the lines gathered so far into the section they stand in."""
     text = "\n".join(body).strip("\n").rstrip()
@@ -136,13 +126,9 @@ def _folded(section: Any) -> Any:
     if not isinstance(section, dict):
         return section
     found = cast("dict[str, Any]", section)
-    if not found:
-        return ""
-    return (
-        found[BESIDE]
-        if set(found) == {BESIDE}
-        else {name: _folded(value) for name, value in found.items()}
-    )
+    if found.keys() <= {BESIDE}:
+        return found.get(BESIDE, "")
+    return {name: _folded(value) for name, value in found.items()}
 
 
 def _without_headings(text: str, fields: Sequence[str]) -> dict[str, Any]:

@@ -5,10 +5,9 @@
     score:
     3
 
-A name stands alone on its line, with a colon. So ``see http://x`` or ``def f():`` in a value is a
-value. A line of a value that could be taken for a name is written with one more blank before it,
-and read with one less. Models like to answer ``score: 3`` on one line: that is understood for
-fields that were asked for, and where no name stands alone.
+A name stands alone on its line, with a colon. A line of a value that could be taken for a name is
+written with one more blank before it, and read with one less. ``score: 3`` on one line is
+understood for fields that were asked for, and where no name stands alone.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from axil_models.formatters.text import FormatError, excerpt, spoken, text_of
+from axil_models.formatters.text import FormatError, excerpt, without_thoughts
+from axil_models.values import as_text
 
 _ALONE = re.compile(r"([^\W\d][\w -]*):[ \t]*\r?")
 _BESIDE = re.compile(r"([^\W\d][\w -]*):[ \t]+(\S.*)")
@@ -41,7 +41,7 @@ class Paragraph:
         """
         parts: list[str] = []
         for name, value in fields.items():
-            text = text_of(value)
+            text = as_text(value)
             if name == "":
                 parts.append(text)
                 continue
@@ -58,19 +58,16 @@ class Paragraph:
         Blank lines around a value are not part of it; a name that comes again adds to its value.
         Raises: FormatError (AX692): no name was found, and not just one field was asked for.
         """
-        text = spoken(text)
+        text = without_thoughts(text)
         lines = text.split("\n")
         wanted = {_bare(name): name for name in fields}
         starts = _starts(lines, wanted)
         if not starts:
             if len(fields) == 1 and text:
                 return {fields[0]: text}
-            raise FormatError(
-                "AX692",
-                "expected paragraphs with a name and a colon on a line of its own, "
-                f'found "{excerpt(text)}".',
-                f"Begin with {fields[0]}: on a line of its own." if fields else "",
-            )
+            expected = "expected paragraphs with a name and a colon on a line of its own"
+            hint = f"Begin with {fields[0]}: on a line of its own." if fields else ""
+            raise FormatError("AX692", f'{expected}, found "{excerpt(text)}".', hint)
         found: dict[str, Any] = {}
         for (at, name, beside), end in zip(
             starts, [*(start[0] for start in starts[1:]), len(lines)], strict=True
@@ -109,25 +106,15 @@ def _outside_code(lines: Sequence[str]) -> Iterable[tuple[int, str]]:
 
 def _starts(lines: Sequence[str], wanted: dict[str, str]) -> list[tuple[int, str, str]]:
     """Return where a field begins: the line, the field's name, and the text beside the name."""
-    alone: list[tuple[int, str, str]] = []
-    for at, line in enumerate(lines):
-        if match := _ALONE.fullmatch(line):
-            alone.append((at, match[1], ""))
     if wanted:
         return _asked_for(lines, wanted)
-    if alone:
-        return alone
-    return [
-        (at, match[1], match[2])
-        for at, line in _outside_code(lines)
-        if (match := _BESIDE.fullmatch(line))
-    ]
+    alone = [(at, m[1], "") for at, line in enumerate(lines) if (m := _ALONE.fullmatch(line))]
+    beside = [(at, _BESIDE.fullmatch(line)) for at, line in _outside_code(lines)]
+    return alone or [(at, match[1], match[2]) for at, match in beside if match]
 
 
 def _asked_for(lines: Sequence[str], wanted: dict[str, str]) -> list[tuple[int, str, str]]:
-    """Return the same where the names are known: alone on their lines, or else beside their values,
-    or decorated as Markdown.
-    """
+    """Return where known names are: alone on their lines, beside their values, or as Markdown."""
     starts = [
         (at, wanted[_bare(m[1])], "")
         for at, line in enumerate(lines)

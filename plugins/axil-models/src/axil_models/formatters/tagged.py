@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from axil_models.formatters.json import Json
-from axil_models.formatters.text import FormatError, excerpt, spoken, text_of
+from axil_models.formatters.text import FormatError, excerpt, without_thoughts
+from axil_models.values import as_text
 
+_ESCAPED = re.compile(r"^\\(\\*<[^<>\n/\\]+>)", re.MULTILINE)
 _TAG = re.compile(r"^(\\*)<([^<>\n/\\]+)>", re.MULTILINE)
 
 
@@ -33,7 +35,7 @@ class Tagged:
         """
         parts: list[str] = []
         for name, value in fields.items():
-            text = text_of(value)
+            text = as_text(value)
             parts.append(f"<{name}>" + _TAG.sub(r"\\\g<0>", text) if name else text)
         return "\n".join(parts)
 
@@ -42,23 +44,15 @@ class Tagged:
 
         Raises: FormatError (AX693): neither was found.
         """
-        text = spoken(text)
+        text = without_thoughts(text)
         known = {name.casefold(): name for name in fields}
-        starts = [
-            m
-            for m in _TAG.finditer(text)
-            if not m[1] and (not fields or m[2].strip().casefold() in known)
-        ]
+        tags = [m for m in _TAG.finditer(text) if not m[1]]
+        starts = [m for m in tags if not fields or m[2].strip().casefold() in known]
         found: dict[str, Any] = {}
         for start, end in zip(starts, [*(m.start() for m in starts[1:]), len(text)], strict=False):
             name = known.get(start[2].strip().casefold(), start[2])
-            value = text[start.end() : end].strip()
-            found[name] = re.sub(
-                r"^\\(\\*<[^<>\n/\\]+>)",
-                r"\1",
-                value.removesuffix(f"</{start[2]}>").rstrip(),
-                flags=re.MULTILINE,
-            )
+            value = text[start.end() : end].strip().removesuffix(f"</{start[2]}>").rstrip()
+            found[name] = _ESCAPED.sub(r"\1", value)
         if found:
             return found
         try:

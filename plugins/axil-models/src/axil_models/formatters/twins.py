@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from axil_models.formatters.text import spoken, text_of
+from axil_models.formatters.text import without_thoughts
+from axil_models.values import as_text
 
 
 class Twins:
@@ -22,10 +23,10 @@ class Twins:
         ``""`` has no title.
         """
         return "\n\n".join(
-            f"{name}:\n{text_of(value)}" if name else text_of(value)
+            f"{name}:\n{as_text(value)}" if name else as_text(value)
             for name, value in fields.items()
         )
 
     def parse(self, text: str, fields: Sequence[str] = ()) -> dict[str, Any]:
         """``text`` without thoughts, once for each field."""
-        return dict.fromkeys(fields or ("message",), spoken(text))
+        return dict.fromkeys(fields or ("message",), without_thoughts(text))

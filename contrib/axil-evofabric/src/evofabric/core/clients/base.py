@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-import axil_agent
+import axil_models
 from evofabric.core.typing import (
     AssistantMessage,
     ChatUsage,
@@ -53,7 +53,7 @@ def _message(given: Any) -> dict[str, Any]:
     return reported
 
 
-def response_of(reply: axil_agent.Reply) -> LLMChatResponse:
+def response_of(reply: axil_models.Reply) -> LLMChatResponse:
     """Give a reply of axil's models as a client answers."""
     calls = [
         ToolCall(
@@ -74,11 +74,11 @@ def response_of(reply: axil_agent.Reply) -> LLMChatResponse:
     )
 
 
-def specs_of(tools: Sequence[Any] | None) -> tuple[axil_agent.ToolSpec, ...]:
+def specs_of(tools: Sequence[Any] | None) -> tuple[axil_models.ToolSpec, ...]:
     """Read tools as OpenAI's API has them."""
     reported = [tool.get("function", tool) for tool in tools or ()]
     return tuple(
-        axil_agent.ToolSpec(
+        axil_models.ToolSpec(
             name=each["name"],
             description=each.get("description") or "",
             parameters=each.get("parameters") or {"type": "object", "properties": {}},

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, cast
 
-import axil_agent
+import axil_models
 from evofabric.core.clients.base import ChatClientBase, messages_of, response_of, specs_of
 from evofabric.core.typing import ChatStreamChunk, LLMChatResponse
 
@@ -48,13 +48,13 @@ class OpenAIChatClient(ChatClientBase):
             self._core = OpenAIModel(self.model, **self.client_kwargs)
         return self._core
 
-    def _request(self, messages: Sequence[Any], kwargs: Mapping[str, Any]) -> axil_agent.Request:
+    def _request(self, messages: Sequence[Any], kwargs: Mapping[str, Any]) -> axil_models.Request:
         settings = {**self.inference_kwargs, **kwargs}
         tools, form = settings.pop("tools", None), settings.pop("response_format", None)
         output = None
         if form is not None:
-            output = axil_agent.Structure(name=form.__name__, schema=form.model_json_schema())
-        return axil_agent.Request(
+            output = axil_models.Structure(name=form.__name__, schema=form.model_json_schema())
+        return axil_models.Request(
             messages=messages_of(messages),
             tools=specs_of(tools),
             settings=settings,

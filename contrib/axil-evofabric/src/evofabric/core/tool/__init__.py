@@ -19,7 +19,7 @@ __getattr__: Callable[[str], Any] = missing(
         "CodeSandbox": "See axil's how-to on running code safely.",
         "ToolController": "Give each agent the tools that it may call; axil_agent.Agent(approve=…) "
         "lets a person allow calls.",
-        "BaseTool": "A tool is a function, or axil_agent.Tool.",
-        "parse_callable_schema": "axil_agent.tool_of(function).parameters is the schema.",
+        "BaseTool": "A tool is a function, or axil_models.Tool.",
+        "parse_callable_schema": "axil_models.tool_of(function).parameters is the schema.",
     },
 )

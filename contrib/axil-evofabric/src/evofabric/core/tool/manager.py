@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from axil_agent import Tool, tool_of
+from axil_models import Tool, tool_of
 from evofabric.core.typing import ToolCall, ToolCallResult
 
 

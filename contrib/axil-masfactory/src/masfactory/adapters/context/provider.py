@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from axil_agent import ContextBlock, ContextQuery
+from axil_models import ContextBlock, ContextQuery
 
 
 class ContextProvider:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from axil_agent import ContextBlock, ContextQuery
+from axil_models import ContextBlock, ContextQuery
 
 __all__ = ["ContextBlock", "ContextQuery"]

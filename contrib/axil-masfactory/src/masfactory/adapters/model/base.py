@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, ClassVar, cast
 
 import axil
-import axil_agent
+import axil_models
 from masfactory.adapters.token_usage_tracker import TokenUsageTracker
 from masfactory.errors import Unsupported
 from masfactory.utils.apart import apart
@@ -152,9 +152,9 @@ class Provided(Model):
         """The content that the adapter takes."""
         return frozenset(getattr(self.core, "modalities", ("text",)))
 
-    async def reply(self, request: axil_agent.Request, emit: Any, /) -> axil_agent.Reply:
+    async def reply(self, request: axil_models.Request, emit: Any, /) -> axil_models.Reply:
         """Answer a request of axil's agents, and count what it used."""
-        reply = cast("axil_agent.Reply", await self.core.reply(request, emit))
+        reply = cast("axil_models.Reply", await self.core.reply(request, emit))
         self._token_tracker.accumulate(reply.usage.input_tokens, reply.usage.output_tokens)
         return reply
 
@@ -184,15 +184,15 @@ class Provided(Model):
     ) -> dict[str, Any]:
         """Ask once, and wait for the answer."""
 
-        request = axil_agent.Request(
+        request = axil_models.Request(
             messages=messages, tools=tool_specs(tools), settings={**(settings or {}), **kwargs}
         )
 
-        async def once() -> axil_agent.Reply:
+        async def once() -> axil_models.Reply:
             async with self:
                 return await self.reply(request, unheard)
 
-        return answer_of(cast("axil_agent.Reply", apart(lambda: axil.run_sync(once()))))
+        return answer_of(cast("axil_models.Reply", apart(lambda: axil.run_sync(once()))))
 
 
 def unheard(chunk: Any) -> None:
@@ -200,13 +200,13 @@ def unheard(chunk: Any) -> None:
     del chunk
 
 
-def tool_specs(tools: Sequence[Mapping[str, Any]] | None) -> tuple[axil_agent.ToolSpec, ...]:
+def tool_specs(tools: Sequence[Mapping[str, Any]] | None) -> tuple[axil_models.ToolSpec, ...]:
     """Read tools as a provider's API has them, or as ``{"name", "description", "parameters"}``."""
-    specs: list[axil_agent.ToolSpec] = []
+    specs: list[axil_models.ToolSpec] = []
     for tool in tools or ():
         given: Mapping[str, Any] = tool.get("function") or tool
         specs.append(
-            axil_agent.ToolSpec(
+            axil_models.ToolSpec(
                 name=str(given["name"]),
                 description=str(given.get("description") or ""),
                 parameters=given.get("parameters") or {"type": "object", "properties": {}},
@@ -215,7 +215,7 @@ def tool_specs(tools: Sequence[Mapping[str, Any]] | None) -> tuple[axil_agent.To
     return tuple(specs)
 
 
-def answer_of(reply: axil_agent.Reply) -> dict[str, Any]:
+def answer_of(reply: axil_models.Reply) -> dict[str, Any]:
     """Give a reply of axil's models as MASFactory's models answer."""
     if not reply.tool_calls:
         return {"type": ModelResponseType.CONTENT, "content": reply.text, "raw_response": reply}
@@ -231,15 +231,15 @@ def answer_of(reply: axil_agent.Reply) -> dict[str, Any]:
     }
 
 
-def reply_of(answer: Mapping[str, Any]) -> axil_agent.Reply:
+def reply_of(answer: Mapping[str, Any]) -> axil_models.Reply:
     """Give what a model of MASFactory's kind answered as a reply of axil's."""
     kind = answer.get("type")
     if str(getattr(kind, "value", kind)) == ModelResponseType.CONTENT.value:
-        return axil_agent.Reply(text=str(answer.get("content") or ""), finish="stop")
-    calls: list[axil_agent.ToolCall] = []
+        return axil_models.Reply(text=str(answer.get("content") or ""), finish="stop")
+    calls: list[axil_models.ToolCall] = []
     for number, call in enumerate(cast("Sequence[Mapping[str, Any]]", answer.get("content") or ())):
         given: Any = call.get("arguments") or {}
         arguments = json.loads(given) if isinstance(given, str) else dict(given)
         name, known = str(call.get("name") or ""), str(call.get("id") or f"call_{number}")
-        calls.append(axil_agent.ToolCall(id=known, name=name, arguments=arguments))
-    return axil_agent.Reply(tool_calls=tuple(calls), finish="tools")
+        calls.append(axil_models.ToolCall(id=known, name=name, arguments=arguments))
+    return axil_models.Reply(tool_calls=tuple(calls), finish="tools")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-import axil_agent
+import axil_models
 from masfactory.adapters.model.base import Provided
 
 
@@ -15,7 +15,7 @@ class _Unusable:
     def __init__(self, given: Any) -> None:
         self.given = given
 
-    async def reply(self, request: axil_agent.Request, emit: Any, /) -> axil_agent.Reply:
+    async def reply(self, request: axil_models.Request, emit: Any, /) -> axil_models.Reply:
         """Raise a TypeError."""
         del request, emit
         raise TypeError(

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, cast
 
 import axil
 import axil_agent
+import axil_models
 from axil import CustomNode
 from masfactory.adapters.context.provider import ContextProvider
 from masfactory.adapters.model.base import ModelResponseType, answer_of, unheard
@@ -187,14 +188,14 @@ class Agent(Node):
         details = ToolAdapter(self.tools).details
         model = askable(self._model)
         if callable(getattr(model, "reply", None)):
-            specs = tuple(axil_agent.ToolSpec(**detail) for detail in details)
-            request = axil_agent.Request(messages=messages, tools=specs, settings=reported)
+            specs = tuple(axil_models.ToolSpec(**detail) for detail in details)
+            request = axil_models.Request(messages=messages, tools=specs, settings=reported)
 
-            async def once() -> axil_agent.Reply:
+            async def once() -> axil_models.Reply:
                 return await model.reply(request, unheard)
 
             response = answer_of(
-                cast("axil_agent.Reply", apart(lambda: axil.run_sync(_closing(model, once()))))
+                cast("axil_models.Reply", apart(lambda: axil.run_sync(_closing(model, once()))))
             )
         else:
             response = dict(model.invoke(messages, details or None, settings=reported or None))
@@ -360,7 +361,7 @@ def _context_tools(providers: Sequence[Any]) -> list[Callable[..., Any]]:
             raise ValueError(
                 f'there is no context source "{source}"; there are {", ".join(sources)}.'
             )
-        blocks = sources[source].get_blocks(axil_agent.ContextQuery(query), top_k=top_k)
+        blocks = sources[source].get_blocks(axil_models.ContextQuery(query), top_k=top_k)
         if inspect.isawaitable(blocks):
             raise TypeError(f'the source "{source}" is async; let a run of the graph ask it.')
         return {"provider": source, "query": query, "blocks": [b.text for b in blocks]}

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-import axil_agent
+import axil_models
 from masfactory.adapters.model.base import answer_of, reply_of
 
 __all__ = ["ObservedModel"]
@@ -18,7 +18,7 @@ class ObservedModel:
     def __init__(self, agent: Any, model: Any) -> None:
         self.agent, self.model = agent, model
 
-    async def reply(self, request: axil_agent.Request, emit: Any, /) -> axil_agent.Reply:
+    async def reply(self, request: axil_models.Request, emit: Any, /) -> axil_models.Reply:
         """Answer, and call the hooks: results of tools come with the request after them."""
         hooks, hook = self.agent.hooks, self.agent.Hook
         results: list[Mapping[str, Any]] = []
@@ -34,7 +34,7 @@ class ObservedModel:
         hooks.dispatch(hook.THINK_COMPLETED, self.agent, answer_of(reply), messages)
         return reply
 
-    async def _asked(self, request: axil_agent.Request, emit: Any) -> axil_agent.Reply:
+    async def _asked(self, request: axil_models.Request, emit: Any) -> axil_models.Reply:
         if callable(getattr(self.model, "reply", None)):
             return await self.model.reply(request, emit)
         details = [
