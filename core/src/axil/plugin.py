@@ -1,8 +1,5 @@
-"""Names for authors of plugins: what components are given, return and declare.
-
-What users of axil need as well is in ``axil``; what journals, engines and executors need is in
-``axil.driver``. Each name belongs to one of the three. The names are stable within a major
-version, the modules that they come from may move.
+"""Names for authors of components: what these are given, return and declare; stable within a major
+version.
 
 >>> from axil.plugin import canonical_name, text_of
 >>> canonical_name("Axil_Files"), text_of([{"role": "user", "content": "hello"}])

@@ -21,8 +21,7 @@ def misread(
     """Yield a warning (AX158) for each field that a condition reads and nothing declares.
 
     What reads has ``reads``, pairs of ``message`` or ``state`` and a name; a node that declares its
-    output has ``gives``, the names. ``fields``: those of the state; None: there may be any. Cost:
-    O(nodes + edges).
+    output has ``gives``, the names. ``fields``: those of the state; None: any.
     """
     of_state = None if fields is None else frozenset(fields)
     incoming: defaultdict[str, list[EdgeSpec]] = defaultdict(list)
@@ -58,7 +57,7 @@ def _names(given: Iterable[str] | None) -> frozenset[str] | None:
 
 
 def brought(edges: Iterable[EdgeSpec], components: Callable[[str], Any]) -> frozenset[str] | None:
-    """Return the fields that edges are known to bring; None: it is not known."""
+    """Return the fields that edges bring; None: unknown."""
     found = set[str]()
     for edge in edges:
         gives = getattr(components(edge.source), "gives", None)

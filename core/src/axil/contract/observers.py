@@ -1,9 +1,9 @@
-"""The twelve hooks that only listen, frozen into plain callables before a run.
+"""The hooks that only listen, frozen into plain callables before a run.
 
-pluggy is the switchboard (see ``hooks``): it finds, orders, checks and blocks implementations. It
-is not the wire: when a run starts, ``Observers.freeze`` turns each observer hook into ``None``, a
-function, or a short loop, and the run tests ``is None``. An observer that raises is logged with its
-plugin's name and dropped for the rest of the run; it never changes the run.
+pluggy finds, orders, checks and blocks implementations (see ``hooks``). When a run starts,
+``Observers.freeze`` turns each hook into ``None``, a function, or a short loop, and the run tests
+``is None``. An observer that raises is logged with its plugin's name and dropped for the rest of
+the run.
 """
 
 from __future__ import annotations
@@ -35,23 +35,20 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "step_failed": ("activation", "step", "error", "kind"),
     "run_finished": ("run_id", "result"),
 }
-"""The parameters of each report; ``hooks.Hooks`` describes them. Plugins may ask for ``run_id``
-too.
-"""
+"""The parameters of each hook (see ``hooks.Hooks``); plugins may ask for ``run_id`` too."""
 OBSERVER_HOOKS = tuple(PARAMETERS)
-"""Names of the hooks that only listen."""
 _REPORTS = ("started", "finished", "sent", "failed", "skipped")
 
 
 class EdgePayload(NamedTuple):
-    """The payload of one edge, for observers: a copy, unless it is immutable."""
+    """The payload of one edge: a copy, unless it is immutable."""
 
     edge: str
     """``a->b``, with ``#1`` and so on for further edges between the same two."""
     source: str
-    """The name of the node it is from, or ``@entry``."""
+    """The name of its node, or ``@entry``."""
     target: str
-    """The name of the node it leads to, or ``@exit``."""
+    """The name of its node, or ``@exit``."""
     payload: Any
 
 
@@ -61,7 +58,7 @@ def edge_payloads(
     """Return what edges carried as observers receive it.
 
     Args:
-        carried: tuples that begin with the position of an edge in the graph, and its payload.
+        carried: tuples that begin with an edge's position in the graph and its payload.
     """
     found: list[EdgePayload] = []
     for each in carried:
@@ -74,8 +71,8 @@ def edge_payloads(
 
 
 class Trusted:
-    """An observer of the kernel's own that takes all arguments of the hooks that it has, and does
-    not raise: nothing is put around it.
+    """An observer of core's own, which is called directly: it takes all arguments and does not
+    raise.
     """
 
     __slots__ = ()
@@ -102,13 +99,13 @@ class Observers:
     """The receiver of each kind of report of the scheduler, which does nothing where there is none.
     """
     reports: frozenset[str]
-    """The kinds that have a receiver; ``started`` too where what a firing begins with has one."""
+    """The kinds that have a receiver; ``started`` too where ``firing_received`` has one."""
 
     @classmethod
     def freeze(
         cls, hooks: pluggy.PluginManager | None, others: Iterable[Any] = (), run_id: str = ""
     ) -> Observers:
-        """Observers of a run from registered plugins, in pluggy's order, then from ``others``:
+        """Return the observers of a run: registered plugins in pluggy's order, then ``others``,
         objects with methods named like hooks.
         """
         also = list(others)
@@ -188,7 +185,7 @@ def _guarded(
     plugin: Any,
     dropped: set[int],
 ) -> Callable[..., None]:
-    """Return ``call``, whatever it raises: then it is logged, and its plugin is dropped."""
+    """Return ``call``; where it raises, it is logged, and its plugin is dropped."""
     listen = _heard(call, taken, parameters)
 
     def heard(*values: Any) -> None:
@@ -221,4 +218,3 @@ def _one(calls: list[Callable[..., None]]) -> Callable[..., None] | None:
 
 
 NO_OBSERVERS = Observers.freeze(None)
-"""The observers of a run that nothing listens to."""

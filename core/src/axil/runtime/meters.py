@@ -1,4 +1,4 @@
-"""The meter of runs without limits on what bodies use, and the look-up of the one with limits."""
+"""The meter of runs without limits on what bodies use."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def meter_of(limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
 
     Args:
         stop: ends the run when a limit is passed while bodies are at work.
+
     Raises: UnknownComponent: model tokens or money are limited, and no meter that limits them is
     installed.
     """
@@ -26,7 +27,7 @@ def meter_of(limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
 
 
 def limiting_maker() -> MeterMaker:
-    """Return the maker of meters with limits: the component ``budget`` of the kind ``meters``.
+    """Return the component ``budget`` of the kind ``meters``.
 
     Raises: UnknownComponent: none is installed.
     """
@@ -36,16 +37,13 @@ def limiting_maker() -> MeterMaker:
 
 
 class Tally:
-    """A meter without limits: it adds up what is spent.
-
-    A body that asks for the ledger, to limit its node, gets that of a meter with limits, which
-    counts on.
+    """A meter without limits; a body that asks for the ledger, to limit its node, gets a limiting
+    meter's, which counts on.
     """
 
     __slots__ = ("_limiting", "_stop", "usage")
 
     def __init__(self, usage: RunUsage, stop: Callable[[LimitReached], None]) -> None:
-        """Args: stop: ends the run when a limit of a node is passed; see ``meter_of``."""
         self.usage, self._stop = usage, stop
         self._limiting: Meter | None = None
 
@@ -71,7 +69,7 @@ class Tally:
             self.usage.add(amounts)
 
     async def reserve(self, who: Activation, wanted: Mapping[str, Any]) -> MeterReservation:
-        """See ``Meter``; where nothing is limited there is always enough."""
+        """See ``Meter``; there is always enough."""
         if self._limiting is not None:
             return await self._limiting.reserve(who, wanted)
         return _Free(self, who)

@@ -1,7 +1,4 @@
-"""The services for bodies: clock, sleep, questions, steps, chunks.
-
-Everything read here is recorded.
-"""
+"""The services for bodies: clock, sleep, questions, steps, chunks. All that is read is recorded."""
 
 from __future__ import annotations
 
@@ -54,8 +51,8 @@ _LOOK = 1.0
 
 
 class Pause(BaseException):
-    """Raised inside a body that asked and got no answer; not an ``Exception``, so that bodies do
-    not swallow it.
+    """Raised inside a body that asked and got no answer; no ``Exception``, so that bodies do not
+    swallow it.
     """
 
     def __init__(self, *questions: Question) -> None:
@@ -64,9 +61,7 @@ class Pause(BaseException):
 
 
 def paused_by(error: BaseException) -> Pause | None:
-    """Return the pause that an error is, or that a group of errors comes to; None: something else
-    is wrong.
-    """
+    """Return the pause that an error, or a group of errors, is; None: something else is wrong."""
     if isinstance(error, Pause):
         return error
     if isinstance(error, BaseExceptionGroup):
@@ -81,9 +76,7 @@ def paused_by(error: BaseException) -> Pause | None:
 
 
 class RealClock:
-    """The machine's clock: ``now`` in seconds that never go back, ``wall`` in seconds since 1970,
-    which may be set.
-    """
+    """The machine's clock: ``now`` in seconds that never go back, ``wall`` in those since 1970."""
 
     now = staticmethod(time.monotonic)
     wall = staticmethod(time.time)
@@ -118,25 +111,20 @@ class RunServices:
     """None: nothing is recorded."""
     loop: asyncio.AbstractEventLoop | None = None
     home: int = 0
-    """The thread of the loop: what a body in another thread says is brought there, so observers are
-    called in one thread.
-    """
+    """The thread of the loop, in which observers are called."""
     from_afar: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     """Calls that other threads left for the loop, oldest first. Since Python 3.14 a future may have
-    its result before the loop runs what was handed to it earlier, so the loop's own queue does not
-    keep a body's chunks before its outcome.
+    its result before the loop runs earlier calls, so the loop's own queue does not keep a body's
+    chunks before its outcome.
     """
     open: dict[Activation, list[Question]] = field(default_factory=dict[Activation, list[Question]])
     """Questions without an answer, by who asked."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
-    """All that were given, by question."""
     is_closed: bool = False
-    """The run has ended: later output of threads that could not be stopped is
-    dropped.
-    """
+    """The run has ended: output of threads that could not be stopped is dropped."""
     diverged: frozenset[Activation] = frozenset()
-    """Activations that asked for something else than is recorded: what they recorded after that no
-    longer counts.
+    """Activations that asked for something else than is recorded: their later records no longer
+    count.
     """
 
     @property
@@ -158,7 +146,7 @@ class RunServices:
         return self.progress.elapsed
 
     def note(self, fact: Fact) -> None:
-        """Record a fact, if there is a recorder; it is safe when ``kept`` says so."""
+        """Record a fact, if there is a recorder."""
         if self.recorder is not None:
             self.recorder.record(fact)
 
@@ -168,7 +156,7 @@ class RunServices:
             await waiting
 
     async def keep(self, fact: Fact) -> None:
-        """Record a fact, if there is a recorder, and wait until it and all before it are safe."""
+        """Record a fact, and wait until it and all before it are safe."""
         self.note(fact)
         await self.kept()
 
@@ -184,9 +172,8 @@ class RunServices:
             self.at_home(self.observers.chunk, activation, chunk)
 
     def at_home(self, call: Callable[..., None], *values: Any) -> None:
-        """Call ``call`` in the thread of the run's loop, after what was handed over before it.
-
-        The loop is closed: the run has ended, and has no receivers.
+        """Call ``call`` in the thread of the run's loop, after what was handed over before it. A
+        closed loop has no receivers.
         """
         if self.loop is None or threading.get_ident() == self.home:
             if self.from_afar:
@@ -218,10 +205,7 @@ class RunServices:
         return now
 
     def _keep_from_afar(self, fact: Fact, loop: asyncio.AbstractEventLoop) -> None:
-        """As ``keep``, in another thread.
-
-        The run ends meanwhile, and its loop with it: the kept values are not needed.
-        """
+        """Do as ``keep``, in another thread; if the run ends meanwhile, the fact is not needed."""
         from concurrent.futures import wait
 
         kept = asyncio.run_coroutine_threadsafe(self.keep(fact), loop)
@@ -284,11 +268,8 @@ class RunServices:
     async def _channel_answer(
         self, activation: Activation, asked: Question, deadline: Deadline | None
     ) -> Any:
-        """Return the answer of a channel; ``MISSING``: there is none now; the class ``Overdue``: it
-        is too late.
-
-        Args:
-            deadline: the question's; None: it has none.
+        """Return the answer of a channel; ``MISSING``: none yet; ``Overdue``, the class: too
+        late.
         """
         channel: Channel | None = self.options.channel
         if deadline is None:
@@ -302,7 +283,7 @@ class RunServices:
         return await deadline.wait(channel, self.clock)
 
     def all_asked(self, activation: Activation, pause: Pause) -> Pause:
-        """``pause``, and what else the same body asked without an answer, side by side."""
+        """Return ``pause`` with what else the same body asked side by side."""
         asked = {
             question.id: question for question in (*self.open.pop(activation, ()), *pause.questions)
         }
@@ -350,11 +331,11 @@ class RunServices:
         return value
 
     async def begin(self, activation: Activation, step: str = "") -> Any:
-        """Before something with effects outside: record that it is about to happen.
+        """Record that something with effects outside is about to happen.
 
-        If it was about to happen when the run broke off, it is unknown whether it did, so a person
-        is asked. Returns: None: do it; a mapping with ``output``: it happened, with this output.
-        Raises: Uncertain: give it up; Pause.
+        If it was about to happen when the run broke off, a person is asked. Returns: None: do it; a
+        mapping with ``output``: it happened, with this output. Raises: Uncertain: give it up;
+        Pause.
         """
         recorder = self.recorder
         known = None if recorder is None else recorder.recall(EffectBegun, activation, step)
@@ -388,9 +369,7 @@ class RunServices:
         return await self.executor.execute(body, task, ctx)
 
     async def execute_once(self, body: Body, task: Task, ctx: Context) -> Any:
-        """Execute a body whose effects must not happen twice unasked: with a word before, which is
-        safe when it begins.
-        """
+        """Execute a body whose effects must not happen twice unasked."""
         happened = await self.begin(ctx.activation)
         if happened is not None:
             return Out(happened["output"])

@@ -1,6 +1,4 @@
-"""Structural rules: everything that can be wrong with a graph before anything is resolved, all at
-once.
-"""
+"""Rules of a graph's structure, checked before anything is resolved."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from axil.spec.graph import EdgeSpec, GraphSpec, Place
 
 
 def check(spec: GraphSpec) -> list[Problem]:
-    """Return problems of one graph's structure. Cost: O(nodes + edges)."""
+    """Return all problems of one graph's structure. Cost: O(nodes + edges)."""
     found: list[Problem] = []
     ids = [node.id for node in spec.nodes]
     known = set(ids)
@@ -31,7 +29,7 @@ def check(spec: GraphSpec) -> list[Problem]:
 
 
 def check_exit(spec: GraphSpec) -> list[Problem]:
-    """Return a warning if a run of this graph has neither an output nor a state."""
+    """Return a warning if runs of this graph have neither an output nor a state."""
     if spec.payload != "fields" or spec.attributes or any(node.push for node in spec.nodes):
         return []
     if not spec.nodes or any(edge.target == EXIT for edge in spec.edges):
@@ -171,10 +169,7 @@ def _cycles(spec: GraphSpec, ids: list[str], edges: list[EdgeSpec]) -> Iterable[
 
 
 def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
-    """Yield a problem for each node that nothing can make fire.
-
-    A node without any edge is an error, one out of reach a warning.
-    """
+    """Yield each node that nothing can make fire: an error without any edge, else a warning."""
     onward: dict[str, list[str]] = {}
     touched: set[str] = set()
     for edge in edges:

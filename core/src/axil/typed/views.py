@@ -1,8 +1,8 @@
 """Views of states as instances of pydantic models: what a typed body is given.
 
-A mapping would not do: a body that declares ``state: Model`` reads attributes, calls the model's
-methods and asks ``isinstance``. A whole instance for each firing would copy every field, and would
-not tell what the body wrote from what it was given.
+A body that declares ``state: Model`` reads attributes, calls methods and asks ``isinstance``, so a
+mapping will not do. A whole instance for each firing would copy every field, and would not tell
+what the body wrote from what it was given.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class ModelView(InstanceView):
 
     Fields are isolated when first read. Anything else (methods, properties, ``model_dump``) makes a
     real instance with ``model_construct`` once, in O(fields), and asks that; from then on it holds
-    the values, and lists are lists. Its ``model_fields_set`` holds what was assigned here, so
+    the values, and lists are lists. Its ``model_fields_set`` is what was assigned here, so
     ``state.model_copy(update=…)`` writes its update and no more. What a body assigns is part of its
-    result, validated when it is committed; what it deletes fails it.
+    result, validated when committed; what it deletes fails it.
     """
 
     # a field may have any name but these
@@ -71,7 +71,7 @@ class ModelView(InstanceView):
     _axil_state: State
     _axil_whole: Any
     _axil_written: set[str] | None
-    """The names that were assigned; None: it takes nothing."""
+    """The names that were assigned; None: it is read-only."""
 
     def __init__(self, state: State, model: Any) -> None:
         put = object.__setattr__
@@ -184,8 +184,8 @@ def _is_field(view: ModelView, name: str) -> bool:
 
 
 def _whole(view: Any) -> Any:
-    """Return the model instance behind a ``ModelView``, made on first use; view and instance share
-    their values from then on.
+    """Return the instance behind a ``ModelView``, made on first use; they share their values from
+    then on.
     """
     made = view._axil_whole
     if made is None:
@@ -214,9 +214,8 @@ def _whole(view: Any) -> Any:
 
 
 def model_view(model: Any) -> Callable[[State], Any]:
-    """Return what makes views of states as instances of ``model``.
-
-    Special methods of the model's own (``__len__``) work on them, too.
+    """Return what makes views of states as instances of ``model``; its own special methods
+    (``__len__``) work on them.
     """
     own: dict[str, Any] = {"__slots__": (), "__doc__": ModelView.__doc__}
     for kind in reversed(model.__mro__):
@@ -250,9 +249,7 @@ def _is_model_view(value: Any) -> bool:
 
 
 def safe_get_attr(data: Any, name: str, default: Any = MISSING) -> Any:
-    """Return the key ``name`` of a mapping or the attribute ``name`` of an object; ``default`` if
-    there is none, or no object.
-    """
+    """Return a mapping's key or an object's attribute ``name``; ``default`` if there is none."""
     if data is None:
         return default
     if isinstance(data, Mapping):
