@@ -211,12 +211,14 @@ def a_wave_is_cut_off_in_the_order_of_arrival(patch: Patch) -> None:
             parts[0 if self._count(due[0]) else 1].append(due)
         return parts
 
-    patch.setattr(barriers.Turns, "wave", wave)
+    patch.setattr(barriers.FlatFirings, "wave", wave)
 
 
 @fault(IN_TIME, first=260)
 def a_wave_begins_while_others_are_at_work(patch: Patch) -> None:
-    patch.setattr(barriers.Turns, "is_quiet", lambda self, unit, opens: bool(self._held.get(unit)))
+    patch.setattr(
+        barriers.FlatFirings, "is_quiet", lambda self, unit, opens: bool(self._held.get(unit))
+    )
 
 
 # ------------------------------------------------------------------------------------- states

@@ -41,7 +41,9 @@ class Problem:
     id: str
     """Stable id, ``AX`` and three digits."""
     where: str
-    """What a reader can find: ``flow.yaml:41 edges[5].to``, ``graph "brief", node "a"``."""
+    """The place, as a reader finds it: ``flow.yaml:41 edges[5].to``, ``graph "brief", node
+    "a"``.
+    """
     message: str
     """The fact and the expectation."""
     hint: str = ""
@@ -161,7 +163,7 @@ class NotInstalled(PluginError, ImportError):
 
 
 class StateError(_ClassError, ValueError):
-    """What a body wrote cannot be committed; nothing was."""
+    """A body wrote a value that cannot be committed; nothing was."""
 
     id = "AX200"
 
@@ -232,7 +234,7 @@ class NodeFailed(RunError):
     def __init__(self, path: str, cause: BaseException) -> None:
         self.path = path
         self.others: tuple[NodeFailed, ...] = ()
-        text = _said(cause) or type(cause).__name__
+        text = _text_of(cause) or type(cause).__name__
         name = "" if isinstance(cause, AxilError) else f"{type(cause).__name__}: "
         notes = "".join(
             f" ({note})" for note in getattr(cause, "__notes__", ()) if note not in text
@@ -241,7 +243,7 @@ class NodeFailed(RunError):
         self.__cause__ = cause
 
 
-def _said(cause: BaseException) -> str:
+def _text_of(cause: BaseException) -> str:
     try:
         return str(cause)
     except Exception as error:  # noqa: BLE001

@@ -154,7 +154,7 @@ class Graph:
         self._position: dict[str, int] = {}  # of each node in their order
         self._edges: list[EdgeSpec] = []
         self._names: dict[int, str] = {}  # of components, by identity
-        self._said: set[tuple[Any, ...]] = set()  # what tells edges apart
+        self._edge_keys: set[tuple[Any, ...]] = set()  # what tells edges apart
         self._routers: dict[str, RouterSpec] = {}
         self._after: dict[str, list[str]] = {}  # of each node: where its trigger edges lead
         self._entered = set[str]()  # the nodes that these lead to
@@ -559,7 +559,7 @@ class Graph:
             state_version=self._version[0],
             migrations=self._version[1],
             limits=self._limits,
-            extras={"warnings": unheard} if (unheard := self._unheard()) else {},
+            extras={"warnings": outside} if (outside := self._outside_conversation()) else {},
         )
 
     # -- for subclasses
@@ -603,17 +603,17 @@ class Graph:
         edge = next(naming, None)
         return "" if edge is None else f"its edge {edge.source}->{edge.target} names fields"
 
-    def _unheard(self) -> tuple[Problem, ...]:
+    def _outside_conversation(self) -> tuple[Problem, ...]:
         """Return a warning (AX174) where agents do not see the conversation around their graph."""
         around = None if self.owner is None else self.owner.schema
-        says = [name for name, node in self._components.items() if getattr(node, "says", "")]
-        if around is None or not is_conversation(around) or self._schema is not None or not says:
+        if around is None or not is_conversation(around) or self._schema is not None:
             return ()
-        if not (reason := self._apart):
+        names = [name for name, node in self._components.items() if hasattr(node, "reply_name")]
+        if not names or not (reason := self._apart):
             return ()
         message = (
-            f"its nodes {format_names(says)} take no part in the conversation of the graph around "
-            f"it: {reason}."
+            f"its nodes {format_names(names)} take no part in the conversation of the graph "
+            f"around it: {reason}."
         )
         hint = (
             "Declare these in the state of the graph around it, and let edges name none; or give "
@@ -678,8 +678,8 @@ class Graph:
 
     def add_edge(self, edge: EdgeSpec, sender: Any, receiver: Any) -> EdgeHandle:
         """Add an edge. Raises: SpecError: AX106 there is one; AX111 it closes a cycle."""
-        says = (edge.source, edge.target, edge.group, edge.router, id(edge.condition))
-        if says in self._said:
+        key = (edge.source, edge.target, edge.group, edge.router, id(edge.condition))
+        if key in self._edge_keys:
             raise self.error(
                 "AX106",
                 f"there is an edge from {edge.source} to {edge.target} already.",
@@ -688,7 +688,7 @@ class Graph:
         if self._cycles == "forbid" and edge.source != ENTRY:
             hint = 'Use a Loop, or make the graph with cycles="allow".'
             self.refuse_cycle(edge, "the edge would close a cycle", hint)
-        self._said.add(says)
+        self._edge_keys.add(key)
         self._edges.append(edge)
         return EdgeHandle(sender, receiver, edge)
 

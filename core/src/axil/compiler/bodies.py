@@ -573,7 +573,7 @@ def _attributes(rules: BodyRules, state: State) -> Attributes:
     return Attributes({name: isolate(value) for name, value in values.items()})
 
 
-class Heard(dict[str, Any]):
+class KnownMessage(dict[str, Any]):
     """A message of the conversation, as a body is given it: sent on, it is not said again."""
 
     __slots__ = ()
@@ -583,7 +583,7 @@ def conversation(state: State, field_name: str) -> list[dict[str, Any]]:
     """Return the messages that a typed state holds, as dicts of the body's own."""
     found: Any = state.get(field_name)
     items: Sequence[Any] = () if found is MISSING else isolate(found)
-    return [Heard(m) for each in items or () if (m := _plain_message(each))]
+    return [KnownMessage(m) for each in items or () if (m := _plain_message(each))]
 
 
 def _plain_message(given: Any) -> dict[str, Any]:
@@ -597,18 +597,18 @@ def _plain_message(given: Any) -> dict[str, Any]:
     return fields if fields["role"] else {}
 
 
-def _with_said(rules: BodyRules, out: Out) -> Out:
+def _with_messages(rules: BodyRules, out: Out) -> Out:
     """``out``, with what the node said written to the conversation."""
-    stated: Any = out.output
-    if rules.chat in out.delta or not is_messages(stated):
+    output: Any = out.output
+    if rules.chat in out.delta or not is_messages(output):
         return out
     by = {"source": rules.node}
     new = [
         {**m, **(by if m.get("role") == "assistant" and not m.get("source") else {})}
-        for m in cast("Sequence[dict[str, Any]]", stated)
-        if type(m) is not Heard
+        for m in cast("Sequence[dict[str, Any]]", output)
+        if type(m) is not KnownMessage
     ]
-    plain = [dict(m) for m in cast("Sequence[Any]", stated)]
+    plain = [dict(m) for m in cast("Sequence[Any]", output)]
     delta = {**out.delta, rules.chat: new} if new else out.delta
     return Out(plain, delta, out.to)
 
@@ -669,7 +669,7 @@ def _reader(rules: BodyRules) -> Read:
             if attributes.assigned:
                 out = _with_assigned(rules, out, task.state, attributes.assigned)
         if rules.chat and rules.payload == "messages":
-            out = _with_said(rules, out)
+            out = _with_messages(rules, out)
         touched: Mapping[str, Mapping[str, Any]] | None = ctx.touched if ctx is not None else None
         return out if touched is None else with_own(out, touched)
 

@@ -67,7 +67,7 @@ class _Scope:
             entry: the member at which a cycle is entered; None: the scope is the whole graph.
         """
         self.graph, self.members, self.edges, self.entry = graph, members, edges, entry
-        self.turning: dict[int, int] = {}
+        self.flat: dict[int, int] = {}
         """Vertices of flat cycles, each with the first one of its cycle."""
         self.cycles: dict[int, list[Edge]] = {}
         """First vertex of each folded cycle, with the edges that touch the cycle."""
@@ -96,15 +96,15 @@ class _Scope:
         groups: list[list[int]] = []
         for component in components(every):
             group = [self.members[i] for i in component]
-            turning: list[list[int]] = []
+            flat: list[list[int]] = []
             if is_cyclic(component, every):
-                turning = [component] if all_trigger else self._turning(component, firing)
-            if turning and not all(self.graph.vertices[v].join.per_token for v in group):
+                flat = [component] if all_trigger else self._flat_parts(component, firing)
+            if flat and not all(self.graph.vertices[v].join.per_token for v in group):
                 groups.append(group)
                 self.cycles[group[0]] = []
             else:
                 groups.extend([v] for v in group)
-                self.turning |= {self.members[i]: self.members[p[0]] for p in turning for i in p}
+                self.flat |= {self.members[i]: self.members[p[0]] for p in flat for i in p}
         return groups
 
     def _hold_together(self, every: list[list[int]], firing: list[list[int]]) -> None:
@@ -124,7 +124,7 @@ class _Scope:
             firing[i].append(head)
 
     @staticmethod
-    def _turning(component: list[int], firing: list[list[int]]) -> list[list[int]]:
+    def _flat_parts(component: list[int], firing: list[list[int]]) -> list[list[int]]:
         """Return the parts of the component that trigger edges alone tie into cycles."""
         at = {v: i for i, v in enumerate(component)}
         inner = [[at[w] for w in firing[v] if w in at] for v in component]
@@ -208,7 +208,7 @@ class _Scope:
         for n, (vertex, out) in enumerate(zip(vertices, outs, strict=True)):
             body = vertex.body
             chain, is_direct = None, False
-            if ways is not None and not self.turning and body.mode != "scope":
+            if ways is not None and not self.flat and body.mode != "scope":
                 chain, is_direct = ways(out, ports.ports, ports.waits, reach)
             nodes.append(
                 PlanNode(
@@ -246,9 +246,8 @@ class _Scope:
             entries=entries,
             node_of=node_of,
             positions=ports.positions,
-            turning={
-                node_of[v]: self.graph.cycle_limit(self.graph.vertices[v].name)
-                for v in self.turning
+            flat_limits={
+                node_of[v]: self.graph.cycle_limit(self.graph.vertices[v].name) for v in self.flat
             },
             barriers=barriers,
             entry=None if self.entry is None else node_of[self.entry],
@@ -257,8 +256,8 @@ class _Scope:
 
     def _is_inner(self, edge: Edge) -> bool:
         """Return whether an edge is inside a flat cycle: then nothing waits for it."""
-        unit = self.turning.get(edge.source) if edge.trigger else None
-        return unit is not None and unit == self.turning.get(edge.target)
+        unit = self.flat.get(edge.source) if edge.trigger else None
+        return unit is not None and unit == self.flat.get(edge.target)
 
     def _arcs(self, ports: _Ports) -> tuple[list[tuple[PlanEdge, ...]], dict[int, PlanEdge]]:
         """Return the out-edges of each node, and the edges from outside by id.
@@ -302,16 +301,16 @@ class _Scope:
         cycle = CycleBody(
             self.graph, group, edges, lambda entry: _Scope(self.graph, group, edges, entry).plan()
         )
-        doors = [self.graph.vertices[e.target].join for e in cycle.entrances() if e.trigger]
-        join: Join = EACH if doors and all(each.per_token for each in doors) else GATE
+        joins = [self.graph.vertices[e.target].join for e in cycle.entrances() if e.trigger]
+        join: Join = EACH if joins and all(each.per_token for each in joins) else GATE
         return ResolvedNode(name=cycle.name, body=cycle, join=join, type="cycle")
 
     def _units(self) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
         """Return the units that close as one: a node, or the nodes of a flat cycle."""
         units: dict[tuple[bool, int], list[int]] = {}
         for n, group in enumerate(self.groups):
-            flat = self.turning.get(group[0])
-            units.setdefault((flat is not None, n if flat is None else flat), []).append(n)
+            first = self.flat.get(group[0])
+            units.setdefault((first is not None, n if first is None else first), []).append(n)
         unit_of = [0] * len(self.groups)
         for u, unit in enumerate(units.values()):
             for n in unit:

@@ -442,15 +442,15 @@ class _Draft:
             chat=self.chat,
             is_free=not (self.schema.closed or self.schema.fields),
         )
-        says: str = getattr(kind.component, "says", "")
-        if says and self.spec.payload == "state" and not (self.chat or node.push):
+        reply: str = getattr(kind.component, "reply_name", "")
+        if reply and self.spec.payload == "state" and not (self.chat or node.push):
             taken = any(edge.keys is None or edge.keys for edge in self._out_edges(node.id))
             if not taken:
                 self.planner.problems.append(
                     Problem(
                         "AX157",
                         node.where,
-                        f"{says} is taken by no edge and no field of the state.",
+                        f"{reply} is taken by no edge and no field of the state.",
                         "Declare messages as a list with append_messages, or name the fields that "
                         "it writes in push_keys.",
                         severity="warning",

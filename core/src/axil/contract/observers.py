@@ -81,7 +81,7 @@ class Trusted:
 class Observers:
     """The observer hooks of one run, each a plain callable or None."""
 
-    __slots__ = (*OBSERVER_HOOKS, "heard", "reports")
+    __slots__ = (*OBSERVER_HOOKS, "receivers", "reports")
 
     run_started: Callable[[str, Any, Any], None] | None
     firing_started: Callable[[Any, str], None] | None
@@ -95,7 +95,7 @@ class Observers:
     step_finished: Callable[[Any, str, Any, str], None] | None
     step_failed: Callable[[Any, str, BaseException, str], None] | None
     run_finished: Callable[[str, Any], None] | None
-    heard: Mapping[str, Callable[..., None]]
+    receivers: Mapping[str, Callable[..., None]]
     """The receiver of each kind of report of the scheduler, which does nothing where there is none.
     """
     reports: frozenset[str]
@@ -109,10 +109,10 @@ class Observers:
         objects with methods named like hooks.
         """
         also = list(others)
-        deaf = [o for o in also if not any(hasattr(o, name) for name in PARAMETERS)]
-        if deaf:
+        unfit = [o for o in also if not any(hasattr(o, name) for name in PARAMETERS)]
+        if unfit:
             wanted = "an object with methods that are named as hooks, as firing_started"
-            raise TypeError(f"observers: expected {wanted}, found {deaf[0]!r:.80}.")
+            raise TypeError(f"observers: expected {wanted}, found {unfit[0]!r:.80}.")
         self = cls()
         dropped: set[int] = set()
         for name, parameters in PARAMETERS.items():
@@ -134,14 +134,14 @@ class Observers:
                         _guarded(method, taken, parameters, type(other).__name__, other, dropped)
                     )
             setattr(self, name, _one(calls))
-        receivers: dict[str, Any] = {kind: getattr(self, f"firing_{kind}") for kind in _REPORTS}
-        self.heard = {kind: call or _unheard for kind, call in receivers.items()}
-        wanted = {kind for kind, call in receivers.items() if call is not None}
+        found: dict[str, Any] = {kind: getattr(self, f"firing_{kind}") for kind in _REPORTS}
+        self.receivers = {kind: call or _ignored for kind, call in found.items()}
+        wanted = {kind for kind, call in found.items() if call is not None}
         self.reports = frozenset(wanted if self.firing_received is None else {*wanted, "started"})
         return self
 
 
-def _unheard(*_: Any) -> None:
+def _ignored(*_: Any) -> None:
     """Ignore a report that no observer asks for."""
 
 
@@ -158,7 +158,7 @@ def _listeners(
             yield call, taken, implementation.plugin_name, implementation.plugin
 
 
-def _heard(
+def _of_all_parameters(
     call: Callable[..., Any], taken: tuple[str, ...], parameters: tuple[str, ...]
 ) -> Callable[..., Any]:
     """Return ``call``, which takes some of a hook's parameters, as a function of all of them."""
@@ -186,9 +186,9 @@ def _guarded(
     dropped: set[int],
 ) -> Callable[..., None]:
     """Return ``call``; where it raises, it is logged, and its plugin is dropped."""
-    listen = _heard(call, taken, parameters)
+    listen = _of_all_parameters(call, taken, parameters)
 
-    def heard(*values: Any) -> None:
+    def guarded(*values: Any) -> None:
         if not dropped or id(plugin) not in dropped:
             try:
                 listen(*values)
@@ -201,7 +201,7 @@ def _guarded(
                     "observer %s failed and is dropped for the rest of the run", who
                 )
 
-    return heard
+    return guarded
 
 
 def _one(calls: list[Callable[..., None]]) -> Callable[..., None] | None:

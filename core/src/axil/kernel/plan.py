@@ -253,7 +253,7 @@ class Plan:
     """The node of each vertex."""
     positions: Mapping[int, int]
     """The position of each edge among the in-edges of a node that fires for each token, by id."""
-    turning: Mapping[int, CycleLimit] = field(default_factory=dict[int, CycleLimit])
+    flat_limits: Mapping[int, CycleLimit] = field(default_factory=dict[int, CycleLimit])
     """Nodes of flat cycles, and how often each may fire in a frame."""
     barriers: tuple[tuple[int, int], ...] = ()
     """(level, how many nodes on it have an edge that leaves), in a cycle's body."""

@@ -110,7 +110,6 @@ class Out(NamedTuple):
     take.
 
     >>> Out({"text": "hi"}, delta={"turns": 1})
-
     Out(output={'text': 'hi'}, delta={'turns': 1}, to=None)
     """
 

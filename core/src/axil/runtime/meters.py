@@ -91,12 +91,12 @@ class Tally:
 
     def close(self) -> None:
         """See ``Meter``."""
-        self._stop = _unheard
+        self._stop = _ignored
         if self._limiting is not None:
             self._limiting.close()
 
 
-def _unheard(limit: LimitReached) -> None:
+def _ignored(limit: LimitReached) -> None:
     """Ignore a limit that is passed after the end of the run."""
 
 

@@ -106,10 +106,10 @@ class WorkerPool:
     """The bodies of one run: those that wait for room, those due, those at work."""
 
     __slots__ = (
-        "_begin", "_context", "_due", "_hear", "_idle", "_inside", "_is_roomy", "_is_securing",
-        "_lanes", "_many", "_next", "_recorder", "_scheduler", "_wake", "announce", "broken",
-        "executor", "gate", "is_closed_to_new", "limits", "refused", "returning", "waiting",
-        "working",
+        "_begin", "_context", "_due", "_idle", "_inside", "_is_roomy", "_is_securing", "_lanes",
+        "_many", "_next", "_recorder", "_scheduler", "_take_outcome", "_wake", "announce",
+        "broken", "executor", "gate", "is_closed_to_new", "limits", "refused", "returning",
+        "waiting", "working",
     )  # fmt: skip
 
     def __init__(
@@ -132,7 +132,7 @@ class WorkerPool:
         """Nothing more is begun."""
         self.broken: BaseException | None = None
         """The error of a worker that is no outcome of a body."""
-        self._begin, self._hear, self._wake = owner.begin, owner.hear, owner.wake
+        self._begin, self._take_outcome, self._wake = owner.begin, owner.take_outcome, owner.wake
         self._scheduler, self._recorder = scheduler, recorder
         self.gate: Gate | None = None
         """The gate that decides which bodies start, and when; None: only limits do."""
@@ -263,7 +263,7 @@ class WorkerPool:
     async def _worker(self) -> None:
         """Run what is due, one body after another."""
         me = cast("asyncio.Task[None]", asyncio.current_task())
-        due, working, begin, hear = self._due, self.working, self._begin, self._hear
+        due, working, begin, take_outcome = self._due, self.working, self._begin, self._take_outcome
         self._idle -= 1
         self._many = min(2 * self._many, 64) if due else 1
         turn_ends = time.monotonic() + SLICE
@@ -296,7 +296,7 @@ class WorkerPool:
                         self._leave(task)
                 if not is_awaited:
                     return
-                hear(task, out, error)
+                take_outcome(task, out, error)
                 if self.waiting or self.returning:
                     self.admit()
                 if not working:
@@ -360,7 +360,7 @@ class WorkerPool:
         lane = self._lane_of(task)
         self._lanes[lane] = self._lanes.get(lane, 0) + 1
 
-    # ------------------------------------------------------------------ going home
+    # ------------------------------------------------------------------ cancellation
 
     def drop(self) -> None:
         """Give up bodies in frames that are no longer awaited."""
@@ -416,7 +416,7 @@ class WorkerPool:
         try:
             await self.executor.close()
         finally:
-            self._begin = self._hear = self._wake = _ignored
+            self._begin = self._take_outcome = self._wake = _ignored
             self.announce = None
             if self.gate is not None:
                 self.gate.close()

@@ -132,7 +132,7 @@ class Run:
         self.has_begun = True
         loop, services, observers = self._loop, self.services, self._loop.observers
         services.progress.started = services.clock.now()
-        services.loop, services.home = asyncio.get_running_loop(), threading.get_ident()
+        services.loop, services.loop_thread = asyncio.get_running_loop(), threading.get_ident()
         watch = (
             asyncio.create_task(self._deadline(loop.limits.seconds))
             if loop.limits.seconds is not None
@@ -491,17 +491,17 @@ class RunLoop:
         return None
 
     def _report(self) -> None:
-        reports, heard = self.scheduler.reports, self.observers.heard
+        reports, receivers = self.scheduler.reports, self.observers.receivers
         for kind, activation, node, data in reports:
             if kind == "finished":
                 # what an observer does to the payload is not seen elsewhere
-                heard[kind](activation, node, isolate(data))
+                receivers[kind](activation, node, isolate(data))
             elif kind == "sent":
-                heard[kind](activation, edge_payloads(*data))
+                receivers[kind](activation, edge_payloads(*data))
             elif kind == "failed":
-                heard[kind](activation, node, data)
+                receivers[kind](activation, node, data)
             else:
-                heard[kind](activation, node)
+                receivers[kind](activation, node)
             if kind == "started":
                 self._report_inputs(data)
         reports.clear()
@@ -544,13 +544,13 @@ class RunLoop:
         if self._received is not None:
             self._report_inputs(task)
 
-    def hear(self, task: Task, out: Any, error: BaseException | None) -> None:
+    def take_outcome(self, task: Task, out: Any, error: BaseException | None) -> None:
         """Take in the outcome or the error of a body, and do what follows from it."""
         scheduler, command = self.scheduler, None
-        if self.services.from_afar:
-            self.services.catch_up()
+        if self.services.calls_of_threads:
+            self.services.make_calls_of_threads()
         if error is not None:
-            self._hear_error(task, error)
+            self._take_error(task, error)
         else:
             if self.pool.gate is not None:
                 self.pool.gate.done(task)
@@ -558,7 +558,7 @@ class RunLoop:
         if command is not None or scheduler.is_due or scheduler.reports:
             self._work(command)
 
-    def _hear_error(self, task: Task, error: BaseException) -> None:
+    def _take_error(self, task: Task, error: BaseException) -> None:
         scheduler = self.scheduler
         if isinstance(error, asyncio.CancelledError):
             if scheduler.is_stopped or scheduler.is_dropped(task):
@@ -633,7 +633,7 @@ class RunLoop:
         """Start nothing more; from any thread."""
         self.scheduler.stop(why)
         self.pool.is_closed_to_new = True
-        self.services.at_home(self.wake)
+        self.services.call_in_loop(self.wake)
 
     def wake(self) -> None:
         """Let ``drive`` look: a worker has broken, no body is at work, or there may be room for
@@ -670,7 +670,7 @@ class RunLoop:
             if self._recorder is not None:
                 self._recorder.close()
             self.services.is_closed = True
-            self.services.subs = _Over()
+            self.services.subs = _EndedRun()
             self.scheduler.close()
             self.meter.close()
 
@@ -681,7 +681,7 @@ def _deciders(hooks: Any) -> Deciders:
     return Deciders(hooks)
 
 
-class _Over:
+class _EndedRun:
     """The host of bodies that could not be stopped when their run ended."""
 
     async def enter(self, task: Task, sub: SubRun) -> SubRunResult:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # seconds between looks of a thread that waits for the run's loop whether the run has ended
-_LOOK = 1.0
+_CHECK_SECONDS = 1.0
 
 
 class Pause(BaseException):
@@ -110,9 +110,9 @@ class RunServices:
     recorder: Recorder | None = None
     """None: nothing is recorded."""
     loop: asyncio.AbstractEventLoop | None = None
-    home: int = 0
+    loop_thread: int = 0
     """The thread of the loop, in which observers are called."""
-    from_afar: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    calls_of_threads: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     """Calls that other threads left for the loop, oldest first. Since Python 3.14 a future may have
     its result before the loop runs earlier calls, so the loop's own queue does not keep a body's
     chunks before its outcome.
@@ -169,25 +169,25 @@ class RunServices:
 
     def emit(self, activation: Activation, chunk: Any) -> None:
         if self.observers.chunk is not None and not self.is_closed:
-            self.at_home(self.observers.chunk, activation, chunk)
+            self.call_in_loop(self.observers.chunk, activation, chunk)
 
-    def at_home(self, call: Callable[..., None], *values: Any) -> None:
+    def call_in_loop(self, call: Callable[..., None], *values: Any) -> None:
         """Call ``call`` in the thread of the run's loop, after what was handed over before it. A
         closed loop has no receivers.
         """
-        if self.loop is None or threading.get_ident() == self.home:
-            if self.from_afar:
-                self.catch_up()
+        if self.loop is None or threading.get_ident() == self.loop_thread:
+            if self.calls_of_threads:
+                self.make_calls_of_threads()
             call(*values)
         else:
-            self.from_afar.append(partial(call, *values))
+            self.calls_of_threads.append(partial(call, *values))
             with suppress(RuntimeError):
-                self.loop.call_soon_threadsafe(self.catch_up)
+                self.loop.call_soon_threadsafe(self.make_calls_of_threads)
 
-    def catch_up(self) -> None:
+    def make_calls_of_threads(self) -> None:
         """Make the calls that other threads left for the loop."""
-        while self.from_afar:
-            self.from_afar.pop(0)()
+        while self.calls_of_threads:
+            self.calls_of_threads.pop(0)()
 
     def now(self, activation: Activation, call: Call) -> float:
         recorder = self.recorder
@@ -198,18 +198,18 @@ class RunServices:
         now = self.elapsed
         if not self.is_closed:
             read = ClockRead(activation, call, now)
-            if self.loop is not None and threading.get_ident() != self.home:
-                self._keep_from_afar(read, self.loop)
+            if self.loop is not None and threading.get_ident() != self.loop_thread:
+                self._keep_from_thread(read, self.loop)
             else:
                 self.note(read)
         return now
 
-    def _keep_from_afar(self, fact: Fact, loop: asyncio.AbstractEventLoop) -> None:
+    def _keep_from_thread(self, fact: Fact, loop: asyncio.AbstractEventLoop) -> None:
         """Do as ``keep``, in another thread; if the run ends meanwhile, the fact is not needed."""
         from concurrent.futures import wait
 
         kept = asyncio.run_coroutine_threadsafe(self.keep(fact), loop)
-        while not self.is_closed and not wait([kept], _LOOK).done:
+        while not self.is_closed and not wait([kept], _CHECK_SECONDS).done:
             pass
         if kept.done():
             kept.result()
@@ -319,15 +319,15 @@ class RunServices:
             return await step.call()
         if started is not None:
             request = step.request() if callable(step.request) else step.request
-            self.at_home(started, activation, name, isolate(request), step.kind)
+            self.call_in_loop(started, activation, name, isolate(request), step.kind)
         try:
             value = await step.call()
         except BaseException as error:
             if failed is not None:
-                self.at_home(failed, activation, name, error, step.kind)
+                self.call_in_loop(failed, activation, name, error, step.kind)
             raise
         if finished is not None:
-            self.at_home(finished, activation, name, isolate(value), step.kind)
+            self.call_in_loop(finished, activation, name, isolate(value), step.kind)
         return value
 
     async def begin(self, activation: Activation, step: str = "") -> Any:
@@ -376,7 +376,7 @@ class RunServices:
         return await self.executor.execute(body, task, ctx)
 
     def spend(self, activation: Activation, amounts: Mapping[str, float]) -> None:
-        self.at_home(self.meter.spend, activation, amounts)
+        self.call_in_loop(self.meter.spend, activation, amounts)
 
 
 def _digest(data: Any) -> str:

@@ -52,7 +52,7 @@ _MOVED = {
 renamed class. Another package may have such a table, too.
 """
 _TOO_DEEP = 200
-_SAID: Mapping[str, Mapping[str, Any]] = {
+_EARLIER_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "GraphSpec": {"flow": "carried"},
     "Limits": {
         "estimate": {"characters_per_token": 4.0, "output_tokens": 1000},
@@ -85,7 +85,7 @@ def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
         }
         if plain.get("state_version") == 1:
             del plain["state_version"]  # as if it had not been set
-        for name, stated in _SAID.get(type(value).__name__, {}).items():
+        for name, stated in _EARLIER_DEFAULTS.get(type(value).__name__, {}).items():
             plain[name] = stated if plain.get(name) is None else plain[name]
         return plain
     if isinstance(value, Mapping):
