@@ -33,6 +33,7 @@ from axil.kernel.joins import Join
 from axil.kernel.plan import CycleLimit
 from axil.kernel.state import Schema
 from axil.kernel.tokens import ENTRY, EXIT, Effects
+from axil.spec.check import shortest_path
 from axil.spec.graph import (
     ComponentRef,
     EdgeSpec,
@@ -701,26 +702,14 @@ class Graph:
         # edges in the order of nodes, or from a node that none leads to, close no cycle: nearly all
         # graphs are made without a search
         if not (is_forward and self._is_forward):
-            may_close = source == target or source in self._entered
-            if may_close and (path := self._path(target, source)):
+            path: Sequence[str] | None = [source] if source == target else None
+            if source in self._entered and path is None:
+                path = shortest_path(lambda node: self._after.get(node, ()), target, source)
+            if path:
                 raise self.error("AX111", f"{reason}: {' -> '.join([source, *path])}.", hint)
             self._is_forward = False
         self._after.setdefault(source, []).append(target)
         self._entered.add(target)
-
-    def _path(self, source: str, target: str) -> list[str]:
-        """Return the nodes from one to another; empty: there is no way."""
-        came, stack = {source: ""}, [source]
-        while stack and target not in came:
-            here = stack.pop()
-            for there in self._after.get(here, ()):
-                if there not in came:
-                    came[there] = here
-                    stack.append(there)
-        path = [target] if target in came else []
-        while path and path[-1] != source:
-            path.append(came[path[-1]])
-        return path[::-1]
 
     # -- within
 

@@ -29,7 +29,8 @@ def misread(
         incoming[edge.target].append(edge)
         if reads := getattr(condition, "reads", ()):
             where = str(edge.place or f"edge {edge.source}->{edge.target}")
-            known = _names(getattr(components(edge.source), "gives", None))
+            gives = getattr(components(edge.source), "gives", None)
+            known = None if gives is None else frozenset(gives)
             yield from _unknown(reads, where, known, of_state)
     for node in spec.nodes:
         if reads := getattr(components(node.id), "reads", ()):
@@ -50,10 +51,6 @@ def _unknown(
             continue
         message = f"{root}.{name} is read, but the known fields are {format_names(sorted(known))}."
         yield Problem("AX158", where, message, did_you_mean(name, known), severity="warning")
-
-
-def _names(given: Iterable[str] | None) -> frozenset[str] | None:
-    return None if given is None else frozenset(given)
 
 
 def brought(edges: Iterable[EdgeSpec], components: Callable[[str], Any]) -> frozenset[str] | None:

@@ -306,7 +306,10 @@ class _Draft:
         if spec.migrations:
             self.spec = replace(
                 spec,
-                migrations=planner.attempt(spec.where, lambda: self._migrations(spec)) or {},
+                migrations=planner.attempt(
+                    spec.where, lambda: checked_migrations(spec, self.setting.imported)
+                )
+                or {},
             )
         found = [*check(spec)]
         found += spec.extras.get("warnings", ()) if as_nested else check_exit(spec)
@@ -338,9 +341,6 @@ class _Draft:
             )
         )
 
-    def _migrations(self, spec: GraphSpec) -> Mapping[int, Any]:
-        return checked_migrations(spec, self.setting.imported)
-
     # -- nodes
 
     def _node(self, node: NodeSpec) -> None:
@@ -359,7 +359,10 @@ class _Draft:
         if kind.scope is None:
             self.bodies[node.id] = self._body(node, kind)
         else:
-            self.nested[node.id] = self._ruled(node, self._scope(node, kind.scope))
+            nested = self._scope(node, kind.scope)
+            if node.use is not None and (node.pull is not None or node.push is not None):
+                nested = replace(nested, pull=node.pull, push=node.push)
+            self.nested[node.id] = nested
 
     def _scope(self, node: NodeSpec, scope: Callable[[str, Any], Any]) -> SubgraphSpec:
         """Return the graph inside a node; what is wrong with the node has its place."""
@@ -395,12 +398,6 @@ class _Draft:
 
     def _known(self, name: str) -> Any:
         return self.kinds[name].component if name in self.kinds else None
-
-    def _ruled(self, node: NodeSpec, nested: SubgraphSpec) -> SubgraphSpec:
-        """Return a graph by name, with the pull and push rules of its node."""
-        if node.use is None or (node.pull is None and node.push is None):
-            return nested
-        return replace(nested, pull=node.pull, push=node.push)
 
     def _component(self, kind: str, use: ComponentRef, otherwise: str) -> Any:
         """Return a component, made. ``otherwise``: its owner's place, if it has none in a file."""

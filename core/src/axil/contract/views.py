@@ -17,14 +17,16 @@ from axil.kernel.state import State
 from axil.kernel.values import ATOMS, MISSING, Log, isolate, thaw, type_of
 
 
-def _absent(state: State, name: str) -> str:
+def what_is_absent(state: State, name: str) -> str:
+    """Return why a state has no such field, for messages."""
     if name in state.schema.fields:
         return f'"{name}" of {state.schema.name} was never written and has no default.'
-    hint = did_you_mean(name, _names(state))
+    hint = did_you_mean(name, names_in(state))
     return f'{state.schema.name} has no "{name}".' + (f" {hint}" if hint else "")
 
 
-def _names(state: State) -> Iterator[str]:
+def names_in(state: State) -> Iterator[str]:
+    """Return the names that bodies see of a state."""
     return (name for name in state if not name.startswith("@"))
 
 
@@ -89,7 +91,7 @@ class StateView(MutableMapping[str, Any]):
         if value is MISSING:
             # anything may be asked for
             asked: Any = name
-            raise KeyError(_absent(self._state, name) if isinstance(asked, str) else name)
+            raise KeyError(what_is_absent(self._state, name) if isinstance(asked, str) else name)
         return value
 
     # the usual signature, in one lookup
@@ -111,7 +113,7 @@ class StateView(MutableMapping[str, Any]):
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
-            raise KeyError(_absent(self._state, name))
+            raise KeyError(what_is_absent(self._state, name))
         self._write(name, MISSING)
         if name not in self._state:
             del self.written[name]
@@ -126,7 +128,7 @@ class StateView(MutableMapping[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         own, state = self._own, self._state
-        for name in _names(state):
+        for name in names_in(state):
             if own.get(name, self) is not MISSING:
                 yield name
         for name in self.written:

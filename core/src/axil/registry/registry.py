@@ -112,7 +112,7 @@ class Registry:
         self._plain: dict[tuple[str, str], Component] = {}
         self._objects: dict[tuple[str, str, str], Any] = {}
         self._reported: set[Problem] = set()
-        self.tell: Callable[[Problem], None] = _log
+        self.warn: Callable[[Problem], None] = _log
         """Gets a warning for each place that uses an old name (AX326) or a deprecated component
         (AX327), once; without another, it is logged.
         """
@@ -258,10 +258,10 @@ class Registry:
             if misfit := self._misfit(usable[0]):
                 raise _unfitting(usable[0], misfit, where)
             if is_old:
-                self._warn(usable[0], name, where)
+                self._warn_of_old_name(usable[0], name, where)
             if instead := self.deprecation(usable[0]):
-                said = f'the {word} "{name}" of {usable[0]} is deprecated.'
-                self._tell_once(Problem("AX327", where, said, instead, "warning"))
+                message = f'the {word} "{name}" of {usable[0]} is deprecated.'
+                self._warn_once(Problem("AX327", where, message, instead, "warning"))
             elif not is_old:
                 self._plain[kind, name] = usable[0]
             return usable[0]
@@ -314,17 +314,17 @@ class Registry:
                 )
         return found
 
-    def _warn(self, component: Component, name: str, where: str) -> None:
+    def _warn_of_old_name(self, component: Component, name: str, where: str) -> None:
         word = COMPONENT_KINDS[component.kind]
         message = f'"{name}" is an old name of the {word} "{component.name}" of {component}.'
         now = f"{component.distribution}/{component.name}" if "/" in name else component.name
         hint = f'Write "{now}"; the old name will be removed.'
-        self._tell_once(Problem("AX326", where, message, hint, "warning"))
+        self._warn_once(Problem("AX326", where, message, hint, "warning"))
 
-    def _tell_once(self, problem: Problem) -> None:
+    def _warn_once(self, problem: Problem) -> None:
         if problem not in self._reported:
             self._reported.add(problem)
-            self.tell(problem)
+            self.warn(problem)
 
     def deprecation(self, component: Component) -> str:
         """Return what to use instead of a deprecated component; empty: it is not deprecated."""

@@ -651,7 +651,7 @@ class RunLoop:
         """Return the result of the run and its final state."""
         scheduler = self.scheduler
         ending, ended = scheduler.ending(), scheduler.ended()
-        self.meter.usage.seconds = self.services.elapsed
+        self.meter.usage.seconds = self.services.progress.elapsed
         result = made(
             self.services.run_id,
             self._plan.graph,

@@ -12,22 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any, SupportsIndex, cast
 
-from axil.contract.views import InstanceView, read_only
-from axil.errors import did_you_mean
+from axil.contract.views import InstanceView, names_in, read_only, what_is_absent
 from axil.kernel.state import State
 from axil.kernel.values import MISSING, Log, isolate
-
-
-def _names(state: State) -> Iterator[str]:
-    return (name for name in state if not name.startswith("@"))
-
-
-def _absent(state: State, name: str) -> str:
-    if name in state.schema.fields:
-        return f'"{name}" of {state.schema.name} was never written and has no default.'
-    hint = did_you_mean(name, _names(state))
-    return f'{state.schema.name} has no "{name}".' + (f" {hint}" if hint else "")
-
 
 # all other __pydantic_…__ are the class's
 _NONE: Mapping[str, Any] = MappingProxyType({})
@@ -113,7 +100,7 @@ class ModelView(InstanceView):
                 else self._axil_state.get(name, MISSING)
             )
             if value is MISSING:
-                raise AttributeError(_absent(self._axil_state, name), name=name, obj=self)
+                raise AttributeError(what_is_absent(self._axil_state, name), name=name, obj=self)
             if name not in kept:
                 value = kept[name] = isolate(value)
             return value
@@ -157,7 +144,9 @@ class ModelView(InstanceView):
         return str(_whole(self))
 
     def __eq__(self, other: object) -> bool:
-        return bool(_whole(self) == (_whole(other) if _is_model_view(other) else other))
+        return bool(
+            _whole(self) == (_whole(other) if issubclass(type(other), ModelView) else other)
+        )
 
     def __hash__(self) -> int:
         return hash(_whole(self))
@@ -191,7 +180,7 @@ def _whole(view: Any) -> Any:
     if made is None:
         kept: dict[str, Any] = view._axil_kept
         state: State = view._axil_state
-        for name in _names(state):
+        for name in names_in(state):
             if name not in kept:
                 kept[name] = isolate(state[name])
         values = {
@@ -242,10 +231,6 @@ def _forwarded(name: str) -> Any:
 
     method.__name__ = name
     return method
-
-
-def _is_model_view(value: Any) -> bool:
-    return issubclass(type(value), ModelView)
 
 
 def safe_get_attr(data: Any, name: str, default: Any = MISSING) -> Any:

@@ -66,12 +66,12 @@ def check_workflow(make: Callable[[], Workflow], registry: Registry) -> CheckRes
         registry: the registry that it is read with.
     """
     renamed: list[Problem] = []
-    telling, registry.tell = registry.tell, renamed.append
+    before, registry.warn = registry.warn, renamed.append
     try:
         with noting_wants() as wants:
             found = _examined(make, registry, renamed)
     finally:
-        registry.tell = telling
+        registry.warn = before
     problems = dict.fromkeys((*refusals_of(wants), *found.problems))
     return replace(found, problems=tuple(problems), wants=tuple(wants))
 
