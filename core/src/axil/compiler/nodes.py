@@ -71,9 +71,9 @@ class FunctionNode:
 
     strict = True
 
-    def __init__(self, function: Callable[..., Any], inline: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self.inline = inline or bool(getattr(function, "inline", False))
+        self.inline = bool(getattr(function, "inline", False))
         self.name = self.__name__ = getattr(function, "__name__", type(function).__name__)
 
     def adapted(self, rules: BodyRules) -> Body:

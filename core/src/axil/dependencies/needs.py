@@ -78,16 +78,9 @@ class Dependencies:
         return found
 
 
-def of_graph(
-    spec: GraphSpec, *, registry: Registry | None = None, read: ReadInner | None = None
-) -> Dependencies:
-    """Return what one graph needs, and the graphs in its settings.
-
-    Args:
-        read: returns a graph that a setting holds or names; None: as the graph's file says
-            (``extras["read"]``).
-    """
-    walk = DependencyWalk(registry or default_registry(), read)
+def of_graph(spec: GraphSpec, *, registry: Registry | None = None) -> Dependencies:
+    """Return what one graph needs, and the graphs in its settings."""
+    walk = DependencyWalk(registry or default_registry())
     walk.graph(spec, {})
     return walk.needs
 
