@@ -101,7 +101,6 @@ def _with_needed(requirements: Iterable[str], origin: Path | None) -> list[str]:
 
 
 def _needs(place: Path | None) -> list[str]:
-    """Return the requirements of a checkout's folder or a wheel, without extras."""
     if place is None:
         return []
     import tomllib

@@ -145,7 +145,7 @@ class ComponentBlocked(PluginError):
 
 
 class PluginLoadError(PluginError):
-    """The component's module failed to import."""
+    """The component's module failed to import; the original is ``__cause__``."""
 
     id = "AX304"
 
@@ -227,7 +227,7 @@ class HookFailed(RunError):
 
 
 class NodeFailed(RunError):
-    """A node failed; ``path`` names it through graphs and rounds."""
+    """A node failed; ``path`` names it through graphs and rounds, the original is ``__cause__``."""
 
     id = "AX401"
 

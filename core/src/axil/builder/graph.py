@@ -356,7 +356,6 @@ class Graph:
         return kind, None
 
     def _usual_of(self, component: Any, use: ComponentRef | None) -> list[ComponentRef]:
-        """Return the wrappers that the graph puts around a node."""
         names = {"*"}
         if use is not None:
             names.add(use.type)

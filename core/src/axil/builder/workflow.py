@@ -241,7 +241,6 @@ class Workflow(Generic[S]):
 
     @property
     def _notebook(self) -> Any:
-        """The component that shows graphs in notebooks."""
         return self.setting.resolve("pictures", "notebook", "")
 
     async def resume(

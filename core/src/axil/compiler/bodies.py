@@ -159,7 +159,6 @@ def _called_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> 
 
 
 def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
-    """Return the same of a coroutine function."""
     view = supply.view if isinstance(supply, _View) else None
 
     async def body(task: Task, ctx: Any) -> Out:
@@ -176,8 +175,6 @@ def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) ->
 
 
 class _View:
-    """Supplies the state, as its schema's kind."""
-
     __slots__ = ("view",)
 
     def __init__(self, view: Callable[[State], Any]) -> None:
@@ -362,7 +359,6 @@ def _by_name(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_one(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of ``*args`` as one of one argument."""
 
     async def awaited(value: Any) -> Any:
         return await call(value)
@@ -587,7 +583,6 @@ def conversation(state: State, field_name: str) -> list[dict[str, Any]]:
 
 
 def _plain_message(given: Any) -> dict[str, Any]:
-    """Return a message as a dict; empty: it is none."""
     if isinstance(given, dict):
         return cast("dict[str, Any]", given)
     dump = getattr(given, "model_dump", None)
@@ -598,7 +593,6 @@ def _plain_message(given: Any) -> dict[str, Any]:
 
 
 def _with_messages(rules: BodyRules, out: Out) -> Out:
-    """``out``, with what the node said written to the conversation."""
     output: Any = out.output
     if rules.chat in out.delta or not is_messages(output):
         return out

@@ -295,11 +295,9 @@ class Fields:
     by_level = False
 
     def gather(self, tokens: Sequence[Token]) -> Any:
-        """See ``Payloads``."""
         return fold_payloads([token.payload for token in tokens])
 
     def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> Any:
-        """See ``Payloads``."""
         return fold_payloads([payload for _, payload in left]) if left else None
 
 
@@ -307,7 +305,7 @@ class TypedState(Fields):
     """Typed state, which is the output itself; fields on edges are folded."""
 
     def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> Any:
-        """See ``Payloads``; ``{}`` where anything fired."""
+        """Return ``{}`` where anything fired."""
         return fold_payloads([payload for _, payload in left]) if fired else None
 
 
@@ -317,13 +315,10 @@ class Messages:
     by_level = True
 
     def gather(self, tokens: Sequence[Token]) -> Any:
-        """See ``Payloads``."""
         return gather_messages(tokens)
 
     def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> Any:
-        """See ``Payloads``: the messages of the first node of ``end`` that gave any, else of any
-        node.
-        """
+        """Return the messages of the first node of ``end`` that gave any, else of any node."""
         if not left:
             return None
         by_source: dict[str, list[Message]] = {}

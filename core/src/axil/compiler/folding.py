@@ -181,7 +181,6 @@ class _Scope:
         return {link.edge.id for link in climbing if circle[link.source] == circle[link.target]}
 
     def plan(self) -> Plan:
-        """Return the plan."""
         vertices = [self._vertex(group) for group in self.groups]
         ports = _Ports(vertices)
         gates = {n for n, v in enumerate(vertices) if v.join is GATE and v.type == "cycle"}
@@ -287,7 +286,6 @@ class _Scope:
         return [tuple(out) for out in outs], entries
 
     def _barriers(self, leaves: Sequence[bool]) -> tuple[tuple[int, int], ...]:
-        """Count for each level the nodes that could leave the scope."""
         leavers: dict[int, int] = {}
         for level, could_leave in zip(self.level, leaves, strict=True):
             if could_leave:
@@ -342,8 +340,6 @@ def _with_feeders(index: int, ports: Sequence[Port], nodes: Sequence[PlanNode]) 
 
 
 class _Ports:
-    """The ports of a plan in the making: one per group of edges that end at a node."""
-
     def __init__(self, vertices: Sequence[ResolvedNode]) -> None:
         self.vertices = vertices
         self.ports: list[Port] = []

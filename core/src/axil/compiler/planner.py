@@ -139,7 +139,6 @@ class CompileOptions:
 
 
 def _import(path: str) -> str:
-    """Return what has to be granted for an import path."""
     return f"import:{one_line(path.partition(':')[0])}"
 
 

@@ -284,7 +284,6 @@ class Context:
         return self._called(str(self._calls[0])) if self._part else self._calls[0]
 
     def _called(self, name: str) -> str:
-        """Return the full name of what this part calls ``name``."""
         return "/".join((*self._part, name))
 
     def _inside(self) -> _Step | None:

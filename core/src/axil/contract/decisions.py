@@ -29,7 +29,6 @@ class Firing:
     run_id: str
     activation: Activation
     type: str
-    """The node type, or the name of its class or function."""
     lane: str | None
     effects: Effects
     tries: int

@@ -179,9 +179,6 @@ class StateView(MutableMapping[str, Any]):
         return f"StateView({self.raw()!r})"
 
 
-# --------------------------------------------------------------------------------------------------
-
-
 def read_only(name: str) -> StateError:
     """Return the error of assigning to a read-only view."""
     return StateError(
@@ -210,9 +207,6 @@ class InstanceView:
     def __axil_writes__(self) -> Mapping[str, Any]:
         """Return what was assigned, by field; MISSING: deleted."""
         return {}
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 class Fields(dict[str, Any]):
@@ -353,9 +347,6 @@ def fields_of(payload: Mapping[str, Any]) -> dict[str, Any]:
         if type(value) not in ATOMS:
             return Fields(payload)
     return dict(payload)
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 def writes_of(view: Any) -> Mapping[str, Any] | None:

@@ -134,7 +134,6 @@ class DependencyWalk:
         spec: GraphSpec,
         requires: Mapping[str, str],
     ) -> None:
-        """Note a component, and what its settings name."""
         component = self._need(kind, use.type, str(place), requires, config=use.config)
         if kind == "models" and (name := use.config.get("name") or use.config.get("model")):
             self.needs.models[f"{use.type.rpartition('/')[2]}:{name}"] = None
@@ -254,7 +253,6 @@ class DependencyWalk:
     def _need(
         self, kind: str, name: str, where: str, requires: Mapping[str, str], **more: Any
     ) -> Component | None:
-        """Return a component; note the need."""
         component, error = None, None
         try:
             component = self.registry.find(kind, name, where, requires=requires)
@@ -278,7 +276,6 @@ class DependencyWalk:
         return component
 
     def _elsewhere(self, kind: str, name: str) -> str:
-        """Return the provider of what cannot be used here."""
         distribution, _, bare = name.rpartition("/")
         return (
             canonical_name(distribution) if distribution else self.registry.provider(kind, bare)[0]

@@ -40,7 +40,6 @@ class Barrier:
         return self._at < len(self._levels) and level > self._levels[self._at][0]
 
     def hold(self, level: int, due: Due) -> None:
-        """Let it wait."""
         heapq.heappush(self.held, (level, *due))
 
     def lift(self, level: int, has_left: bool) -> list[Due]:
@@ -105,7 +104,6 @@ class FlatFirings:
         )
 
     def _count(self, node: int) -> bool:
-        """Count a firing; return whether it is within the limit of its node."""
         count = self._counts[node] = self._counts.get(node, 0) + 1
         rounds = self._plan.flat_limits[node].rounds
         return rounds is None or count <= rounds
@@ -126,7 +124,6 @@ class Arrivals:
         self.undecided = undecided
 
     def arrive(self, arc: PlanEdge) -> None:
-        """Note a token."""
         if arc.id not in self.edges:
             self.edges.add(arc.id)
             if not arc.late:

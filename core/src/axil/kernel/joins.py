@@ -65,7 +65,6 @@ class PlainJoin:
     rest: Rest = "ignore"
 
     def fires(self, live: int, dead: int, total: int, /) -> bool:
-        """See ``Join``."""
         return live == total if self.needs_all else live > 0
 
 

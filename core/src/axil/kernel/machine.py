@@ -284,7 +284,7 @@ class Machine:
         """Left to the scheduler: the frame that this is the machine of."""
         self._late: tuple[Token, ...] = ()
 
-    # ------------------------------------------------------------------ in
+    # -- in
 
     def start(self, tokens: Iterable[Token] = (), entry: Sequence[Token] | None = None) -> None:
         """Begin with ``tokens`` on edges from outside; ``entry``: those of the entry node."""
@@ -404,7 +404,6 @@ class Machine:
         return given_up
 
     def _give_up(self, node: int, paths: Sequence[tuple[int, Ordinal, State | None]]) -> None:
-        """End the path of a firing that will not happen, or not end."""
         self._alive -= 1
         self._ended += [(node, at, edge, state) for edge, at, state in paths if state is not None]
         self._drop(self.plan.nodes[node].unit)
@@ -422,7 +421,7 @@ class Machine:
         self.taken.discard(task)
         self._alive -= 1
 
-    # ------------------------------------------------------------------ out
+    # -- out
 
     def take(self) -> Task | None:
         """Return the next task that is due, in a fixed order; None: there is none at present.
@@ -502,7 +501,7 @@ class Machine:
         )
         return FrameResult(whole, self.history.changes, exits, returns, data, any(self.fired))
 
-    # ------------------------------------------------------------------ slots and counts
+    # -- slots and counts
 
     def _deliver(self, arc: PlanEdge, token: Token) -> None:
         index = arc.port
@@ -539,7 +538,6 @@ class Machine:
         return token.state is not None, self.plan.rank(token.edge), token.ordinal
 
     def _close(self, arc: PlanEdge) -> None:
-        """Note that no more tokens come on ``arc``."""
         index = arc.port
         port = self.plan.ports[index]
         if not port.is_usual and arc.trigger:
@@ -621,13 +619,11 @@ class Machine:
             return True
 
     def _fire(self, port: Port, tokens: list[Token]) -> None:
-        """Let the node of a port fire with ``tokens``, whose paths meet."""
         tokens.sort(key=self._place)
         self._alive += 1 - sum(1 for t in tokens if t.state is not None)
         self._due(port.node, port.ordinal, tuple(tokens))
 
     def _early(self, index: int) -> Arrivals:
-        """Return what has arrived at the port of an early join."""
         found = self._arrivals.get(index)
         if found is None:
             found = self._arrivals[index] = Arrivals(self.plan.ports[index].undecided)

@@ -182,7 +182,7 @@ class Scheduler:
         self._stop: AxilError | None = None
         self._ended: FrameResult | None = None
 
-    # ------------------------------------------------------------------------------- events
+    # -- events
 
     def begin(self, inputs: Any) -> None:
         """Put what ``@entry`` carries of ``inputs``."""
@@ -309,7 +309,7 @@ class Scheduler:
         if self._stop is None:
             self._stop = error
 
-    # ----------------------------------------------------------------------------- commands
+    # -- commands
 
     def next(self) -> Command | None:
         """Return the next command; None: nothing can be done before the next event."""
@@ -370,7 +370,7 @@ class Scheduler:
         """Return how many frames are around that of a task."""
         return task.owner.running.depth
 
-    # --------------------------------------------------------------------------------- ends
+    # -- ends
 
     def ending(self) -> Ending:
         """Return how the run ended: with the first failure in plan order, why it was stopped, or
@@ -424,7 +424,7 @@ class Scheduler:
         waiting = (each for running in self._running() for each in running.machine.waiting())
         check_size([*{id(each): each for each in waiting}.values()], MAX_WAITING, seen=set())
 
-    # -------------------------------------------------------------------- firings and facts
+    # -- firings and facts
 
     def _started(self, task: Task) -> Command | None:
         """Start the body of a firing, enter its scope, or apply what is known of it."""
@@ -445,7 +445,6 @@ class Scheduler:
         return command
 
     def _settled(self) -> tuple[Task, Callable[..., Command | None], tuple[Any, ...]]:
-        """Return what was pending, which is so no more."""
         pending, self._pending = self._pending, None
         if pending is None:
             raise KernelBug("nothing was to be recorded.")
@@ -503,7 +502,6 @@ class Scheduler:
             self._queue.append(running)
 
     def _cancel_unneeded(self, running: RunningFrame) -> None:
-        """Drop firings under way that an early join fired without."""
         given_up = running.machine.give_up_unneeded()
         for task in given_up:
             running.resting.pop(task, None)
@@ -516,7 +514,6 @@ class Scheduler:
             self._commands.append(DropBodies())
 
     def _report_outcome(self, task: Task, carried: Sequence[tuple[Any, ...]]) -> None:
-        """Report a firing that ended well, and what its edges carry."""
         node = task.node
         activation = new_tuple(Activation, (task.frame, node.name, task.ordinal))
         self.reports.append(("finished", activation, node.kind, carried[0][1] if carried else None))
@@ -528,10 +525,9 @@ class Scheduler:
         data = machine.plan.graph, tokens
         self.reports.append(("sent", Activation(machine.frame, ENTRY), "node", data))
 
-    # ------------------------------------------------------------------------------ scopes
+    # -- scopes
 
     def _enter(self, task: Task) -> Command | None:
-        """Open the frame of a node that holds a scope."""
         node = task.node
         body, short_cycle = node.body, None
         if self._reports:
@@ -605,7 +601,6 @@ class Scheduler:
         return self._ended_round(running)
 
     def _ended_round(self, running: RunningFrame) -> Command | None:
-        """Record how a round ended, and go on."""
         task, visit = running.task, running.visit
         assert task is not None
         if self._records and isinstance(visit, CycleRun) and visit.last is not None:
@@ -641,7 +636,7 @@ class Scheduler:
             self.cycles.setdefault(path, CycleTally()).count(visit.end, visit.rounds)
         return self._record(task, step)
 
-    # ------------------------------------------------------------- questions and failures
+    # -- questions and failures
 
     def _rest(self, task: Task, questions: Sequence[Any]) -> None:
         running: RunningFrame = task.owner.running
@@ -649,7 +644,6 @@ class Scheduler:
         self._notice(running)
 
     def _leave_subs(self, task: Task) -> None:
-        """Drop the sub-runs of a finished body."""
         if task in self._subs:
             self.drop(self._subs.pop(task))
 

@@ -69,7 +69,7 @@ class Round(NamedTuple):
     """With ``total``: what left on data edges so far."""
 
 
-# ---------------------------------------------------------------------- cycles
+# -- cycles
 
 
 class CycleBody:
@@ -207,7 +207,6 @@ class CycleRun:
         return any(n and vertex.join.fires(n, dead, total) for n, dead, total in counts)
 
     def _round(self) -> Machine:
-        """Return the next round's machine, started."""
         machine = machine_type(
             self.plan, (*self.frame, self.rounds), self.state, keeps=True, took=self.took
         )
@@ -333,7 +332,6 @@ class CycleRun:
         return Changes(self.total.changes)
 
     def _restore(self, known: Round) -> None:
-        """Take in a recorded round."""
         self.rounds = known.number + 1
         changes, exits = known.changes, known.exits
         if known.total is not None:
@@ -343,7 +341,7 @@ class CycleRun:
         self._take(changes, self.state.apply(changes), exits, known.returns, known.end)
 
 
-# ---------------------------------------------------------------------- graphs
+# -- graphs
 
 
 class SubgraphBody:
@@ -384,7 +382,6 @@ class SubgraphRun:
         self._ended: FrameResult | None = None
 
     def next(self, ended: FrameResult) -> None:
-        """See ``CycleRun``."""
         self._ended = ended
 
     def result(self) -> Transition:
@@ -400,7 +397,6 @@ class SubgraphRun:
         return around.prepare(self.task, Out(output, changes, to))
 
     def so_far(self, ended: FrameResult | None) -> Changes:
-        """See ``CycleRun``."""
         ended = self._ended if ended is None else ended
         return Changes({} if ended is None else self.body.push(ended, self.task.state))
 

@@ -605,8 +605,6 @@ def merged(states: Sequence[State], values: Values, history: History) -> State:
 
 
 class _Join:
-    """A join in the making."""
-
     __slots__ = ("first", "history", "known", "later", "local", "resets", "values", "writes")
 
     def __init__(self, first: State, history: History, local: bool = False) -> None:

@@ -41,7 +41,7 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""There is no value: nothing was written, answered or given."""
+"""The sign that there is no value: nothing was written, answered or given."""
 
 ATOMS: Final[frozenset[type]] = frozenset(
     {str, int, float, bool, bytes, complex, type(None), type(Ellipsis), range, _Missing}

@@ -141,7 +141,6 @@ Keyword = Callable[[Any, Any, Any, Any], "Iterator[Any] | None"]
 
 
 def _validator() -> Any:
-    """Return the draft's class of validators, with bounded keywords."""
     from jsonschema import Draft202012Validator, validators
 
     draft: Any = Draft202012Validator
@@ -212,7 +211,6 @@ def _unique_items(validator: Any, given: Any, value: Any, schema: Any) -> Iterat
 
 
 def _canonical(value: Any) -> Any:
-    """Return a value in which equal numbers have the same text."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

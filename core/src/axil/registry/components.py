@@ -58,7 +58,6 @@ def make_component(
 
 
 def _noted(made: T, where: str | Place) -> T:
-    """Return a component; note what it will ask its run for."""
     if (grants := current_grants()) is not None:
         grants.note_later(made, where)
     return made

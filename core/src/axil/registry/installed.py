@@ -78,8 +78,6 @@ def _distributions() -> Iterator[Any]:
 
 
 class _Installed:
-    """A distribution in a folder."""
-
     def __init__(self, folder: str) -> None:
         self._path = folder
 
@@ -111,8 +109,6 @@ class _Installed:
 
 
 class _Point(NamedTuple):
-    """An entry point of an ``_Installed``."""
-
     name: str
     group: str
     value: str

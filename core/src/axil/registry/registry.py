@@ -335,7 +335,6 @@ class Registry:
         return f"Use {instead} instead." if instead else "It will be removed; nothing replaces it."
 
     def _misfit(self, component: Component) -> str:
-        """Return why a component cannot be used with this kernel; empty: it can."""
         if component.status == "registered" or component.distribution == KERNEL:
             return ""
         stated = self.manifest(component.distribution)
@@ -438,7 +437,6 @@ class Registry:
         return found
 
     def _extra(self, component: Component, error: BaseException) -> str:
-        """Return the extra that would bring a missing module."""
         missing = (
             canonical_name((error.name or "").partition(".")[0])
             if isinstance(error, ModuleNotFoundError)

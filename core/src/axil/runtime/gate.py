@@ -89,7 +89,6 @@ class Gate:
         return is_first
 
     def firing(self, task: Task) -> Firing:
-        """Return a firing as hooks see it."""
         vertex = task.node.vertex
         return Firing(
             run_id=self._run_id,
@@ -110,7 +109,6 @@ class Gate:
             del self._timers[timer]
 
     def close(self) -> None:
-        """Stop waiting."""
         for timer in self._timers:
             timer.cancel()
 

@@ -49,39 +49,33 @@ class Tally:
 
     @property
     def ledger(self) -> Any:
-        """See ``Meter``. Raises: UnknownComponent: no meter with limits is installed."""
         if self._limiting is None:
             self._limiting = limiting_maker()(self.usage, Limits(), self._stop)
         return self._limiting.ledger
 
     @property
     def has_spent(self) -> bool:
-        """See ``Meter``."""
         if self._limiting is not None:
             return self._limiting.has_spent
         return bool(self.usage.tokens or self.usage.cost)
 
     def spend(self, who: Activation, amounts: Mapping[str, float]) -> None:
-        """See ``Meter``."""
         if self._limiting is not None:
             self._limiting.spend(who, amounts)
         else:
             self.usage.add(amounts)
 
     async def reserve(self, who: Activation, wanted: Mapping[str, Any]) -> MeterReservation:
-        """See ``Meter``; there is always enough."""
         if self._limiting is not None:
             return await self._limiting.reserve(who, wanted)
         return _Free(self, who)
 
     def as_data(self) -> dict[str, Any]:
-        """See ``Meter``."""
         if self._limiting is not None:
             return self._limiting.as_data()
         return {"tokens": dict(self.usage.tokens), "cost": self.usage.cost}
 
     def restore(self, used: Mapping[str, Any]) -> None:
-        """See ``Meter``."""
         if "nodes" in used:  # accounts of nodes, which only a ledger has
             _ = self.ledger
         if self._limiting is not None:
@@ -90,7 +84,6 @@ class Tally:
             self.usage.restore(used)
 
     def close(self) -> None:
-        """See ``Meter``."""
         self._stop = _ignored
         if self._limiting is not None:
             self._limiting.close()
@@ -101,8 +94,6 @@ def _ignored(limit: LimitReached) -> None:
 
 
 class _Free:
-    """A reservation of what nothing limits."""
-
     __slots__ = ("_tally", "_who")
 
     def __init__(self, tally: Tally, who: Activation) -> None:

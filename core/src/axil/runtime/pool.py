@@ -171,7 +171,7 @@ class WorkerPool:
         """
         return len(self.working) - len(self._inside) + sum(map(len, self.waiting.values()))
 
-    # ------------------------------------------------------------------ room
+    # -- room
 
     def put(self, task: Task) -> None:
         """Queue a body: it is due if there is room and none waits for it."""
@@ -230,7 +230,7 @@ class WorkerPool:
             return False
         return lane is None or self._lanes.get(lane, 0) < self.limits.lanes.get(lane, 1)
 
-    # ------------------------------------------------------------------ workers
+    # -- workers
 
     def call(self) -> None:
         """Start workers for what is due, unless some have not run yet."""
@@ -261,7 +261,6 @@ class WorkerPool:
             self._is_securing = False
 
     async def _worker(self) -> None:
-        """Run what is due, one body after another."""
         me = cast("asyncio.Task[None]", asyncio.current_task())
         due, working, begin, take_outcome = self._due, self.working, self._begin, self._take_outcome
         self._idle -= 1
@@ -323,7 +322,7 @@ class WorkerPool:
         if (lane := task.node.vertex.lane) is not None:
             self._lanes[lane] -= 1
 
-    # ------------------------------------------------------------------ sub-runs of bodies
+    # -- sub-runs of bodies
 
     def _lane_of(self, task: Task) -> str | None:
         return task.node.vertex.lane
@@ -360,7 +359,7 @@ class WorkerPool:
         lane = self._lane_of(task)
         self._lanes[lane] = self._lanes.get(lane, 0) + 1
 
-    # ------------------------------------------------------------------ cancellation
+    # -- cancellation
 
     def drop(self) -> None:
         """Give up bodies in frames that are no longer awaited."""

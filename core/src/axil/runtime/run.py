@@ -365,7 +365,7 @@ class RunLoop:
         self._waiters: dict[RunningFrame, asyncio.Future[FrameResult]] = {}
         self._waiter: asyncio.Future[None] | None = None
 
-    # ------------------------------------------------------------------ the loop
+    # -- the loop
 
     async def drive(self) -> None:
         """Do what no worker does: the beginning, what a slice was too short for, the end."""
@@ -473,7 +473,6 @@ class RunLoop:
             return None
 
     def _carry_out(self, command: Command) -> Command | None:
-        """Do a command that starts no body; return what follows."""
         scheduler, recorder = self.scheduler, self._recorder
         if recorder is not None and isinstance(command, (RecordFiring, RecordRound)):
             try:
@@ -511,7 +510,7 @@ class RunLoop:
             plan: Plan = task.owner.plan
             self._received(task.activation, edge_payloads(plan.graph, task.tokens))
 
-    # ------------------------------------------------------------------ bodies
+    # -- bodies
 
     def _context(self, task: Task) -> Context:
         return Context(self.services, task, task.activation)
@@ -580,7 +579,6 @@ class RunLoop:
             self.pool.put(task)
 
     def _conclude(self, task: Task, outcome: Outcome) -> None:
-        """Take in the outcome that a plugin decided on for a firing."""
         from axil.contract.decisions import Fail, Replace
 
         scheduler = self.scheduler
@@ -595,7 +593,7 @@ class RunLoop:
             out = Out(outcome.output, outcome.writes)
         self._work(scheduler.finish(task, out))
 
-    # ------------------------------------------------------------------ sub-runs of bodies
+    # -- sub-runs of bodies
 
     async def enter(self, task: Task, sub: SubRun) -> SubRunResult:
         """Run a plan inside the firing of ``task``, and wait for its result.
@@ -627,7 +625,7 @@ class RunLoop:
         else:
             waiter.set_exception(Pause(*questions) if error is None else error)
 
-    # ------------------------------------------------------------------ ends
+    # -- ends
 
     def halt(self, why: AxilError) -> None:
         """Start nothing more; from any thread."""

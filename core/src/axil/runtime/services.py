@@ -146,7 +146,6 @@ class RunServices:
         return self.progress.elapsed
 
     def note(self, fact: Fact) -> None:
-        """Record a fact, if there is a recorder."""
         if self.recorder is not None:
             self.recorder.record(fact)
 
@@ -311,7 +310,6 @@ class RunServices:
         return value
 
     async def _take(self, activation: Activation, step: StepCall) -> Any:
-        """Make the call of a step, and report it to observers."""
         observers, name = self.observers, step.name
         started, finished = observers.step_started, observers.step_finished
         failed = observers.step_failed

@@ -35,9 +35,6 @@ from axil.kernel.values import ATOMS, MISSING, Log, isolate
 Reduce = Callable[[Any, Any], Any]
 
 
-# --------------------------------------------------------------------------------------------------
-
-
 def message_id(message: Any) -> Any:
     """Return a message's ``id``, else its ``msg_id``, else None."""
     if isinstance(message, Mapping):
@@ -159,9 +156,6 @@ def _kind(value: Any) -> str:
     return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
-# --------------------------------------------------------------------------------------------------
-
-
 def _is_nothing(old: Any) -> bool:
     return old is MISSING or old is None
 
@@ -265,9 +259,6 @@ def unknown_strategy(name: str, where: str = "", hint: str = "") -> Problem:
         f'no update strategy is called "{name}"; built in: {known}.',
         did_you_mean(name, BUILT_IN) or hint,
     )
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 @overload

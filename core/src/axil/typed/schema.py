@@ -171,13 +171,8 @@ def _is_typed_dict(kind: Any) -> bool:
     )
 
 
-# ------------------------------------------------------------------------------------------- what i
-
-
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """One field as it was declared, right or wrong."""
-
     name: str
     kind: Any
     """The type, without constraints of the field."""
@@ -360,9 +355,6 @@ def _portable(kind: Any, inside: tuple[Any, ...] = ()) -> Any:
     return kind.copy_with(parts) if hasattr(kind, "copy_with") else origin[parts]
 
 
-# --------------------------------------------------------------------------------------------------
-
-
 def _schema(
     name: str,
     declared: Sequence[_Declared],
@@ -517,7 +509,6 @@ _EMPTY: dict[Any, Any] = {
 
 
 def _empty(kind: Any) -> Any:
-    """Return the empty value of a type; MISSING if it has none."""
     while (
         hasattr(kind, "__value__")
         or hasattr(kind, "__supertype__")
@@ -536,8 +527,6 @@ def _empty(kind: Any) -> Any:
     except TypeError:  # an unhashable annotation
         return MISSING
 
-
-# ------------------------------------------------------------------------------------------------ t
 
 _NAMED: dict[str, Any] = {
     "str": str, "int": int, "float": float, "bool": bool, "bytes": bytes, "list": list,
