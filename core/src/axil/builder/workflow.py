@@ -418,14 +418,11 @@ class _Watch(Trusted):
         self._add("firing_started", activation, kind)
 
     def chunk(self, activation: Any, chunk: Any) -> None:
-        lost = 0
-        waiting = (
-            sum(1 for event in self.events if event.kind == "chunk")
-            if len(self.events) >= self.buffer
-            else 0
-        )
-        if waiting >= self.buffer:
-            oldest = next(i for i, event in enumerate(self.events) if event.kind == "chunk")
+        lost, chunks = 0, list[int]()
+        if len(self.events) >= self.buffer:
+            chunks = [i for i, event in enumerate(self.events) if event.kind == "chunk"]
+        if len(chunks) >= self.buffer:
+            oldest = chunks[0]
             lost = self.events[oldest].lost + 1
             del self.events[oldest]
             if oldest < len(self.events):  # the event behind the gap tells of it

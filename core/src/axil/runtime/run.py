@@ -56,7 +56,7 @@ from axil.runtime.services import REAL_CLOCK, Pause, RunServices, paused_by
 from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
-    from axil.contract.decisions import Deciders, Outcome
+    from axil.contract.decisions import Outcome
 
 
 class Run:
@@ -320,7 +320,11 @@ class RunLoop:
             else Observers.freeze(hooks, options.observers, run_id)
         )
         known = None if recorder is None else recorder.known
-        self._deciders = deciders = None if hooks is None else _deciders(hooks)
+        self._deciders = deciders = None
+        if hooks is not None:  # else none of it is imported
+            from axil.contract.decisions import Deciders
+
+            self._deciders = deciders = Deciders(hooks)
         self.scheduler = Scheduler(
             root,
             known=known,
@@ -671,12 +675,6 @@ class RunLoop:
             self.services.subs = _EndedRun()
             self.scheduler.close()
             self.meter.close()
-
-
-def _deciders(hooks: Any) -> Deciders:
-    from axil.contract.decisions import Deciders
-
-    return Deciders(hooks)
 
 
 class _EndedRun:

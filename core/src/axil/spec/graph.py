@@ -42,7 +42,7 @@ class FromEnvironment(str):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentRef:
-    """A component by name with its config, ``{type: keyword, config: {any: [x]}}``."""
+    """A component reference: name and config, ``{type: keyword, config: {any: [x]}}``."""
 
     type: str
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
