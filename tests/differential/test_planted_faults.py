@@ -188,7 +188,7 @@ def what_nodes_keep_is_lost_between_rounds(patch: Patch) -> None:
         return begin(self)
 
     patch.setattr(scopes.CycleRun, "_round", begins)
-    patch.setattr(scopes.CycleRun, "turns", lambda self, step: False)
+    patch.setattr(scopes.CycleRun, "takes_short", lambda self, step: False)
 
 
 @fault()
@@ -200,7 +200,7 @@ def a_cycle_hands_on_what_its_last_round_wrote(patch: Patch) -> None:
         take(self, *given)
 
     patch.setattr(scopes.CycleRun, "_take", takes)
-    patch.setattr(scopes.CycleRun, "turns", lambda self, step: False)
+    patch.setattr(scopes.CycleRun, "takes_short", lambda self, step: False)
 
 
 @fault(IN_TIME, first=260)
