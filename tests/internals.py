@@ -26,6 +26,8 @@ PLACES = {
     "state": "axil.kernel.state",  # differential: faults
     # faults: what a run offers to its bodies, replaced method by method
     "RunServices": "axil.runtime.services:RunServices",
+    "OBSERVER_HOOKS": "axil.contract.observers:OBSERVER_HOOKS",  # faults: each of them
+    "RunOptions": "axil.builder.options:RunOptions",  # house: they are those of Options
     "pool": "axil.runtime.pool",  # benchmarks: after what time a run gives way, SLICE
     "run": "axil.runtime.run",  # benchmarks: the same
     "module_of_each": "axil._lazy:module_of_each",  # house: what public modules give

@@ -158,14 +158,14 @@ def test_a_cycle_of_each_nodes_stays_flat_and_closes_as_one():
         ("a", True),
         ("c", False),
     }
-    assert set(plan.turning) == {0, 1}
+    assert set(plan.flat_limits) == {0, 1}
 
 
 def test_only_what_trigger_edges_tie_together_is_one_flat_cycle():
     nodes = [node("a", join="each"), node("b", join="each"), node("c", join="each")]
     plan = plan_of(nodes, ["in a", "a b", "b a", "b c", "c c", edge("c", "a", trigger=False)])
     assert [names_of(plan, unit) for unit in plan.units] == [["a", "b"], ["c"]]
-    assert names_of(plan, plan.turning) == ["a", "b", "c"]
+    assert names_of(plan, plan.flat_limits) == ["a", "b", "c"]
 
 
 def test_a_node_that_only_data_tie_to_a_flat_cycle_is_no_part_of_it():
@@ -173,7 +173,7 @@ def test_a_node_that_only_data_tie_to_a_flat_cycle_is_no_part_of_it():
     data = [edge("a", "b", trigger=False), edge("b", "a", trigger=False)]
     plan = plan_of(nodes, ["in a", "in b", "a a", *data])
     assert [names_of(plan, unit) for unit in plan.units] == [["a"], ["b"]]
-    assert names_of(plan, plan.turning) == ["a"]
+    assert names_of(plan, plan.flat_limits) == ["a"]
 
 
 def test_a_cycle_with_one_gate_is_folded():

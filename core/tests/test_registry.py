@@ -431,7 +431,7 @@ def test_an_old_name_means_what_it_is_now_and_the_warning_says_so(
 ):
     here = renamed(tmp_path, monkeypatch, {"acme-new/tock": aliases})
     reported: list[Problem] = []
-    here.tell = reported.append
+    here.warn = reported.append
     for line in (3, 3, 5):  # each place once
         assert here.resolve("nodes", written, f"flow.json:{line}") is json.JSONDecoder
     assert [(each.id, each.severity, each.where) for each in reported] == [

@@ -15,7 +15,7 @@ from axil.kernel.machine import Machine
 from axil.kernel.state import APPEND, OVERWRITE, Field, Reducer, Schema
 from axil.kernel.tokens import Activation, Out, Task
 from axil.kernel.values import MISSING, Log, isolate
-from axil.plugin import model_view
+from axil.typed.views import model_view
 from axil_testing.specs import graph
 
 

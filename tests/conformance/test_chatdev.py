@@ -23,7 +23,7 @@ from axil import (
     Workflow,
     run_sync,
 )
-from axil.plugin import CompileOptions, CycleError, Registry, gather_messages, text_of
+from axil.plugin import CompileOptions, Registry, RunError, gather_messages, text_of
 from axil_agent import Scripted
 from axil_control import Replies
 from axil_files import load_spec
@@ -313,8 +313,8 @@ INVERTED = {
 """Recorded defects, and what cannot be compared: what a sane engine gives instead."""
 
 FAILS: dict[str, tuple[type[BaseException], str]] = {
-    "cycle_multiple_entries_error": (CycleError, r"2 nodes at once \(A, B\)"),
-    "cycle_entry_mismatch_error": (CycleError, r"2 nodes at once \(A, B\)"),
+    "cycle_multiple_entries_error": (RunError, r"2 nodes at once \(A, B\)"),
+    "cycle_entry_mismatch_error": (RunError, r"2 nodes at once \(A, B\)"),
     "dynamic_inconsistent_error": (SpecError, "dynamic"),
     "vars_unresolved_error": (SpecError, "NOPE_NOT_SET"),
     "no_start_error": (SpecError, "start"),

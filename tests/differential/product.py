@@ -26,7 +26,6 @@ from axil import (
 )
 from axil.plugin import (
     APPEND,
-    MAXIMUM,
     SUM,
     CompileOptions,
     Field,
@@ -36,6 +35,7 @@ from axil.plugin import (
     Task,
     combine_deltas,
     compile_spec,
+    default_registry,
     thaw,
 )
 from axil_files import dump_spec
@@ -65,7 +65,7 @@ TYPED = Schema(
         "log": Field("log", APPEND, default=Log),
         "total": Field("total", SUM, default=lambda: 0),
         "said": Field("said", Reducer("said", _said, pure=True)),
-        "best": Field("best", MAXIMUM),
+        "best": Field("best", default_registry().resolve("reducers", "maximum")),
         "bag": Field("bag", Reducer("bag", _bag)),
         "last": Field("last"),
     },

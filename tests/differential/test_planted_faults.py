@@ -188,7 +188,7 @@ def what_nodes_keep_is_lost_between_rounds(patch: Patch) -> None:
         return begin(self)
 
     patch.setattr(scopes.CycleRun, "_round", begins)
-    patch.setattr(scopes.CycleRun, "turns", lambda self, step: False)
+    patch.setattr(scopes.CycleRun, "takes_short", lambda self, step: False)
 
 
 @fault()
@@ -200,7 +200,7 @@ def a_cycle_hands_on_what_its_last_round_wrote(patch: Patch) -> None:
         take(self, *given)
 
     patch.setattr(scopes.CycleRun, "_take", takes)
-    patch.setattr(scopes.CycleRun, "turns", lambda self, step: False)
+    patch.setattr(scopes.CycleRun, "takes_short", lambda self, step: False)
 
 
 @fault(IN_TIME, first=260)
@@ -211,12 +211,14 @@ def a_wave_is_cut_off_in_the_order_of_arrival(patch: Patch) -> None:
             parts[0 if self._count(due[0]) else 1].append(due)
         return parts
 
-    patch.setattr(barriers.Turns, "wave", wave)
+    patch.setattr(barriers.FlatFirings, "wave", wave)
 
 
 @fault(IN_TIME, first=260)
 def a_wave_begins_while_others_are_at_work(patch: Patch) -> None:
-    patch.setattr(barriers.Turns, "is_quiet", lambda self, unit, opens: bool(self._held.get(unit)))
+    patch.setattr(
+        barriers.FlatFirings, "is_quiet", lambda self, unit, opens: bool(self._held.get(unit))
+    )
 
 
 # ------------------------------------------------------------------------------------- states

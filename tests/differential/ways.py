@@ -659,7 +659,7 @@ def long_ways(chance: random.Random) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(patch.object(FOLDING, "PlanNode", node))
         if off("turn"):
-            stack.enter_context(patch.object(CYCLE_RUNS, "turns", _no_turn))
+            stack.enter_context(patch.object(CYCLE_RUNS, "takes_short", _no_turn))
         if off("follow"):
             stack.enter_context(patch.object(QUICK, "follow", QUICK.prepare))
         yield

@@ -10,6 +10,7 @@ import logging
 from typing import Any
 
 import pytest
+from tests.internals import internal
 
 from axil import (
     AxilError,
@@ -22,7 +23,7 @@ from axil import (
     Workflow,
     run_sync,
 )
-from axil.plugin import OBSERVER_HOOKS, BodyError
+from axil.plugin import BodyError
 from axil_journals import MemoryJournal
 from axil_testing import VirtualClock
 
@@ -358,7 +359,7 @@ async def _cut(workflow: Workflow, journal: MemoryJournal, turns: int) -> Result
 # ------------------------------------------------------------------------------------------------ o
 
 
-@pytest.mark.parametrize("hook", OBSERVER_HOOKS)
+@pytest.mark.parametrize("hook", internal("OBSERVER_HOOKS"))
 def test_an_observer_that_raises_changes_nothing(hook, caplog):
     def broken(self, **given: Any) -> None:
         raise RuntimeError(f"{hook} broke")

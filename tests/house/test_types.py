@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.internals import internal
 
 from axil import Options
-from axil.plugin import RunOptions
 
 
 def pyright(
@@ -167,4 +167,4 @@ def test_mypy_finds_as_many_slips_and_no_others(tmp_path):
 
 
 def test_the_options_of_runs_are_those_that_runs_take():
-    assert set(RunOptions.__annotations__) == set(Options.__dataclass_fields__)
+    assert set(internal("RunOptions").__annotations__) == set(Options.__dataclass_fields__)

@@ -1,8 +1,7 @@
-"""Commands that install a distribution, for messages: by the installer of this environment, from
-the origin of the kernel.
+"""Commands that install a distribution, for messages: by this environment's installer, from the
+kernel's origin.
 
-A name of the project is looked up in an index only if the kernel came from one: nothing says that
-the name belongs to the project otherwise.
+A name of the project is looked up in an index only if the kernel came from one.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _OPTIONS: Final = {"install": (), "upgrade": ("--upgrade",), "reinstall": ("--fo
 
 def install_advice(*requirements: str, how: How = "install") -> str:
     """Return how to install distributions into this environment, in one line: a command of pip, uv
-    or pipx, or, for those of the project that the kernel's origin does not have, the words.
+    or pipx; in words for those that the kernel's origin does not have.
     """
     origin = _origin()
     wanted = _with_needed(requirements, origin)
@@ -37,7 +36,6 @@ def install_advice(*requirements: str, how: How = "install") -> str:
 
 
 def _command(how: How, origin: Path | None) -> list[str]:
-    """Return the command of this environment's installer, up to the requirements."""
     prefix = Path(sys.prefix)
     if (prefix / "uv-receipt.toml").is_file():
         tool = _quoted(_shown_place(prefix.name, origin) or prefix.name)
@@ -54,7 +52,7 @@ def _command(how: How, origin: Path | None) -> list[str]:
 
 
 def _is_of_uv(prefix: Path) -> bool:
-    """Return whether uv made the virtual environment; it has no pip then."""
+    """Return whether uv made the environment, which has no pip then."""
     try:
         lines = (prefix / "pyvenv.cfg").read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -63,9 +61,8 @@ def _is_of_uv(prefix: Path) -> bool:
 
 
 def _origin() -> Path | None:
-    """Return the folder or the wheel that the kernel was installed from; None: an index.
-
-    ``_ELSEWHERE``: another URL, such as that of a repository.
+    """Return the folder or wheel that the kernel was installed from; ``_ELSEWHERE``: another URL;
+    None: an index.
     """
     from importlib.metadata import PackageNotFoundError, distribution
     from urllib.parse import urlsplit
@@ -83,8 +80,8 @@ def _origin() -> Path | None:
 
 
 def _with_needed(requirements: Iterable[str], origin: Path | None) -> list[str]:
-    """Return requirements, and what these need of the project's own, directly or not, that is not
-    installed: an installer that is given a path looks up in an index what it needs.
+    """Return requirements and, of what they need, the project's own that is not installed: an
+    installer of a path looks in an index for those.
     """
     from importlib.metadata import PackageNotFoundError, distribution
 
@@ -104,7 +101,6 @@ def _with_needed(requirements: Iterable[str], origin: Path | None) -> list[str]:
 
 
 def _needs(place: Path | None) -> list[str]:
-    """Return the requirements that a checkout's folder or a wheel declares, extras left out."""
     if place is None:
         return []
     import tomllib
@@ -122,8 +118,8 @@ def _needs(place: Path | None) -> list[str]:
 
 
 def _place(requirement: str, origin: Path | None) -> Path | None:
-    """Return the folder or the wheel beside the kernel's that a requirement of the project's own is
-    installed from; None: it is no such requirement, or there is none.
+    """Return the folder or wheel beside the kernel's that has a requirement of the project's own;
+    None: there is none.
     """
     name = _name(requirement)
     if origin in (None, _ELSEWHERE) or not _is_own(name):
@@ -138,8 +134,8 @@ def _place(requirement: str, origin: Path | None) -> Path | None:
 
 
 def _shown_place(requirement: str, origin: Path | None) -> str:
-    """Return what to give an installer for a requirement: a path for the project's own, where the
-    kernel is installed from a path; empty: there is none.
+    """Return what to give an installer for a requirement; empty: the kernel's origin does not have
+    it.
     """
     found = _REQUIREMENT.match(requirement)
     if origin is None or found is None or not _is_own(_name(requirement)):
@@ -150,18 +146,15 @@ def _shown_place(requirement: str, origin: Path | None) -> str:
 
 
 def _name(requirement: str) -> str:
-    """Return the canonical name of a requirement."""
     found = _REQUIREMENT.match(requirement)
     return re.sub(r"[-_.]+", "-", found[1]).lower() if found else ""
 
 
 def _is_own(name: str) -> bool:
-    """Return whether a canonical name is one of the project's."""
     return name == "axil" or name.startswith("axil-")
 
 
 def _shown(path: Path) -> str:
-    """Return a path as an installer takes it: below the current folder with ``./``."""
     try:
         return f"./{path.relative_to(Path.cwd()).as_posix()}"
     except (ValueError, OSError):

@@ -1,8 +1,7 @@
-"""Public modules whose names are imported from the modules that define them, at their first use.
+"""Public modules that import each name from its module at its first use.
 
-``axil``, ``axil.plugin`` and ``axil.driver`` are such modules, and so are the packages of plugins
-that have much to offer. Each has a table of its names by subject, which is its ``__all__``. Type
-checkers and editors read the stub beside it, which ``make manifests`` writes from the table.
+A table of names by subject is a module's ``__all__``; ``make manifests`` writes from it the stub
+that type checkers read.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ Accessors = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
 def module_of_each(subjects: Subjects, package: str) -> dict[str, str]:
-    """Return the module that defines each name.
+    """Return the module of each name.
 
     >>> module_of_each({"Graphs": {"spec.graph": "Limits GraphSpec"}}, "axil")
     {'Limits': 'axil.spec.graph', 'GraphSpec': 'axil.spec.graph'}
@@ -35,9 +34,9 @@ def lazy_names(
     """Return the ``__getattr__``, the ``__dir__`` and the ``__all__`` of a public module.
 
     Args:
-        namespace: its ``globals()``, where a name is kept from its first use.
-        renamed: old name → new name. An old name still works, with a ``DeprecationWarning`` at
-            each use; it is not listed.
+        namespace: its ``globals()``.
+        renamed: old name → new name. An old one works with a ``DeprecationWarning``; it is not
+            listed.
     """
     table = module_of_each(subjects, namespace["__package__"])
     old_names = renamed or {}

@@ -1,8 +1,4 @@
-"""Names for authors of journals, engines and executors.
-
-What components of other kinds need is in ``axil.plugin``, what users need is in ``axil``. Each name
-belongs to one of the three. The names are stable within a major version, the modules that they come
-from may move.
+"""Names for authors of journals, engines and executors; stable within a major version.
 
 >>> from axil.driver import inner_frame
 >>> inner_frame((), "loop", (0, 2))

@@ -1,37 +1,25 @@
 """Every error axil raises, and the one form in which problems are reported.
 
     AxilError
-    ├── SpecError            your graph: one or more Problems, all at once     (ValueError)
-    │   └── NotBuilt         used before build(), or changed after it          (RuntimeError)
-    ├── ConfigError          your settings: one or more Problems               (ValueError)
-    ├── ProblemError         one sentence with an id, as plugins define errors of their own
-    ├── PluginError          that plugin
-    │   ├── UnknownComponent     no distribution provides the name; says what to install
-    │   ├── ComponentConflict    two distributions provide it; says how to choose
-    │   ├── ComponentBlocked     policy forbids it
-    │   ├── PluginLoadError      it failed to import
-    │   ├── PluginContract       it is not what its kind promises
-    │   └── NotInstalled         a library that an extra brings is not installed       (ImportError)
-    ├── StateError           what a body wrote cannot be committed             (ValueError)
-    │   ├── UndeclaredField      a key the schema does not have
-    │   ├── InvalidValue         a value its field does not take
-    │   ├── SchemaMismatch       states of two schemas met
-    │   └── ConcurrentReset      a reset met concurrent writes and no merge was given
-    ├── BodyError            what a body returned is not an outcome            (TypeError)
-    ├── MissingKeys          an edge asks for fields that the payload lacks    (KeyError)
-    ├── RouteError           a router named something that is not a target     (ValueError)
-    ├── RunError             how a run ended
-    │   ├── NodeFailed           that node, with its path; the original is __cause__
-    │   ├── CycleError           a cycle was entered in a way that has no meaning
-    │   ├── LimitReached         a limit of the run or of a cycle
-    │   ├── HookFailed           a plugin that decides about a firing raised, or gave no answer
-    │   ├── RunPaused            questions are open and there is no channel
-    │   ├── RunCancelled         the run was cancelled
-    │   ├── Overdue              a question was not answered in time
-    │   └── Uncertain            something with effects outside may have happened, and was given up
-    ├── JournalError         the journal refused a value or does not fit the plan
-    ├── EngineError          who owns runs cannot do what was asked
-    └── KernelBug            us; please report it
+    ├── SpecError (ValueError)         your graph
+    │   └── NotBuilt (RuntimeError)
+    ├── ConfigError (ValueError)       your settings
+    ├── ProblemError                   errors that plugins define, and all below
+    ├── PluginError                    that plugin
+    │   ├── UnknownComponent, ComponentConflict, ComponentBlocked
+    │   ├── PluginLoadError, PluginContract
+    │   └── NotInstalled (ImportError)
+    ├── StateError (ValueError)        what that body wrote
+    │   └── UndeclaredField, InvalidValue, SchemaMismatch, ConcurrentReset
+    ├── BodyError (TypeError)          what that body returned
+    ├── MissingKeys (KeyError)         that edge
+    ├── RouteError (ValueError)        that router
+    ├── RunError (RuntimeError)        how a run ended
+    │   ├── NodeFailed, CycleError (ValueError), LimitReached, HookFailed
+    │   └── RunPaused, RunCancelled, Overdue, Uncertain
+    ├── JournalError (ValueError)      the journal
+    ├── EngineError (RuntimeError)     what owns runs
+    └── KernelBug (RuntimeError)       us
 
 Blame is in the type. A message says where, what was found, what was expected and what to do next,
 and begins with an id (``AX104``) that has an entry in ``docs/reference/errors.md``.
@@ -53,9 +41,11 @@ class Problem:
     id: str
     """Stable id, ``AX`` and three digits."""
     where: str
-    """``flow.yaml:41 edges[5].to``, ``graph "brief", node "a"``: what a reader can find."""
+    """The place, as a reader finds it: ``flow.yaml:41 edges[5].to``, ``graph "brief", node
+    "a"``.
+    """
     message: str
-    """The fact and the expectation, in one or two sentences."""
+    """The fact and the expectation."""
     hint: str = ""
     """The next thing to do."""
     severity: Severity = "error"
@@ -67,7 +57,7 @@ class Problem:
 
 
 class AxilError(Exception):
-    """The root of everything axil raises on purpose."""
+    """The root of all errors of axil."""
 
     id: str = "AX000"
 
@@ -90,11 +80,11 @@ class _Problems(AxilError, ValueError):
 
 
 class SpecError(_Problems):
-    """The graph is not one that can run; ``problems`` holds everything that was found."""
+    """The graph cannot run; ``problems`` holds all that was found."""
 
 
 class GraphWarning(UserWarning):
-    """Something in a graph that is no error and hardly meant, as ``build`` shows it."""
+    """Something in a graph that is no error and hardly meant."""
 
 
 class NotBuilt(SpecError, RuntimeError):
@@ -102,13 +92,11 @@ class NotBuilt(SpecError, RuntimeError):
 
 
 class ConfigError(_Problems):
-    """The settings of a component do not fit its config; ``problems`` holds everything that was
-    found.
-    """
+    """The settings of a component do not fit its config; ``problems`` holds all that was found."""
 
 
 class ProblemError(AxilError):
-    """An error that is one problem: a sentence with an id; ``hint`` says what to do next."""
+    """One problem: a sentence with an id; plugins define errors of their own by it."""
 
     def __init__(self, id: str, message: str, hint: str = "", where: str = "") -> None:
         self.id, self.message, self.hint, self.where = id, message, hint, where
@@ -119,7 +107,7 @@ class ProblemError(AxilError):
 
     @property
     def problem(self) -> Problem:
-        """The same facts as a ``Problem``, for lists."""
+        """The same facts as a ``Problem``."""
         return Problem(self.id, self.where, self.message, self.hint)
 
 
@@ -139,19 +127,19 @@ class PluginError(_ClassError):
 
 
 class UnknownComponent(PluginError):
-    """No installed distribution provides the name."""
+    """No installed distribution provides the name; says what to install."""
 
     id = "AX301"
 
 
 class ComponentConflict(PluginError):
-    """Two distributions provide the same name."""
+    """Two distributions provide the same name; says how to choose."""
 
     id = "AX302"
 
 
 class ComponentBlocked(PluginError):
-    """Policy forbids the component; it was not imported."""
+    """Policy forbids the component, which was not imported."""
 
     id = "AX303"
 
@@ -163,7 +151,7 @@ class PluginLoadError(PluginError):
 
 
 class PluginContract(PluginError):
-    """The component loaded but is not what its kind promises."""
+    """The component is not what its kind promises."""
 
     id = "AX305"
 
@@ -175,13 +163,13 @@ class NotInstalled(PluginError, ImportError):
 
 
 class StateError(_ClassError, ValueError):
-    """A body wrote a value that cannot be committed; nothing was committed."""
+    """A body wrote a value that cannot be committed; nothing was."""
 
     id = "AX200"
 
 
 class UndeclaredField(StateError):
-    """A delta or an input names a field that the schema does not have."""
+    """A field that the schema does not have."""
 
     id = "AX201"
 
@@ -199,19 +187,19 @@ class SchemaMismatch(StateError):
 
 
 class ConcurrentReset(StateError):
-    """A field that was reset (by a filter or a merge) meets writes that the reset did not know."""
+    """A field that was reset (by a filter or a merge) meets concurrent writes."""
 
     id = "AX213"
 
 
 class BodyError(_ClassError, TypeError):
-    """A body returned something that is not an outcome."""
+    """A body returned something that is no outcome."""
 
     id = "AX220"
 
 
 class MissingKeys(_ClassError, KeyError):
-    """An edge's keys name fields that the payload does not have."""
+    """An edge asks for fields that the payload lacks."""
 
     id = "AX221"
     missing: Sequence[str] = ()
@@ -220,7 +208,7 @@ class MissingKeys(_ClassError, KeyError):
 
 
 class RouteError(_ClassError, ValueError):
-    """A router's answer is not one of its targets."""
+    """A router's answer is none of its targets."""
 
     id = "AX222"
 
@@ -246,7 +234,7 @@ class NodeFailed(RunError):
     def __init__(self, path: str, cause: BaseException) -> None:
         self.path = path
         self.others: tuple[NodeFailed, ...] = ()
-        text = _said(cause) or type(cause).__name__
+        text = _text_of(cause) or type(cause).__name__
         name = "" if isinstance(cause, AxilError) else f"{type(cause).__name__}: "
         notes = "".join(
             f" ({note})" for note in getattr(cause, "__notes__", ()) if note not in text
@@ -255,7 +243,7 @@ class NodeFailed(RunError):
         self.__cause__ = cause
 
 
-def _said(cause: BaseException) -> str:
+def _text_of(cause: BaseException) -> str:
     try:
         return str(cause)
     except Exception as error:  # noqa: BLE001
@@ -270,7 +258,7 @@ class CycleError(RunError, ValueError):
 
 
 class LimitReached(RunError):
-    """A limit of the run or of one of its cycles was reached; the result is partial and says so."""
+    """A limit of the run or of a cycle was reached; the result is partial."""
 
     id = "AX403"
 
@@ -312,7 +300,7 @@ class EngineError(_ClassError, RuntimeError):
 
 
 class KernelBug(_ClassError, RuntimeError):
-    """An invariant of the kernel does not hold. This is our fault; please report it."""
+    """An invariant of the kernel does not hold; please report it."""
 
     id = "AX900"
 
@@ -328,7 +316,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``'Did you mean "reviewer"?'`` where one of ``known`` is like a name, else nothing."""
+    """Return ``'Did you mean "reviewer"?'``, or nothing."""
     close = nearest(name, known)
     return f'Did you mean "{close}"?' if close else ""
 
@@ -336,8 +324,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def refused_setting(
     component: type, settings: Collection[str], error: TypeError
 ) -> tuple[str, set[str]] | None:
-    """Return the setting that a constructor does not take by what it raised, and those that it
-    takes; None: the error is about something else. Those with ``**options`` hand them on.
+    """Return the setting that a constructor refused with a TypeError, and those that it takes, its
+    bases' ``**options`` included; None: the error is about something else.
     """
     import inspect
     import re
@@ -357,19 +345,19 @@ def refused_setting(
 
 
 def with_article(name: str) -> str:
-    """Return a name as English writes it in a sentence: ``"an Agent"``, ``"a dict"``."""
+    """Return a name with its article: ``"an Agent"``, ``"a dict"``."""
     return f"{'an' if name[:1] in 'aeioAEIO' else 'a'} {name}"
 
 
 def format_names(names: Sequence[str], most: int = 8) -> str:
-    """``"a, b, c"``, shortened honestly: ``"a, b, … (12 in all)"``."""
+    """Return ``"a, b, c"``, or ``"a, b, … (12 in all)"``."""
     if len(names) <= most:
         return ", ".join(names)
     return ", ".join(names[:most]) + f", … ({len(names)} in all)"
 
 
 def one_line(text: str) -> str:
-    """Return a text of a file as messages show it: on one line, of at most 400 characters.
+    """Return a text on one line, of at most 400 characters.
 
     >>> one_line("a\\nb")
     'a?b'

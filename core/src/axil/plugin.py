@@ -1,8 +1,5 @@
-"""Names for authors of plugins: what components are given, return and declare.
-
-What users of axil need as well is in ``axil``; what journals, engines and executors need is in
-``axil.driver``. Each name belongs to one of the three. The names are stable within a major
-version, the modules that they come from may move.
+"""Names for authors of components: what these are given, return and declare; stable within a major
+version.
 
 >>> from axil.plugin import canonical_name, text_of
 >>> canonical_name("Axil_Files"), text_of([{"role": "user", "content": "hello"}])
@@ -16,10 +13,10 @@ from axil._lazy import lazy_names
 _SUBJECTS = {
     "Nodes and bodies": {
         "builder.graph": "EdgeHandle",
-        "builder.options": "EdgeOptions GraphOptions NodeOptions RunOptions",
+        "builder.options": "EdgeOptions GraphOptions",
         "compiler.bodies": """
-            Attributes BodyRules arranged as_body bind body_of inputs_of
-            is_async parameters_of pushed_fields result_reader
+            Attributes BodyRules arranged as_body bind body_of inputs_of is_async pushed_fields
+            result_reader
         """,
         "compiler.nodes": "FunctionNode",
         "compiler.planner": "NodeInfo",
@@ -41,16 +38,14 @@ _SUBJECTS = {
     },
     "Messages and payloads": {
         "contract.messages": """
-            Message as_messages fold_payloads gather_messages is_messages
-            message render text_of
+            Message as_messages fold_payloads gather_messages is_messages message render text_of
         """,
     },
     "State and values": {
-        "contract.views": "InstanceView StateView read_only without_views",
+        "contract.views": "without_views",
         "kernel.state": "APPEND Field FieldChange OVERWRITE",
-        "kernel.values": "ATOMS Log bounded_text check_size isolate same_value thaw",
-        "typed.reducers": "APPEND_MESSAGES MAXIMUM MERGE MINIMUM SUM UNION as_reducer",
-        "typed.views": "model_view",
+        "kernel.values": "Log bounded_text check_size isolate same_value thaw",
+        "typed.reducers": "APPEND_MESSAGES SUM as_reducer",
     },
     "Configuration and secrets": {
         "registry.components": "make_component",
@@ -63,11 +58,10 @@ _SUBJECTS = {
             Address EnvName ImportPath Outside Program ReadPath WritePath
         """,
         "settings.redaction": """
-            REDACTED is_private keep_secret redact_data redact_text secret_spans
-            without_secrets
+            is_private keep_secret redact_data redact_text secret_spans without_secrets
         """,
         "settings.secrets": "Secret resolve_secret",
-        "settings.wants": "Want is_granted note_want noting_wants refusals_of",
+        "settings.wants": "Want note_want noting_wants refusals_of",
         "spec.graph": "FromEnvironment Place",
     },
     "Questions to people": {
@@ -75,12 +69,9 @@ _SUBJECTS = {
     },
     "Errors": {
         "errors": """
-            BodyError ComponentBlocked ComponentConflict ConcurrentReset
-            CycleError EngineError HookFailed InvalidValue JournalError
-            KernelBug MissingKeys NotBuilt NotInstalled Overdue PluginContract
-            PluginLoadError ProblemError RouteError RunError SchemaMismatch
-            Uncertain UndeclaredField UnknownComponent did_you_mean format_names
-            one_line with_article
+            BodyError ComponentBlocked EngineError InvalidValue JournalError KernelBug
+            MissingKeys NotBuilt NotInstalled Overdue PluginContract ProblemError RouteError
+            RunError Uncertain UnknownComponent did_you_mean format_names one_line with_article
         """,
     },
     "Event loops": {
@@ -90,33 +81,29 @@ _SUBJECTS = {
         "contract.meters": "Meter MeterMaker MeterReservation RunUsage",
     },
     "Hooks": {
-        "contract.decisions": """
-            Admission DECIDING_HOOKS Fail Firing Outcome Replace Retry Skip
-        """,
+        "contract.decisions": "DECIDING_HOOKS Fail Firing Outcome Replace Retry Skip",
         "contract.hooks": "Hooks hook_manager",
-        "contract.observers": "EdgePayload OBSERVER_HOOKS",
+        "contract.observers": "EdgePayload",
     },
     "Registry and policy": {
         "_installing": "install_advice",
         "spec.kinds": """
-            COMPONENT_KINDS CONTRACT_VERSIONS KERNEL canonical_name
-            incompatibility kind_of_group
+            COMPONENT_KINDS CONTRACT_VERSIONS KERNEL canonical_name incompatibility
+            kind_of_group
         """,
-        "registry.registry": """
-            Component Registry component_index default_registry use_registry
-        """,
+        "registry.registry": "Component Registry component_index default_registry use_registry",
         "settings.policy": "Policy",
     },
     "Distributions: manifests and dependencies": {
         "dependencies.needs": "Dependencies Dependency DependencyWalk",
-        "dependencies.references": "Reference references_of settings_at",
+        "dependencies.references": "references_of",
         "dependencies.versions": "graphs_of recorded_files",
         "registry.manifest": "MANIFEST_FILE MANIFEST_VERSION Manifest parse_manifest",
     },
     "Regular expressions": {
-        "patterns.errors": "PatternError PatternFault PatternLimit",
+        "patterns.errors": "PatternFault PatternLimit",
         "patterns.patterns": "Match Pattern compile_pattern",
-        "patterns.schemas": "BoundedSchema SchemaFinding",
+        "patterns.schemas": "BoundedSchema",
     },
     "Graphs as data, and their files": {
         "settings.excerpts": "format_value",

@@ -3,12 +3,7 @@
 from axil._installing import install_advice as install_advice
 from axil._lazy import lazy_names as lazy_names
 from axil.builder.graph import EdgeHandle as EdgeHandle
-from axil.builder.options import (
-    EdgeOptions as EdgeOptions,
-    GraphOptions as GraphOptions,
-    NodeOptions as NodeOptions,
-    RunOptions as RunOptions,
-)
+from axil.builder.options import EdgeOptions as EdgeOptions, GraphOptions as GraphOptions
 from axil.compiler.bodies import (
     Attributes as Attributes,
     BodyRules as BodyRules,
@@ -18,7 +13,6 @@ from axil.compiler.bodies import (
     body_of as body_of,
     inputs_of as inputs_of,
     is_async as is_async,
-    parameters_of as parameters_of,
     pushed_fields as pushed_fields,
     result_reader as result_reader,
 )
@@ -42,7 +36,6 @@ from axil.contract.context import (
 )
 from axil.contract.decisions import (
     DECIDING_HOOKS as DECIDING_HOOKS,
-    Admission as Admission,
     Fail as Fail,
     Firing as Firing,
     Outcome as Outcome,
@@ -69,32 +62,19 @@ from axil.contract.meters import (
     RunUsage as RunUsage,
 )
 from axil.contract.node import NodeContract as NodeContract
-from axil.contract.observers import OBSERVER_HOOKS as OBSERVER_HOOKS, EdgePayload as EdgePayload
-from axil.contract.views import (
-    InstanceView as InstanceView,
-    StateView as StateView,
-    read_only as read_only,
-    without_views as without_views,
-)
+from axil.contract.observers import EdgePayload as EdgePayload
+from axil.contract.views import without_views as without_views
 from axil.dependencies.needs import (
     Dependencies as Dependencies,
     Dependency as Dependency,
     DependencyWalk as DependencyWalk,
 )
-from axil.dependencies.references import (
-    Reference as Reference,
-    references_of as references_of,
-    settings_at as settings_at,
-)
+from axil.dependencies.references import references_of as references_of
 from axil.dependencies.versions import graphs_of as graphs_of, recorded_files as recorded_files
 from axil.errors import (
     BodyError as BodyError,
     ComponentBlocked as ComponentBlocked,
-    ComponentConflict as ComponentConflict,
-    ConcurrentReset as ConcurrentReset,
-    CycleError as CycleError,
     EngineError as EngineError,
-    HookFailed as HookFailed,
     InvalidValue as InvalidValue,
     JournalError as JournalError,
     KernelBug as KernelBug,
@@ -103,13 +83,10 @@ from axil.errors import (
     NotInstalled as NotInstalled,
     Overdue as Overdue,
     PluginContract as PluginContract,
-    PluginLoadError as PluginLoadError,
     ProblemError as ProblemError,
     RouteError as RouteError,
     RunError as RunError,
-    SchemaMismatch as SchemaMismatch,
     Uncertain as Uncertain,
-    UndeclaredField as UndeclaredField,
     UnknownComponent as UnknownComponent,
     did_you_mean as did_you_mean,
     format_names as format_names,
@@ -147,7 +124,6 @@ from axil.kernel.tokens import (
     Task as Task,
 )
 from axil.kernel.values import (
-    ATOMS as ATOMS,
     Log as Log,
     bounded_text as bounded_text,
     check_size as check_size,
@@ -155,17 +131,13 @@ from axil.kernel.values import (
     same_value as same_value,
     thaw as thaw,
 )
-from axil.patterns.errors import (
-    PatternError as PatternError,
-    PatternFault as PatternFault,
-    PatternLimit as PatternLimit,
-)
+from axil.patterns.errors import PatternFault as PatternFault, PatternLimit as PatternLimit
 from axil.patterns.patterns import (
     Match as Match,
     Pattern as Pattern,
     compile_pattern as compile_pattern,
 )
-from axil.patterns.schemas import BoundedSchema as BoundedSchema, SchemaFinding as SchemaFinding
+from axil.patterns.schemas import BoundedSchema as BoundedSchema
 from axil.registry.components import make_component as make_component
 from axil.registry.manifest import (
     MANIFEST_FILE as MANIFEST_FILE,
@@ -201,7 +173,6 @@ from axil.settings.outside import (
 )
 from axil.settings.policy import Policy as Policy
 from axil.settings.redaction import (
-    REDACTED as REDACTED,
     is_private as is_private,
     keep_secret as keep_secret,
     redact_data as redact_data,
@@ -212,7 +183,6 @@ from axil.settings.redaction import (
 from axil.settings.secrets import Secret as Secret, resolve_secret as resolve_secret
 from axil.settings.wants import (
     Want as Want,
-    is_granted as is_granted,
     note_want as note_want,
     noting_wants as noting_wants,
     refusals_of as refusals_of,
@@ -237,13 +207,8 @@ from axil.spec.kinds import (
 )
 from axil.typed.reducers import (
     APPEND_MESSAGES as APPEND_MESSAGES,
-    MAXIMUM as MAXIMUM,
-    MERGE as MERGE,
-    MINIMUM as MINIMUM,
     SUM as SUM,
-    UNION as UNION,
     as_reducer as as_reducer,
 )
-from axil.typed.views import model_view as model_view
 
 Hold = MeterReservation

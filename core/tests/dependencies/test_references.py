@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from axil.plugin import settings_at
+from axil.dependencies.references import settings_at
 
 
 def test_pointers_lead_to_every_member():

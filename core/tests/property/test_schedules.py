@@ -185,7 +185,7 @@ def test_the_short_ways_of_a_run_lead_where_the_long_ones_lead(case: Case):
     too.
     """
     tape = Tape()
-    with patch.object(CycleRun, "turns", lambda visit, step: False):
+    with patch.object(CycleRun, "takes_short", lambda visit, step: False):
         seen, result, skipped = run(case, None, journal=tape)
     for watched, journal in ((True, None), (False, None), (True, Tape()), (False, Tape())):
         there = run(case, None, watched=watched, journal=journal)

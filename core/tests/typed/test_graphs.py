@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from axil import GraphSpec, NodeFailed, RootGraph, schema_of
-from axil.plugin import InvalidValue, UndeclaredField
+from axil.errors import InvalidValue, UndeclaredField
 
 
 class Chat(TypedDict):

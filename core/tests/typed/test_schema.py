@@ -23,7 +23,8 @@ from annotated_types import Gt
 from pydantic import BaseModel, Field, StringConstraints
 
 from axil import MISSING, Schema, SpecError, State
-from axil.plugin import APPEND, OVERWRITE, InvalidValue, Log, StateView, UnknownComponent
+from axil.contract.views import StateView
+from axil.plugin import APPEND, OVERWRITE, InvalidValue, Log, UnknownComponent
 from axil.typed.reducers import APPEND_MESSAGES, MERGE, SUM, UNION, reducer
 from axil.typed.schema import generate_state_schema, schema_of
 

@@ -23,7 +23,8 @@ from pydantic import (
 )
 
 from axil import MISSING, NodeFailed, RootGraph, Schema, State
-from axil.plugin import InvalidValue, JournalError, Log, UndeclaredField
+from axil.errors import InvalidValue, JournalError, UndeclaredField
+from axil.plugin import Log
 from axil.typed.reducers import reducer
 from axil.typed.schema import generate_state_schema, schema_of
 from axil_journals import decode_delta, encode_delta

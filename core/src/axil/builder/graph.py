@@ -1,8 +1,8 @@
 """The Python builder: ``Graph`` and ``RootGraph``.
 
-A builder collects nodes and edges and writes a ``GraphSpec``; it executes nothing. Mistakes that
-can be seen when they are made (a name twice, a node of another graph, an edge that closes a cycle)
-are errors at once; the rest is said by ``build``.
+A builder writes a ``GraphSpec`` and executes nothing. What is visibly wrong when it is added (a
+name twice, a node of another graph, a forbidden cycle) is an error at once, the rest one of
+``build``.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from axil.kernel.joins import Join
 from axil.kernel.plan import CycleLimit
 from axil.kernel.state import Schema
 from axil.kernel.tokens import ENTRY, EXIT, Effects
+from axil.spec.check import shortest_path
 from axil.spec.graph import (
     ComponentRef,
     EdgeSpec,
@@ -60,12 +61,12 @@ class Names(Protocol):
 
 
 Keys = Mapping[str, str] | Names | None
-"""The fields that an edge carries, with descriptions or without."""
+"""The fields that an edge carries, perhaps with descriptions."""
 EdgeFunction = Callable[..., Any] | ComponentRef | str | Mapping[str, Any] | None
-"""A condition or a processor of an edge: a callable, or the name of an installed one."""
+"""A condition or a processor: a callable, or the name of an installed one."""
 
 _MESSAGE: Mapping[str, str] = {"message": ""}
-"""The keys of an edge that names none; in a typed graph it carries nothing."""
+"""The keys of an edge that names none; nothing in a typed graph."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
@@ -75,7 +76,7 @@ _SPECIAL = {"entry": ENTRY, "start": ENTRY, "exit": EXIT, "end": EXIT}
 
 @dataclass(frozen=True, slots=True)
 class EdgeHandle:
-    """An edge, as ``create_edge`` gives it: for switches to bind conditions to."""
+    """An edge, as ``create_edge`` returns it."""
 
     sender: Any
     receiver: Any
@@ -83,24 +84,21 @@ class EdgeHandle:
 
 
 class Template(Protocol[M_co]):
-    """A maker of nodes, which ``Graph.create_node`` asks for one."""
+    """A maker of nodes, for ``Graph.create_node``."""
 
     def create_in(self, graph: Graph, /, *args: Any, **options: Any) -> M_co: ...
 
 
 class Graph:
-    """A graph that can be a node of another.
+    """A graph that can be a node of another; ``entry`` and ``exit`` are its ends.
 
-    Inside it, ``entry`` and ``exit`` stand for what comes in and goes out.
-
-    A subclass with nodes of its own kind may extend ``end``, ``add_edge``, ``scope`` and
-    ``to_spec``.
+    A subclass may extend ``end``, ``add_edge``, ``scope`` and ``to_spec``.
     """
 
     reserved_names: tuple[str, ...] = ("entry", "exit")
     """Names that no node of it may have."""
     is_built_in_python = True
-    """True of a class whose nodes no file can give. Classes made of it say it for themselves."""
+    """True of a class whose nodes no file can give; not inherited."""
     counts_rounds = False
     """True if its nodes see ``current_iteration`` and ``max_iterations``."""
 
@@ -127,10 +125,9 @@ class Graph:
 
         Args:
             state: a pydantic model, a TypedDict or a ``Schema``: typed state; ``"messages"``: a
-                conversation, which agents and people read and write. Without it, a graph inside a
-                typed one has the state of that, unless it has attributes, or an edge of it names
-                fields.
-            node_wrappers: around each of its nodes, outside the node's own: a list; or lists by
+                conversation. Without it a graph inside a typed one shares that state, unless it has
+                attributes, or an edge of it names fields.
+            node_wrappers: around each of its nodes, outside the node's own: a list, or lists by
                 node type (a name, a class, ``"*"`` all).
         """
         self.name = _checked_name(name) if name else ""
@@ -158,7 +155,7 @@ class Graph:
         self._position: dict[str, int] = {}  # of each node in their order
         self._edges: list[EdgeSpec] = []
         self._names: dict[int, str] = {}  # of components, by identity
-        self._said: set[tuple[Any, ...]] = set()  # what tells edges apart
+        self._edge_keys: set[tuple[Any, ...]] = set()  # what tells edges apart
         self._routers: dict[str, RouterSpec] = {}
         self._after: dict[str, list[str]] = {}  # of each node: where its trigger edges lead
         self._entered = set[str]()  # the nodes that these lead to
@@ -237,7 +234,7 @@ class Graph:
     @overload
     def create_node(self, kind: N, **options: Unpack[NodeOptions]) -> N: ...
     def create_node(self, kind: Any, *args: Any, **options: Any) -> Any:
-        """Add a node and give it.
+        """Add a node and return it.
 
         Args:
             kind: a node class, made with ``args`` and ``settings`` (by its ``Config``, if it has
@@ -245,10 +242,10 @@ class Graph:
             pull_keys, push_keys: attributes that it sees, and output fields that it writes back;
                 see ``NodeSpec``.
             merge: how states that meet at it are merged: a callable, or one per edge group.
-            resources: what its body needs of a machine, as ``{"gpus": 1}``: for
-                executors that have several machines.
+            resources: what its body needs of a machine, for executors: ``{"gpus": 1}``.
             wrappers: around its body, outermost first: objects, names, or ``{type: …, …}``.
             collect: fields that are lists however many edges bring them; ``"list"``: all.
+
         Raises: SpecError: the name is taken, reserved or malformed; the kind cannot be inside a
         graph.
         """
@@ -359,7 +356,6 @@ class Graph:
         return kind, None
 
     def _usual_of(self, component: Any, use: ComponentRef | None) -> list[ComponentRef]:
-        """Return the wrappers that the graph puts around a node."""
         names = {"*"}
         if use is not None:
             names.add(use.type)
@@ -412,15 +408,15 @@ class Graph:
             keys: fields to carry, with descriptions; None: ``message`` (nothing in a typed graph);
                 ``{}``: trigger without data.
             when: whether it is taken: a callable (asked for ``payload``, ``state``, ``text`` by
-                name), or an installed condition: its name or a ``ComponentRef``.
+                name), or an installed condition.
             process: what is carried instead: a callable on the payload, or an installed processor.
-            formatter: what writes the fields that are carried as one ``message``: a formatter, its
-                class, or the name of an installed one.
-            parser: the other direction: a formatter that reads the ``message`` that comes as the
-                fields ``keys``.
+            formatter: what writes the carried fields as one ``message``: a formatter, its class, or
+                the name of an installed one.
+            parser: a formatter that reads ``keys`` from the ``message`` that comes.
             carry: an object that decides all of this: see ``axil.Edge``.
-            state_filter: from the state to the values of the state that goes on along this edge.
-        Raises: SpecError: a stranger, a duplicate, or a cycle where cycles are forbidden.
+            state_filter: from the state to the values of the state that continues along this edge.
+
+        Raises: SpecError: an unknown end, a duplicate, or a forbidden cycle.
         """
         self.check_open()
         source, target = self.end(sender, "sender"), self.end(receiver, "receiver")
@@ -461,7 +457,7 @@ class Graph:
         )
 
     def create_edges(self, edges: Iterable[Sequence[Any]]) -> list[EdgeHandle]:
-        """Several edges: ``(sender, receiver)`` or ``(sender, receiver, keys)`` each."""
+        """Add several edges: ``(sender, receiver)`` or ``(sender, receiver, keys)`` each."""
         return [self.create_edge(*edge) for edge in edges]
 
     def create_router(
@@ -469,9 +465,9 @@ class Graph:
     ) -> list[EdgeHandle]:
         """Let ``ask(state)`` choose among ``targets``, once per firing of ``sender``.
 
-        ``ask`` gives a target's name, a list of names, ``(name, filter)`` or a list of those;
-        ``[]`` sends nothing. ``"exit"`` (or ``"end"``) among the targets is the graph's exit. Other
-        edges of ``sender`` are not affected.
+        ``ask`` returns a target's name, a list of names, ``(name, filter)`` or a list of those;
+        ``[]`` sends nothing. ``"exit"`` and ``"end"`` are the graph's exit. Other edges of
+        ``sender`` are not affected.
         """
         self.check_open()
         source = self.end(sender, "sender")
@@ -514,7 +510,7 @@ class Graph:
     def set_cycle_limit(
         self, entry: Any, rounds: int | None, at_limit: Literal["limited", "exit"] = "limited"
     ) -> None:
-        """Limit how often the cycle that is entered at ``entry`` may turn; see ``CycleLimit``."""
+        """Limit the rounds of the cycle that is entered at ``entry``; see ``CycleLimit``."""
         self.check_open()
         self._expect("rounds", rounds, int, "a whole number, or None for no limit")
         self._cycle_limits[self.end(entry, "entry")] = CycleLimit(rounds=rounds, at_limit=at_limit)
@@ -563,7 +559,7 @@ class Graph:
             state_version=self._version[0],
             migrations=self._version[1],
             limits=self._limits,
-            extras={"warnings": unheard} if (unheard := self._unheard()) else {},
+            extras={"warnings": outside} if (outside := self._outside_conversation()) else {},
         )
 
     # -- for subclasses
@@ -591,9 +587,7 @@ class Graph:
 
     @property
     def schema(self) -> Schema | None:
-        """The schema of its state: its own, or that of the typed graph around it; None: it has
-        attributes.
-        """
+        """The schema of its state, or of the typed state that it shares; None: attributes."""
         graph = self
         while graph._schema is None and graph.owner is not None and not graph._apart:
             graph = graph.owner
@@ -602,24 +596,24 @@ class Graph:
 
     @property
     def _apart(self) -> str:
-        """The reason for attributes of its own inside a typed graph; empty: there is none."""
+        """The reason for attributes of its own inside a typed graph; empty: none."""
         if self._attributes:
             return "it has attributes"
         naming = (edge for edge in self._edges if edge.keys and edge.keys is not _MESSAGE)
         edge = next(naming, None)
         return "" if edge is None else f"its edge {edge.source}->{edge.target} names fields"
 
-    def _unheard(self) -> tuple[Problem, ...]:
+    def _outside_conversation(self) -> tuple[Problem, ...]:
         """Return a warning (AX174) where agents do not see the conversation around their graph."""
         around = None if self.owner is None else self.owner.schema
-        says = [name for name, node in self._components.items() if getattr(node, "says", "")]
-        if around is None or not is_conversation(around) or self._schema is not None or not says:
+        if around is None or not is_conversation(around) or self._schema is not None:
             return ()
-        if not (reason := self._apart):
+        names = [name for name, node in self._components.items() if hasattr(node, "reply_name")]
+        if not names or not (reason := self._apart):
             return ()
         message = (
-            f"its nodes {format_names(says)} take no part in the conversation of the graph around "
-            f"it: {reason}."
+            f"its nodes {format_names(names)} take no part in the conversation of the graph "
+            f"around it: {reason}."
         )
         hint = (
             "Declare these in the state of the graph around it, and let edges name none; or give "
@@ -637,7 +631,6 @@ class Graph:
         )
 
     def _rules(self, given: Any) -> Any:
-        """Return the fields that are pulled or pushed, with descriptions, if there are any."""
         whole = given is None or isinstance(given, Mapping)
         return cast("Any", given) if whole else dict.fromkeys(self._listed("fields", given), "")
 
@@ -650,7 +643,7 @@ class Graph:
         return self.error("AX131", f"{what}: expected {expected}, found {given!r:.80}.")
 
     def _listed(self, what: str, given: Any) -> Any:
-        """Return a list. Raises: SpecError (AX176): it is a text, which has letters only."""
+        """Return a list. Raises: SpecError (AX176): it is a text."""
         if isinstance(given, str):
             message = f'expected {what} as a list, found "{given}".'
             raise self.error("AX176", message, f'Write ["{given}"].')
@@ -660,7 +653,8 @@ class Graph:
         """Return the name of the node that an edge begins or ends at.
 
         Args:
-            role: what it is of the edge, for messages.
+            role: its part in the edge, for messages.
+
         Raises: SpecError (AX104, AX125): there is no such node.
         """
         if isinstance(given, str):
@@ -683,9 +677,9 @@ class Graph:
         return name if name in self._specs else _SPECIAL.get(name.lower(), name)
 
     def add_edge(self, edge: EdgeSpec, sender: Any, receiver: Any) -> EdgeHandle:
-        """Add an edge. Raises: SpecError: AX106, there is one; AX111, it would close a cycle."""
-        says = (edge.source, edge.target, edge.group, edge.router, id(edge.condition))
-        if says in self._said:
+        """Add an edge. Raises: SpecError: AX106 there is one; AX111 it closes a cycle."""
+        key = (edge.source, edge.target, edge.group, edge.router, id(edge.condition))
+        if key in self._edge_keys:
             raise self.error(
                 "AX106",
                 f"there is an edge from {edge.source} to {edge.target} already.",
@@ -694,12 +688,12 @@ class Graph:
         if self._cycles == "forbid" and edge.source != ENTRY:
             hint = 'Use a Loop, or make the graph with cycles="allow".'
             self.refuse_cycle(edge, "the edge would close a cycle", hint)
-        self._said.add(says)
+        self._edge_keys.add(key)
         self._edges.append(edge)
         return EdgeHandle(sender, receiver, edge)
 
     def refuse_cycle(self, edge: EdgeSpec, reason: str, hint: str) -> None:
-        """Raises: SpecError (AX111): the edge closes a cycle with those that were asked about."""
+        """Raises: SpecError (AX111): the edge closes a cycle with those asked about before."""
         if not edge.trigger or edge.target == EXIT:
             return
         source, target = edge.source, edge.target
@@ -707,33 +701,19 @@ class Graph:
         # edges in the order of nodes, or from a node that none leads to, close no cycle: nearly all
         # graphs are made without a search
         if not (is_forward and self._is_forward):
-            may_close = source == target or source in self._entered
-            if may_close and (path := self._path(target, source)):
+            path: Sequence[str] | None = [source] if source == target else None
+            if source in self._entered and path is None:
+                path = shortest_path(lambda node: self._after.get(node, ()), target, source)
+            if path:
                 raise self.error("AX111", f"{reason}: {' -> '.join([source, *path])}.", hint)
             self._is_forward = False
         self._after.setdefault(source, []).append(target)
         self._entered.add(target)
 
-    def _path(self, source: str, target: str) -> list[str]:
-        """Return the nodes on a way between two; empty: there is none."""
-        came, stack = {source: ""}, [source]
-        while stack and target not in came:
-            here = stack.pop()
-            for there in self._after.get(here, ()):
-                if there not in came:
-                    came[there] = here
-                    stack.append(there)
-        path = [target] if target in came else []
-        while path and path[-1] != source:
-            path.append(came[path[-1]])
-        return path[::-1]
-
     # -- within
 
     def _declare(self, nodes: Sequence[Any], edges: Sequence[Any]) -> None:
-        """Add nodes from ``(name, kind, …)`` and edges from ``(sender, receiver, keys)``, or both
-        as workflow files write them.
-        """
+        """Add nodes and edges given as tuples or as workflow files write them."""
         for node in nodes:
             if isinstance(node, Mapping):
                 data = dict(cast("Mapping[str, Any]", node))
@@ -763,10 +743,8 @@ class Graph:
 
 
 class RootGraph(Graph, Workflow[S]):
-    """A graph that can be run.
-
-    ``build`` it, then ``invoke``, ``run`` or ``stream`` it, as often and as concurrently as you
-    like.
+    """A graph that can be run: ``build`` it, then ``invoke``, ``run`` or ``stream`` it, as often
+    and as concurrently as you like.
     """
 
     root_only = True
@@ -788,20 +766,17 @@ class RootGraph(Graph, Workflow[S]):
         self: RootGraph[Any], name: str, *, state: Schema, **options: Unpack[RootOptions]
     ) -> None: ...
     def __init__(self, name: str, **options: Any) -> None:
-        """``options``: as of ``Graph``.
-
-        ``hooks``: a pluggy manager. ``registry``: the components that there are; None: those that
-        are installed.
+        """Take the ``options`` of ``Graph``, and ``hooks``, a pluggy manager, and ``registry``, the
+        components that there are (None: those installed).
         """
         hooks, registry = options.pop("hooks", None), options.pop("registry", None)
         Workflow.__init__(self, None, CompileOptions(hooks=hooks, registry=registry))
         Graph.__init__(self, name, **options)
 
     def build(self) -> Self:
-        """Compile the graph.
+        """Compile the graph and return it; what the check warns of is a ``GraphWarning``.
 
-        What the check warns of is shown as ``GraphWarning``. Raises: SpecError: all that is wrong
-        with it. Gives the graph itself.
+        Raises: SpecError: all that is wrong with it.
         """
         setting = self.setting
         found: list[Problem] = []
@@ -833,7 +808,7 @@ def _title(kind: Any) -> str:
 
 
 def _collecting(fields: str | Sequence[str]) -> list[ComponentRef]:
-    """Return the wrapper that makes fields lists; ``list``: all fields; none: no wrapper."""
+    """Return the wrapper that makes fields lists; ``list``: all fields."""
     named = [fields] if isinstance(fields, str) else list(fields)
     config = {} if named == ["list"] else {"fields": named}
     return [ComponentRef(type="collect", config=config)] if named else []

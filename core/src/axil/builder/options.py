@@ -1,6 +1,4 @@
-"""The options of graphs, nodes, edges and runs, by name and type: what editors and type checkers
-see.
-"""
+"""The options of graphs, nodes, edges and runs, for editors and type checkers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""A graph that can be run: ``run``, ``stream``, ``resume``, and the sync door ``invoke``.
+"""A graph that can be run: ``run``, ``stream``, ``resume``, and the sync ``invoke``.
 
-A workflow is immutable once it is compiled and keeps nothing of a run: any number of runs may be
-under way at once.
+A workflow is immutable once compiled; any number of its runs may be under way.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ R = TypeVar("R", bound="Run")
 _PLANNED = Lock()
 
 RunInput = Mapping[str, Any] | Sequence[Any] | str | None
-"""The inputs of a run: fields, or the text of a message; of a typed graph: values of its state, an
-instance of its model, or the messages of its conversation.
+"""The inputs of a run: fields, or a text; of a typed graph: values of its state, an instance of its
+model, or messages.
 """
 
 
 class Workflow(Generic[S]):
-    """A spec, compiled on first use; of ``S`` are the states that its runs end with."""
+    """A spec, compiled on first use; ``S`` is the type of its final states."""
 
     def __init__(
         self, spec: GraphSpec | None = None, setting: CompileOptions | None = None
@@ -96,9 +95,8 @@ class Workflow(Generic[S]):
         attributes: Mapping[str, Any] | None = None,
         **options: Unpack[RunOptions],
     ) -> Run:
-        """Return a run, not yet begun: ``await`` it, or ``cancel`` it from elsewhere.
-
-        ``options``: fields of ``Options``.
+        """Return a run, not yet begun: ``await`` it, or ``cancel`` it. ``options``: see
+        ``Options``.
         """
         from axil.runtime.run import Run
 
@@ -111,7 +109,7 @@ class Workflow(Generic[S]):
         attributes: Mapping[str, Any] | None,
         options: Mapping[str, Any],
     ) -> R:
-        """Return a run of a class of its own, as ``start`` returns a ``Run``; for engines."""
+        """Return a run of a class of its own, not yet begun; for engines."""
         plan, chosen = self.plan, self._options(options)
         if hasattr(chosen.executor, "check"):
             chosen.executor.check(plan)
@@ -182,9 +180,10 @@ class Workflow(Generic[S]):
         """Run to the end.
 
         Args:
-            input: what ``@entry`` edges carry: fields, or the text of a message; of a typed graph:
-                values of its state, or the messages of its conversation: a text is a user's.
+            input: what ``@entry`` edges carry: fields, or a text; of a typed graph: values of its
+                state, or messages of its conversation (a text is a user's).
             attributes: over the graph's own.
+
         Returns: the result; ``status`` tells ``done`` from ``paused``, ``limited`` and
         ``cancelled``. Raises: NodeFailed: a node failed; ``error.result`` holds the partial result.
         """
@@ -202,8 +201,8 @@ class Workflow(Generic[S]):
     ) -> Result[S]:
         """Run to the end and return the result, which unpacks as ``output, attributes``.
 
-        The run has an event loop of its own; where one is running already, as in a notebook, also a
-        thread of its own, and this one waits.
+        Where an event loop is running already, as in a notebook, another thread runs it, and this
+        one waits.
 
         Raises: NodeFailed, LimitReached, RunPaused, RunCancelled: the run did not end well;
         ``error.result`` holds the partial result, with its questions.
@@ -216,21 +215,21 @@ class Workflow(Generic[S]):
         return result
 
     def draw(self, format: Literal["text", "mermaid", "svg"] = "text") -> str:
-        """Return a picture of the graph: lines of text, a mermaid flowchart, or an SVG image.
+        """Return a picture of the graph: text, a mermaid flowchart, or an SVG image.
 
-        Raises: UnknownComponent: what draws it is not installed; SpecError: the graph has no plan.
+        Raises: UnknownComponent: what draws it is not installed; SpecError: it has no plan.
         """
         return self.setting.resolve("pictures", format, "")(self.plan)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Return the picture of the graph by media type: what a notebook shows."""
+        """Return the picture of the graph by media type, for notebooks."""
         try:
             return self._notebook.bundle(self)
         except UnknownComponent as error:
             return {"text/plain": f"{self!r}\n{error}"}
 
     def _ipython_display_(self) -> None:
-        """Show the picture of the graph in a notebook, live: runs change it.
+        """Show the graph in a notebook, live.
 
         Raises: NotImplementedError: the notebook shows what ``_repr_mimebundle_`` returns.
         """
@@ -241,7 +240,6 @@ class Workflow(Generic[S]):
 
     @property
     def _notebook(self) -> Any:
-        """The component that shows graphs in notebooks. Raises: UnknownComponent: there is none."""
         return self.setting.resolve("pictures", "notebook", "")
 
     async def resume(
@@ -271,8 +269,7 @@ class Workflow(Generic[S]):
         buffer: int = 1000,
         **options: Unpack[RunOptions],
     ) -> AsyncIterator[Event]:
-        """Yield the events of the same run in the order they happened; the last one is
-        ``run_finished`` with the result.
+        """Yield the events of a run in order; the last one is ``run_finished`` with the result.
 
         Leaving the iteration early cancels the run. A slow reader loses the oldest chunks beyond
         ``buffer``; the event after the gap counts them. Raises: NodeFailed, after the last event.
@@ -307,9 +304,7 @@ class Workflow(Generic[S]):
     # -- lifecycle of components
 
     async def __aenter__(self) -> Workflow:
-        """Provision components, once for all that are inside on this event loop; kept until the
-        last ``async with`` is left.
-        """
+        """Provision components, once per event loop, until the last ``async with`` is left."""
         components = self.plan.graph.components
         if components:
             services = self._services.get()
@@ -355,7 +350,7 @@ class _Services:
 
 
 async def _provision(components: Sequence[Any]) -> None:
-    """Provision one after the other; what was begun is closed again if one fails."""
+    """Provision one after the other; if one fails, close what was begun."""
     begun: list[Any] = []
     try:
         for component in components:
@@ -368,9 +363,7 @@ async def _provision(components: Sequence[Any]) -> None:
 
 
 async def _close(components: Iterable[Any]) -> None:
-    """Close in reverse order, every one, whatever the others raise, and if this is cancelled
-    meanwhile.
-    """
+    """Close all in reverse order, whatever the others raise."""
     async with AsyncExitStack() as closing:
         for component in components:
             if hasattr(component, "close"):
@@ -378,7 +371,7 @@ async def _close(components: Iterable[Any]) -> None:
 
 
 async def _close_one(component: Any) -> None:
-    """Close one component; log what it raises, so that the result of a finished run is not lost."""
+    """Close one component; log what it raises, so that the run's result is not lost."""
     try:
         await component.close()
     except Exception:
@@ -390,7 +383,6 @@ async def _close_one(component: Any) -> None:
 
 
 def _misfit(given: Any, expected: str, hint: str) -> SpecError:
-    """Return the error of an input that does not fit its graph."""
     message = f"expected {expected}, found {type(given).__name__}."
     return SpecError(Problem("AX120", "input", message, hint))
 
@@ -406,7 +398,7 @@ def _fields_of_model(given: Any) -> Mapping[str, Any]:
 
 
 class _Watch(Trusted):
-    """An observer that turns everything into events, in a bounded buffer."""
+    """An observer that turns reports into events, in a bounded buffer."""
 
     __slots__ = ("buffer", "events", "more")
 
@@ -426,14 +418,11 @@ class _Watch(Trusted):
         self._add("firing_started", activation, kind)
 
     def chunk(self, activation: Any, chunk: Any) -> None:
-        lost = 0
-        waiting = (
-            sum(1 for event in self.events if event.kind == "chunk")
-            if len(self.events) >= self.buffer
-            else 0
-        )
-        if waiting >= self.buffer:
-            oldest = next(i for i, event in enumerate(self.events) if event.kind == "chunk")
+        lost, chunks = 0, list[int]()
+        if len(self.events) >= self.buffer:
+            chunks = [i for i, event in enumerate(self.events) if event.kind == "chunk"]
+        if len(chunks) >= self.buffer:
+            oldest = chunks[0]
             lost = self.events[oldest].lost + 1
             del self.events[oldest]
             if oldest < len(self.events):  # the event behind the gap tells of it

@@ -1,3 +1,1 @@
-"""From a spec to a plan: components resolved, callables adapted to bodies, edges compiled, cycles
-folded.
-"""
+"""From a spec to a plan."""

@@ -1,11 +1,10 @@
-"""Any callable → a body: what it wants is read from its parameters' names, once, when the plan is
-made.
+"""Any callable → a body: what it asks for is read from its parameters' names when the plan is made.
 
-A body may ask, by name, for: ``inputs`` (the live payloads folded into fields), ``messages`` (the
-payloads as one list of messages), ``payloads`` (as they are, in edge order), ``state`` (as its
-schema's kind), ``attributes`` (the state's fields that its pull rules let it see), ``local`` (what
-the node keeps for itself), ``ctx``, ``config``, ``node`` and ``task``. ``memories``, ``tools`` and
-``retrievers`` are what a custom node was given; unknown names with a default are left alone.
+A body may ask for ``inputs`` (the live payloads folded into fields), ``messages`` (the payloads as
+one list of messages), ``payloads`` (as they are, in edge order), ``state`` (as its schema's kind),
+``attributes`` (the state's fields that its pull rules let it see), ``local`` (what the node keeps
+for itself), ``ctx``, ``config``, ``node`` and ``task``; a custom node for ``memories``, ``tools``
+and ``retrievers``. Unknown names with a default are left alone.
 """
 
 from __future__ import annotations
@@ -36,19 +35,17 @@ from axil.spec.graph import local_field
 
 Supply = Callable[[Task, Any], Any]
 Read = Callable[[Any, Task, Any, Any], Out]
-"""A function that makes an outcome of what a body gave, its task, its context and its attributes.
-"""
+"""From a body's result, its task, its context and its attributes to an outcome."""
 
 _NO_CHANGES = Changes()
 _ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-"""Flags of functions whose calls are awaited, or iterated asynchronously."""
 _UNCHECKED: type[dict[str, Any]] = dict
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class BodyRules:
-    """The rules by which a node meets the state: the keys it pulls and pushes, and how its results
-    are read. Each node has its own, so they are not declared frozen: see ``kernel.plan``.
+    """The rules by which a node meets the state: the keys it pulls and pushes, how results are
+    read.
     """
 
     node: str
@@ -62,15 +59,15 @@ class BodyRules:
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Constant parameters: ``config``, ``node``, ``memories`` …"""
     chat: str = ""
-    """The field of a typed state that holds the conversation: ``messages`` are read from it, and
-    those that the node says are written to it. Empty: there is none.
+    """The field of a typed state that holds the conversation, which ``messages`` are read from and
+    written to; empty: none.
     """
     is_free: bool = False
-    """True if the state takes any field: attributes, for which nothing is declared."""
+    """True if the state takes any field: nothing is declared."""
 
 
 class Plain:
-    """A body made of a callable: supplies its parameters, calls it, and reads its result."""
+    """A body made of a callable."""
 
     __slots__ = (
         "_attributes",
@@ -91,7 +88,7 @@ class Plain:
         mode: Mode,
         attributes: str = "attributes",
     ):
-        """``attributes``: the parameter that is given the attributes, whatever it is called."""
+        """Args: attributes: the parameter that is given the attributes."""
         self._call, self._supplies, self._read = call, tuple(supplies.items()), read
         self._attributes = attributes
         self._views = [name for name, supply in supplies.items() if isinstance(supply, _View)]
@@ -117,9 +114,7 @@ class Plain:
         return self._read(result, task, ctx, self._written(given))
 
     def _written(self, given: Mapping[str, Any]) -> Any:
-        """Return the attributes that the body was given, with what it assigned to its views of
-        the state.
-        """
+        """Return the attributes of the body, with what it assigned to its views of the state."""
         attributes = given.get(self._attributes)
         for name in self._views:
             view = given[name]
@@ -144,7 +139,7 @@ class Plain:
 
 
 def _called_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
-    """Return the common case, a callable that asks for one thing, in as few calls as possible."""
+    """Return a body that asks for one thing, the common case, in few calls."""
 
     def body(task: Task, ctx: Any) -> Any:
         return read(call(supply(task, ctx)), task, ctx, None)
@@ -164,7 +159,6 @@ def _called_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> 
 
 
 def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) -> Supply:
-    """Return the same of a coroutine function."""
     view = supply.view if isinstance(supply, _View) else None
 
     async def body(task: Task, ctx: Any) -> Out:
@@ -181,8 +175,6 @@ def _awaited_with_one(call: Callable[[Any], Any], supply: Supply, read: Read) ->
 
 
 class _View:
-    """Supplies the state, as its schema's kind."""
-
     __slots__ = ("view",)
 
     def __init__(self, view: Callable[[State], Any]) -> None:
@@ -200,7 +192,7 @@ def body_of(node: NodeContract, rules: BodyRules) -> Body:
 
 
 def bind(node: NodeContract, edges: Sequence[Any], options: Any) -> None:
-    """Give a node component that wants them the edges that start there, and the options."""
+    """Give a node component its out-edges and the options, if it wants them."""
     if node.bind is not None:
         node.bind(edges, options) if len(parameters_of(node.bind)) > 1 else node.bind(edges)
 
@@ -208,7 +200,7 @@ def bind(node: NodeContract, edges: Sequence[Any], options: Any) -> None:
 def as_body(call: Callable[..., Any], rules: BodyRules, *, inline: bool | None = None) -> Body:
     """Return the body of a callable.
 
-    Raises: SpecError (AX161): a required parameter has a name that nothing supplies.
+    Raises: SpecError (AX161): nothing supplies a required parameter.
     """
     names = parameters_of(call)
     supplies: dict[str, Supply] = {}
@@ -243,11 +235,12 @@ def as_forward(
     without: Collection[str] = (),
     inline: bool = False,
 ) -> Body:
-    """Return the body of a user's function: see ``arranged`` for what its parameters are given.
+    """Return the body of a user's function; see ``arranged`` for its parameters.
 
     Args:
-        places: the values by position; the first one is the state in a typed graph.
-        without: names that are none here.
+        places: the values by position; in a typed graph the first one is the state.
+        without: names that do not count as known.
+
     Raises: SpecError (AX162, AX163).
     """
     known = supplied(rules)
@@ -267,12 +260,10 @@ def as_forward(
 
 
 class Arranged(NamedTuple):
-    """A user's function, and the values that it is called with."""
+    """A function to be called by name, and the value of each parameter."""
 
     call: Callable[..., Any]
-    """The function, to be called by name."""
     wanted: Mapping[str, str]
-    """The name of the value that each parameter is given."""
 
 
 def arranged(
@@ -284,10 +275,10 @@ def arranged(
 ) -> Arranged:
     """Return how a user's function is called: which values its parameters are given.
 
-    By name, where all required parameters have ``known`` names. Else by position: the value in
-    ``places``; a parameter with a known name has to stand at its own place then. Parameters with
-    defaults are given what they name, and nothing where they name nothing; a function without
-    parameters is given nothing, and one that does not say what it takes the first value.
+    By name, where all required parameters have ``known`` names; else by position, the value in
+    ``places``, and a known name has to stand at its own place. Parameters with defaults are given
+    what they name, or nothing; a function without parameters nothing; one that does not say what it
+    takes the first value.
 
     >>> both = ("inputs", "attributes")
     >>> arranged(lambda message, attrs, limit=3: 0, {"attributes"}, both, "here").wanted
@@ -296,7 +287,8 @@ def arranged(
     Args:
         where: the place of the function, for messages.
         also: whose place other known names have: ``{"input": "inputs"}``.
-    Raises: SpecError: AX162 a known name out of place, or one that only a name can give; AX163 too
+
+    Raises: SpecError: AX162 a known name out of place, or a name that nothing supplies; AX163 too
     many parameters.
     """
     wanted = parameters_of(call)
@@ -367,7 +359,6 @@ def _by_name(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_one(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of ``*args`` as one of one argument."""
 
     async def awaited(value: Any) -> Any:
         return await call(value)
@@ -379,15 +370,13 @@ def _of_one(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def mode_of(call: Callable[..., Any], inline: bool) -> Mode:
-    """Return how a callable is run: awaited, called directly because it is marked inline, or called
-    in a thread.
-    """
+    """Return how a callable is run."""
     return "async" if is_async(call) else "inline" if inline else "thread"
 
 
 def parameters_of(call: Callable[..., Any]) -> dict[str, bool]:
-    """Return names of the parameters of ``call`` that can be given by name, and whether each is
-    required. The first one of ``bool`` is, too: no name can give it anything.
+    """Return the parameters of ``call`` that can be given by name, and whether each is required;
+    the first positional one is required, too: no name can give it anything.
     """
     if (plain := _plain(call)) is None:
         return {
@@ -408,7 +397,6 @@ def parameters_of(call: Callable[..., Any]) -> dict[str, bool]:
 
 
 def _described(call: Callable[..., Any]) -> Collection[inspect.Parameter]:
-    """Return the parameters of a callable; none of one that does not say."""
     try:
         return inspect.signature(call).parameters.values()
     except (TypeError, ValueError):
@@ -416,8 +404,8 @@ def _described(call: Callable[..., Any]) -> Collection[inspect.Parameter]:
 
 
 def _plain(call: Callable[..., Any]) -> tuple[FunctionType, int] | None:
-    """Return a function that is what it looks like, or that of a method, and how many of its
-    parameters are given already: they are read from its code in a tenth of the time.
+    """Return a plain function, or that of a method, and how many of its parameters are bound: its
+    code is read in a tenth of the time of a signature.
     """
     function, bound = (call.__func__, 1) if isinstance(call, MethodType) else (call, 0)
     if type(function) is not FunctionType or function.__code__.co_argcount < bound:
@@ -438,8 +426,8 @@ def first_of(call: Callable[..., Any]) -> str:
 
 
 def is_async(call: Any) -> bool:
-    """Return whether calling gives something to await or to iterate asynchronously: functions,
-    methods, partials, callable objects.
+    """Return whether calling gives something to await or to iterate asynchronously; of any
+    callable.
     """
     while isinstance(call, functools.partial):
         call = cast("Any", call).func
@@ -453,7 +441,7 @@ def is_async(call: Any) -> bool:
 
 
 def is_coroutine_function(body: Body) -> bool:
-    """Return whether calling a body makes a coroutine, and does nothing else."""
+    """Return whether calling a body only makes a coroutine."""
     if isinstance(body, Plain) or inspect.iscoroutinefunction(body):
         return True
     # the question is not whether it can be called, but how
@@ -466,7 +454,7 @@ def supplied(rules: BodyRules) -> Collection[str]:
 
 
 def supply_of(name: str, rules: BodyRules) -> Supply:
-    """Return the function that gives a body what it asks for by a name of ``supplied``."""
+    """Return the function that supplies a name of ``supplied``."""
     if name in rules.given:
         value = rules.given[name]
         return lambda task, ctx: value
@@ -508,9 +496,8 @@ _SUPPLIES: Mapping[str, Supply] = {
 class Attributes(dict[str, Any]):
     """A node's view of the attributes, to read and to set; what is set becomes part of the result.
 
-    Setting counts, changing a value in place does not: write ``attributes["log"] =
-    [*attributes["log"], line]``. Deleting one is an error, and so is setting one that the node does
-    not write.
+    Changing a value in place does not count: write ``attributes["log"] = [*attributes["log"],
+    line]``. Deleting one is an error, and so is setting one that the node does not write.
     """
 
     __slots__ = ("assigned", "written")
@@ -563,7 +550,6 @@ class Attributes(dict[str, Any]):
 
 
 def _assigned(values: Mapping[str, Any], attributes: Attributes | None = None) -> Attributes:
-    """Return the attributes of a body that assigned ``values`` to its view of the state."""
     attributes = Attributes({}) if attributes is None else attributes
     attributes.assigned = {**attributes.assigned, **without_views(dict(values))}
     return attributes
@@ -583,21 +569,20 @@ def _attributes(rules: BodyRules, state: State) -> Attributes:
     return Attributes({name: isolate(value) for name, value in values.items()})
 
 
-class Heard(dict[str, Any]):
+class KnownMessage(dict[str, Any]):
     """A message of the conversation, as a body is given it: sent on, it is not said again."""
 
     __slots__ = ()
 
 
 def conversation(state: State, field_name: str) -> list[dict[str, Any]]:
-    """Return the messages that a typed state holds, each as a dict of the body's own."""
+    """Return the messages that a typed state holds, as dicts of the body's own."""
     found: Any = state.get(field_name)
     items: Sequence[Any] = () if found is MISSING else isolate(found)
-    return [Heard(m) for each in items or () if (m := _plain_message(each))]
+    return [KnownMessage(m) for each in items or () if (m := _plain_message(each))]
 
 
 def _plain_message(given: Any) -> dict[str, Any]:
-    """Return a message as a dict, also one that is an object; empty: it is none."""
     if isinstance(given, dict):
         return cast("dict[str, Any]", given)
     dump = getattr(given, "model_dump", None)
@@ -607,26 +592,23 @@ def _plain_message(given: Any) -> dict[str, Any]:
     return fields if fields["role"] else {}
 
 
-def _with_said(rules: BodyRules, out: Out) -> Out:
-    """``out``, with what the node said written to the conversation."""
-    stated: Any = out.output
-    if rules.chat in out.delta or not is_messages(stated):
+def _with_messages(rules: BodyRules, out: Out) -> Out:
+    output: Any = out.output
+    if rules.chat in out.delta or not is_messages(output):
         return out
     by = {"source": rules.node}
     new = [
         {**m, **(by if m.get("role") == "assistant" and not m.get("source") else {})}
-        for m in cast("Sequence[dict[str, Any]]", stated)
-        if type(m) is not Heard
+        for m in cast("Sequence[dict[str, Any]]", output)
+        if type(m) is not KnownMessage
     ]
-    plain = [dict(m) for m in cast("Sequence[Any]", stated)]
+    plain = [dict(m) for m in cast("Sequence[Any]", output)]
     delta = {**out.delta, rules.chat: new} if new else out.delta
     return Out(plain, delta, out.to)
 
 
 def result_reader(rules: BodyRules) -> Read:
-    """Return the function that reads the results of a node's body, the last step of every plain
-    body; nodes with the same rules share it.
-    """
+    """Return the function that reads the results of a node's body; equal rules share it."""
     if rules.own or rules.chat:
         return _reader(rules)
     pull, push = (None if names is None else tuple(names) for names in (rules.pull, rules.push))
@@ -681,7 +663,7 @@ def _reader(rules: BodyRules) -> Read:
             if attributes.assigned:
                 out = _with_assigned(rules, out, task.state, attributes.assigned)
         if rules.chat and rules.payload == "messages":
-            out = _with_said(rules, out)
+            out = _with_messages(rules, out)
         touched: Mapping[str, Mapping[str, Any]] | None = ctx.touched if ctx is not None else None
         return out if touched is None else with_own(out, touched)
 
@@ -689,7 +671,7 @@ def _reader(rules: BodyRules) -> Read:
 
 
 def with_own(out: Out, touched: Mapping[str, Mapping[str, Any]]) -> Out:
-    """``out``, and what the node keeps for itself, field by field, beside what it wrote."""
+    """Return an outcome that also writes what the node keeps for itself."""
     delta = dict(out.delta)
     for name, own in touched.items():
         before: Mapping[str, Any] = delta.get(name) or {}
@@ -698,10 +680,7 @@ def with_own(out: Out, touched: Mapping[str, Mapping[str, Any]]) -> Out:
 
 
 def _with_assigned(rules: BodyRules, out: Out, state: State, assigned: Mapping[str, Any]) -> Out:
-    """``out``, and what the body assigned to its view of the state.
-
-    Raises: StateError (AX203): the node does not write that field.
-    """
+    """Raises: StateError (AX203): the node does not write that field."""
     for name in assigned:
         if not _is_written(rules, name, state):
             raise _unwritten(name, "the state")
@@ -709,10 +688,7 @@ def _with_assigned(rules: BodyRules, out: Out, state: State, assigned: Mapping[s
 
 
 def _with_set(rules: BodyRules, out: Out, state: State, attributes: Attributes) -> Out:
-    """``out``, and the attributes that the body set.
-
-    Raises: StateError (AX203): the node does not write one of them.
-    """
+    """Raises: StateError (AX203): the node does not write one of the attributes set."""
     written = without_views(attributes.written)
     delta = pushed_fields(rules, written, state)
     for name in written:
@@ -724,7 +700,6 @@ def _with_set(rules: BodyRules, out: Out, state: State, attributes: Attributes) 
 
 
 def _is_written(rules: BodyRules, name: str, state: State) -> bool:
-    """Return whether a node writes a field of that name."""
     named = rules.pull if rules.push is None else rules.push
     if named is not None:
         return name in named

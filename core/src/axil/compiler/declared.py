@@ -21,8 +21,7 @@ def misread(
     """Yield a warning (AX158) for each field that a condition reads and nothing declares.
 
     What reads has ``reads``, pairs of ``message`` or ``state`` and a name; a node that declares its
-    output has ``gives``, the names. ``fields``: those of the state; None: there may be any. Cost:
-    O(nodes + edges).
+    output has ``gives``, the names. ``fields``: those of the state; None: any.
     """
     of_state = None if fields is None else frozenset(fields)
     incoming: defaultdict[str, list[EdgeSpec]] = defaultdict(list)
@@ -30,7 +29,8 @@ def misread(
         incoming[edge.target].append(edge)
         if reads := getattr(condition, "reads", ()):
             where = str(edge.place or f"edge {edge.source}->{edge.target}")
-            known = _names(getattr(components(edge.source), "gives", None))
+            gives = getattr(components(edge.source), "gives", None)
+            known = None if gives is None else frozenset(gives)
             yield from _unknown(reads, where, known, of_state)
     for node in spec.nodes:
         if reads := getattr(components(node.id), "reads", ()):
@@ -53,12 +53,8 @@ def _unknown(
         yield Problem("AX158", where, message, did_you_mean(name, known), severity="warning")
 
 
-def _names(given: Iterable[str] | None) -> frozenset[str] | None:
-    return None if given is None else frozenset(given)
-
-
 def brought(edges: Iterable[EdgeSpec], components: Callable[[str], Any]) -> frozenset[str] | None:
-    """Return the fields that edges are known to bring; None: it is not known."""
+    """Return the fields that edges bring; None: unknown."""
     found = set[str]()
     for edge in edges:
         gives = getattr(components(edge.source), "gives", None)

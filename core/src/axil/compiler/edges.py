@@ -1,8 +1,8 @@
-"""Edges and payload kinds: each edge compiled into one function (condition, keys, processor and
-filter), and the payload kinds, which join the payloads that meet.
+"""Edges, each compiled into one function (condition, keys, processor, filter), and payload kinds,
+which join the payloads that meet.
 
-Conditions are asked about text: of each message where a list of messages is carried (those that
-fail stay behind, none left: the edge is dead), of the whole payload otherwise.
+Conditions see text: of each message in a list (those that fail stay behind, none left: the edge is
+dead), of the whole payload otherwise.
 """
 
 from __future__ import annotations
@@ -38,12 +38,10 @@ class EdgeInput(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The payload as text."""
         return text_of(self.payload)
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """The payload as fields."""
         payload = self.payload
         return (
             cast("Mapping[str, Any]", payload)
@@ -94,11 +92,11 @@ class EdgeParts(NamedTuple):
     condition: Condition | None = None
     process: Processor | None = None
     view: Callable[[State], Any] | None = None
-    """The view of the state that a filter gets."""
+    """The view of the state for a filter."""
 
 
 def carry_of(parts: EdgeParts) -> Carry | None:
-    """Return the edge's function; None where the output itself is carried, always."""
+    """Return the edge's function; None: the output itself is carried, always."""
     spec = parts.spec
     if spec.keys is None:
         return _filtered(_passing(parts), parts)
@@ -161,7 +159,6 @@ def _selecting(spec: EdgeSpec) -> Carry:
 
 
 def _selected(spec: EdgeSpec, output: Any) -> dict[str, Any]:
-    """Return the fields that an edge carries of an output. Raises: MissingKeys."""
     fields, keys = output if type_of(output) is dict else as_fields(output), spec.keys or {}
     try:
         return {key: fields[key] for key in keys}
@@ -198,8 +195,8 @@ def _processing(process: Processor) -> Carry:
 
 
 def _passing(parts: EdgeParts) -> Carry:
-    """Return an edge that carries whatever comes: each message that the condition lets through, or
-    the payload as it is.
+    """Return an edge that carries what comes: each message that the condition lets through, or the
+    payload as it is.
     """
     spec, condition = parts.spec, parts.condition
     rewrite = _processing(parts.process) if parts.process is not None else None
@@ -237,8 +234,8 @@ def _as_message(new: Any) -> Message:
 
 
 def _delivering(spec: EdgeSpec) -> Callable[[list[Message]], list[Message]]:
-    """Return messages arrive as a user's words, marked with their source; unless they keep their
-    role, or come back to their speaker.
+    """Return messages as a user's words, marked with their source, unless they keep their role or
+    come back to their speaker.
     """
     source = "" if spec.source.startswith("@") else spec.source
     to_itself = spec.source == spec.target
@@ -293,41 +290,35 @@ def _filtered(carry: Carry | None, parts: EdgeParts) -> Carry | None:
 
 
 class Fields:
-    """Fields of a message, folded into one mapping."""
+    """Fields, folded into one mapping."""
 
     by_level = False
 
     def gather(self, tokens: Sequence[Token]) -> Any:
-        """See ``Payloads``."""
         return fold_payloads([token.payload for token in tokens])
 
     def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> Any:
-        """See ``Payloads``."""
         return fold_payloads([payload for _, payload in left]) if left else None
 
 
 class TypedState(Fields):
-    """Typed state, which is the output itself; what edges carry is folded as fields are."""
+    """Typed state, which is the output itself; fields on edges are folded."""
 
     def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> Any:
-        """See ``Payloads``. A graph in which anything fired gives ``{}``."""
+        """Return ``{}`` where anything fired."""
         return fold_payloads([payload for _, payload in left]) if fired else None
 
 
 class Messages:
-    """Lists of messages, one after the other: what was said first comes first."""
+    """Lists of messages, the earliest first."""
 
     by_level = True
 
     def gather(self, tokens: Sequence[Token]) -> Any:
-        """See ``Payloads``."""
         return gather_messages(tokens)
 
     def output(self, left: Sequence[Left], end: Sequence[str], fired: bool) -> Any:
-        """See ``Payloads``.
-
-        The messages of the first node of ``end`` that gave any, else of any node.
-        """
+        """Return the messages of the first node of ``end`` that gave any, else of any node."""
         if not left:
             return None
         by_source: dict[str, list[Message]] = {}

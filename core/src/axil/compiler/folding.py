@@ -1,13 +1,12 @@
 """Graph → plans: cycles folded into nodes, levels, ports and units.
 
 The strongly connected components of a scope that trigger edges close become single nodes,
-``CycleBody``s, whose body is folded again when they are entered: the edges into the node at which
-they were entered are cut, so the body is closer to acyclic, and nested loops come for free, to any
-depth. A component in which every node joins with ``each`` has nothing that waits: it stays as it is
-(a *flat* cycle) and its tokens turn until none is live.
+``CycleBody``s. A body is folded again for each node at which the cycle is entered: the edges into
+that node are cut, so it is closer to acyclic, and nested loops follow, to any depth. A component in
+which every node joins with ``each`` has nothing that waits: it stays as it is (a *flat* cycle).
 
-Compilation is linear in vertices and edges. A cycle's body is folded once per entry and remembered;
-of the edges around it only those are made anew that lead between its own nodes.
+Linear in vertices and edges. A cycle's body is folded once per entry and remembered; of the edges
+around it only those between its own nodes are made anew.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def fold(graph: ResolvedGraph) -> Plan:
 
 
 class _Link(NamedTuple):
-    """An edge as the scope sees it: between plan nodes, or from or to ``OUTSIDE``, or ``BACK``."""
+    """An edge of the scope, between plan nodes, ``OUTSIDE`` and ``BACK``."""
 
     source: int
     target: int
@@ -53,7 +52,7 @@ class _Link(NamedTuple):
 
 
 class _Scope:
-    """One scope being folded; each step fills the attributes that the next one reads."""
+    """One scope being folded; each step fills attributes that the next one reads."""
 
     def __init__(
         self,
@@ -68,7 +67,7 @@ class _Scope:
             entry: the member at which a cycle is entered; None: the scope is the whole graph.
         """
         self.graph, self.members, self.edges, self.entry = graph, members, edges, entry
-        self.turning: dict[int, int] = {}
+        self.flat: dict[int, int] = {}
         """Vertices of flat cycles, each with the first one of its cycle."""
         self.cycles: dict[int, list[Edge]] = {}
         """First vertex of each folded cycle, with the edges that touch the cycle."""
@@ -80,10 +79,9 @@ class _Scope:
     def _groups(self) -> list[list[int]]:
         """Return the vertices of each plan node.
 
-        A cycle is closed by trigger edges. A node whose data comes back into a cycle belongs to it,
-        so components are those of all edges; one that only data edges close is no cycle. Where all
-        nodes join with ``each``, nothing is folded, and only what trigger edges tie together closes
-        as one.
+        A cycle is closed by trigger edges, but a node whose data comes back into it belongs to it:
+        so components are those of all edges, and one that only data edges close is no cycle. Where
+        all nodes join with ``each``, only what trigger edges tie together closes as one.
         """
         at = {v: i for i, v in enumerate(self.members)}
         every: list[list[int]] = [[] for _ in self.members]
@@ -98,15 +96,15 @@ class _Scope:
         groups: list[list[int]] = []
         for component in components(every):
             group = [self.members[i] for i in component]
-            turning: list[list[int]] = []
+            flat: list[list[int]] = []
             if is_cyclic(component, every):
-                turning = [component] if all_trigger else self._turning(component, firing)
-            if turning and not all(self.graph.vertices[v].join.per_token for v in group):
+                flat = [component] if all_trigger else self._flat_parts(component, firing)
+            if flat and not all(self.graph.vertices[v].join.per_token for v in group):
                 groups.append(group)
                 self.cycles[group[0]] = []
             else:
                 groups.extend([v] for v in group)
-                self.turning |= {self.members[i]: self.members[p[0]] for p in turning for i in p}
+                self.flat |= {self.members[i]: self.members[p[0]] for p in flat for i in p}
         return groups
 
     def _hold_together(self, every: list[list[int]], firing: list[list[int]]) -> None:
@@ -126,7 +124,7 @@ class _Scope:
             firing[i].append(head)
 
     @staticmethod
-    def _turning(component: list[int], firing: list[list[int]]) -> list[list[int]]:
+    def _flat_parts(component: list[int], firing: list[list[int]]) -> list[list[int]]:
         """Return the parts of the component that trigger edges alone tie into cycles."""
         at = {v: i for i, v in enumerate(component)}
         inner = [[at[w] for w in firing[v] if w in at] for v in component]
@@ -134,8 +132,8 @@ class _Scope:
         return [[component[i] for i in part] for part in parts]
 
     def _links(self) -> tuple[list[_Link], list[int]]:
-        """Return the edges that are not inside a folded cycle, and the levels of the plan nodes;
-        sort the groups into plan order, and note the edges of each folded cycle.
+        """Return the edges outside folded cycles, and the levels of the plan nodes; sort the groups
+        into plan order, and note the edges of each folded cycle.
         """
         of = {v: g for g, group in enumerate(self.groups) for v in group}
         touching = {of[first]: edges for first, edges in self.cycles.items()}
@@ -167,10 +165,8 @@ class _Scope:
         return links, [level[g] for g in order]
 
     def _late(self) -> set[int]:
-        """Return data edges that cannot be waited for.
-
-        In a cycle's body: all that do not lead to a higher level. In an acyclic scope: those among
-        them that, with the other edges, would close a circle of waiting.
+        """Return data edges that cannot be waited for: in a cycle's body all that do not lead to a
+        higher level; else those of them that would close a circle of waiting.
         """
         inner = [link for link in self.links if link.source >= 0 and link.target >= 0]
         climbing = [
@@ -185,7 +181,6 @@ class _Scope:
         return {link.edge.id for link in climbing if circle[link.source] == circle[link.target]}
 
     def plan(self) -> Plan:
-        """Return all of it, put together."""
         vertices = [self._vertex(group) for group in self.groups]
         ports = _Ports(vertices)
         gates = {n for n, v in enumerate(vertices) if v.join is GATE and v.type == "cycle"}
@@ -212,7 +207,7 @@ class _Scope:
         for n, (vertex, out) in enumerate(zip(vertices, outs, strict=True)):
             body = vertex.body
             chain, is_direct = None, False
-            if ways is not None and not self.turning and body.mode != "scope":
+            if ways is not None and not self.flat and body.mode != "scope":
                 chain, is_direct = ways(out, ports.ports, ports.waits, reach)
             nodes.append(
                 PlanNode(
@@ -250,9 +245,8 @@ class _Scope:
             entries=entries,
             node_of=node_of,
             positions=ports.positions,
-            turning={
-                node_of[v]: self.graph.cycle_limit(self.graph.vertices[v].name)
-                for v in self.turning
+            flat_limits={
+                node_of[v]: self.graph.cycle_limit(self.graph.vertices[v].name) for v in self.flat
             },
             barriers=barriers,
             entry=None if self.entry is None else node_of[self.entry],
@@ -260,15 +254,14 @@ class _Scope:
         )
 
     def _is_inner(self, edge: Edge) -> bool:
-        """Return whether an edge makes a flat cycle turn: then nothing waits for it."""
-        unit = self.turning.get(edge.source) if edge.trigger else None
-        return unit is not None and unit == self.turning.get(edge.target)
+        """Return whether an edge is inside a flat cycle: then nothing waits for it."""
+        unit = self.flat.get(edge.source) if edge.trigger else None
+        return unit is not None and unit == self.flat.get(edge.target)
 
     def _arcs(self, ports: _Ports) -> tuple[list[tuple[PlanEdge, ...]], dict[int, PlanEdge]]:
-        """Return the edges that lead out of each node, and those that tokens from outside come on,
-        by id.
+        """Return the out-edges of each node, and the edges from outside by id.
 
-        An edge that leaves is the same in each of the cycles that it leaves, and is made once.
+        An edge that leaves several cycles is made once.
         """
         outs: list[list[PlanEdge]] = [[] for _ in self.groups]
         entries: dict[int, PlanEdge] = {}
@@ -293,7 +286,6 @@ class _Scope:
         return [tuple(out) for out in outs], entries
 
     def _barriers(self, leaves: Sequence[bool]) -> tuple[tuple[int, int], ...]:
-        """Count, for each level, the nodes that could leave the scope."""
         leavers: dict[int, int] = {}
         for level, could_leave in zip(self.level, leaves, strict=True):
             if could_leave:
@@ -307,16 +299,16 @@ class _Scope:
         cycle = CycleBody(
             self.graph, group, edges, lambda entry: _Scope(self.graph, group, edges, entry).plan()
         )
-        doors = [self.graph.vertices[e.target].join for e in cycle.entrances() if e.trigger]
-        join: Join = EACH if doors and all(each.per_token for each in doors) else GATE
+        joins = [self.graph.vertices[e.target].join for e in cycle.entrances() if e.trigger]
+        join: Join = EACH if joins and all(each.per_token for each in joins) else GATE
         return ResolvedNode(name=cycle.name, body=cycle, join=join, type="cycle")
 
     def _units(self) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
-        """Return the units that close as one: a node, or all nodes of a flat cycle."""
+        """Return the units that close as one: a node, or the nodes of a flat cycle."""
         units: dict[tuple[bool, int], list[int]] = {}
         for n, group in enumerate(self.groups):
-            flat = self.turning.get(group[0])
-            units.setdefault((flat is not None, n if flat is None else flat), []).append(n)
+            first = self.flat.get(group[0])
+            units.setdefault((first is not None, n if first is None else first), []).append(n)
         unit_of = [0] * len(self.groups)
         for u, unit in enumerate(units.values()):
             for n in unit:
@@ -325,7 +317,6 @@ class _Scope:
 
 
 def _arc(edge: Edge, port: int, late: bool = False, inner: bool = False) -> PlanEdge:
-    """Return an edge as a plan sees it."""
     return PlanEdge(
         edge.id, edge.carry, port, edge.trigger, edge.router, edge.target_name, late, inner
     )
@@ -349,8 +340,6 @@ def _with_feeders(index: int, ports: Sequence[Port], nodes: Sequence[PlanNode]) 
 
 
 class _Ports:
-    """The ports of a plan in the making: one for each group of the edges that end at a node."""
-
     def __init__(self, vertices: Sequence[ResolvedNode]) -> None:
         self.vertices = vertices
         self.ports: list[Port] = []

@@ -1,7 +1,5 @@
-"""Formatters on edges of graphs in Python: fields written as one message, and the other direction.
-
-``Graph.create_edge`` asks for the processor of an edge here. Digests of recorded graphs name the
-functions that are processors (``axil.spec.digests``).
+"""Formatters on edges of graphs in Python. Digests of recorded graphs name the functions that are
+processors (``axil.spec.digests``).
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ def on_edge(
     Args:
         given: the formatter, its class, or the name of an installed one.
         keys: the fields that it reads from the message; None: it writes the message.
-        where: the place of the edge's graph, for messages.
+        where: the place of the graph, for messages.
     """
     if isinstance(given, str):
         given = make_component(setting.resolve("formatters", given, where), {}, where)
@@ -33,7 +31,6 @@ def on_edge(
 
 
 def _formatted(formatter: Any) -> Any:
-    """Return a function that writes fields as a message."""
     if not hasattr(formatter, "dump"):
         return formatter
 
@@ -44,7 +41,6 @@ def _formatted(formatter: Any) -> Any:
 
 
 def _parsed(formatter: Any, keys: Sequence[str]) -> Any:
-    """Return a function that reads fields from a message."""
     parse = getattr(formatter, "parse", None)
 
     def read(payload: Any) -> dict[str, Any]:

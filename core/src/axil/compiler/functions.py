@@ -1,6 +1,4 @@
-"""Users' functions on edges: conditions, processors, merges and routers, each as the one function
-that the plan calls.
-"""
+"""Users' functions on edges (conditions, processors, merges, routers) as the plan calls them."""
 
 from __future__ import annotations
 
@@ -21,10 +19,10 @@ from axil.spec.graph import RouterSpec
 
 def edge_function(component: Any) -> Any:
     """Return a condition or processor as a function of ``EdgeInput``; plain functions are given the
-    text, and the state where they have a second parameter for it.
+    text, and the state as a second parameter.
 
-    A plain function may give ``{"content": …, "metadata": …, "drop": …}``, as DevAll's do: the
-    message with another content, or with more fields, or none at all.
+    A plain function may return ``{"content": …, "metadata": …, "drop": …}``, as DevAll's do: the
+    message with another content, with more fields, or none.
     """
     if not inspect.isfunction(component):
         return component
@@ -40,7 +38,6 @@ def edge_function(component: Any) -> Any:
 
 
 def _carried(given: Any, seen: EdgeInput) -> Any:
-    """Return what a plain function gave, as edges carry it."""
     if not isinstance(given, Mapping) or _PARTS.isdisjoint(cast("Mapping[str, Any]", given)):
         return cast("Any", given)
     data = cast("Mapping[str, Any]", given)
@@ -61,7 +58,7 @@ def _wants_state(function: Callable[..., Any]) -> bool:
 
 
 def merge_of(merge: Callable[[Sequence[Any]], Any]) -> Merge:
-    """Return a custom merge as a function of states. What it raises: BodyError: it gave no
+    """Return a custom merge as a function of states, which raises BodyError where it gave no
     values.
     """
 
@@ -82,11 +79,9 @@ def merge_of(merge: Callable[[Sequence[Any]], Any]) -> Merge:
 def asked_by_name(
     function: Callable[..., Any], view: Callable[[State], Any] | None, where: str, *, typed: bool
 ) -> Callable[[EdgeInput], Any]:
-    """Return a Python callable on an edge, which may ask for ``payload`` (``output``), ``state``,
-    ``text`` or ``fields`` by name.
-
-    By position it is given payload and state; in a typed graph, where edges carry nothing, the
-    state first.
+    """Return a callable on an edge, which may ask for ``payload`` (``output``), ``state``, ``text``
+    or ``fields`` by name; by position it is given payload and state, in a typed graph the state
+    first.
     """
     ways: Mapping[str, Callable[[EdgeInput], Any]] = {
         "payload": lambda seen: isolate(seen.payload),
@@ -112,7 +107,7 @@ _EDGE_NAMES = {"message": "payload", "output": "payload", "attributes": "state"}
 def of_state(
     function: Callable[..., Any], view: Callable[[State], Any] | None, where: str
 ) -> Callable[[State], Any]:
-    """Return a Python callable that is asked about the state alone, such as a router.
+    """Return a callable that is asked about the state alone, such as a router.
 
     Raises: SpecError (AX162, AX163).
     """
@@ -124,11 +119,11 @@ def of_state(
 
 
 def router_of(spec: RouterSpec, schema: Schema, exits: Collection[str]) -> Router:
-    """Return a router's function: whatever form its answer has, as a mapping of targets to
-    filters.
+    """Return a router's function, whose answer is a mapping of targets to filters.
 
     Args:
-        exits: other names that an answer may have for the graph's exit.
+        exits: other names of the graph's exit.
+
     Raises: SpecError (AX162, AX163).
     """
     ask = of_state(spec.ask, schema.view, f'router of "{spec.source}"')

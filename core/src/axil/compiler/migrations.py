@@ -9,7 +9,7 @@ from axil.errors import Problem, SpecError
 from axil.spec.graph import GraphSpec
 
 Migration = Callable[[dict[str, Any]], Mapping[str, Any]]
-"""From what was written under one version of a state to the same under the next."""
+"""From what was written under one version of a state to the next version."""
 
 
 def checked_migrations(
@@ -19,6 +19,7 @@ def checked_migrations(
 
     Args:
         imported: the object at an import path, with the place for messages.
+
     Raises: SpecError: AX527 one is no function, or leads nowhere; AX148 its path.
     """
     found: dict[int, Migration] = {}

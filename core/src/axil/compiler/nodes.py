@@ -1,4 +1,4 @@
-"""The node kinds of core: ``CustomNode``, and plain functions."""
+"""The node kinds of core: ``CustomNode`` and plain functions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ _POSITIONS = ("inputs", "attributes", "memories", "tools", "retrievers", "node")
 
 
 class CustomNode:
-    """A node whose body is a function.
+    """A node whose body is a function that returns a mapping.
 
-    The function's parameters are given by name if all of them are names that a body may ask for;
-    else by position: ``(input, attributes, memories, tools, retrievers, self)``, as many as it has.
-    One with a default is given nothing, unless it names a value. The function returns a mapping.
-    Without a function the node passes its input on.
+    Its parameters are given by name if all are names that a body may ask for; else by position:
+    ``(input, attributes, memories, tools, retrievers, self)``. One with a default is given nothing,
+    unless it names a value. Without a function the node passes its input on.
     """
 
     strict = True
@@ -38,11 +37,11 @@ class CustomNode:
         self.name = ""
 
     def set_forward(self, forward: Callable[..., Any]) -> None:
-        """Give, or replace, the function; before ``build``."""
+        """Set the function, before ``build``."""
         self.forward = forward
 
     def adapted(self, rules: BodyRules) -> Body:
-        """Return the body, as the graph's rules want it."""
+        """Return the body under the graph's rules."""
         if self.forward is None:
             return as_body(_pass_on, rules, inline=True)
         given = {
@@ -58,9 +57,7 @@ class CustomNode:
 
 
 def _is_shape(forward: Callable[..., Any]) -> bool:
-    """Return whether a function is written as in MASFactory, where ``messages`` are the fields:
-    what follows stands at its place, too.
-    """
+    """Return whether a function is written as in MASFactory, where ``messages`` are the fields."""
     names = list(parameters_of(forward))
     return names[:1] == ["messages"] and names[1:] == list(_POSITIONS[1 : len(names)])
 
@@ -74,13 +71,13 @@ class FunctionNode:
 
     strict = True
 
-    def __init__(self, function: Callable[..., Any], inline: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self.inline = inline or bool(getattr(function, "inline", False))
+        self.inline = bool(getattr(function, "inline", False))
         self.name = self.__name__ = getattr(function, "__name__", type(function).__name__)
 
     def adapted(self, rules: BodyRules) -> Body:
-        """Return the body, as the graph's rules want it."""
+        """Return the body under the graph's rules."""
         return as_forward(self.function, rules, _POSITIONS[:2], inline=self.inline)
 
 

@@ -1,8 +1,7 @@
-"""Spec → plan: components resolved and configured, bodies adapted and wrapped, edges compiled,
-cycles folded.
+"""Spec → plan: components resolved, bodies adapted and wrapped, edges compiled, cycles folded.
 
-All problems of a graph, and of the graphs inside it, are gathered and raised at once. Nested graphs
-are compiled from an explicit stack, innermost first, so that depth costs no recursion.
+All problems of a graph and of the graphs inside it are raised at once. Nested graphs are compiled
+from an explicit stack, innermost first.
 """
 
 from __future__ import annotations
@@ -68,29 +67,27 @@ class CompileOptions:
     """The components and settings with which plans are made."""
 
     registry: Registry | None = None
-    """None: the process's own, when something has to be resolved."""
+    """None: the process's own, when something is resolved."""
     hooks: pluggy.PluginManager | None = None
     folder: str = ""
-    """The folder that relative paths in a file are resolved in."""
+    """The folder of relative paths in a file."""
     environment: Mapping[str, str] | None = None
     """Values for names in included files that are no variables; None: the process's environment."""
     allow_code: bool = False
     """True if included files may name code by import path."""
     grants: Grants | None = None
-    """The grants of included files; None: nothing that has to be granted."""
+    """The grants of included files; None: none."""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Facts about the graph that is compiled: for nodes with graphs of their own, where it was
-    read and with what.
-    """
+    """Facts about the graph that is compiled, for nodes with graphs of their own."""
     place: Place | None = None
-    """The place of the node in a file, for errors in its settings."""
+    """The node's place in a file, for errors in its settings."""
     state: Schema | None = None
-    """The typed state of the graph that is compiled: a graph in a node may share it."""
+    """The typed state of the compiled graph, which graphs in nodes may share."""
     warned: Callable[[Problem], None] | None = None
     """Called with each warning of the check, once the plan is made."""
 
     def components(self) -> Registry:
-        """Return the registry that names are looked up in, with what hook plugins add to it."""
+        """Return the registry, with what hook plugins add to it."""
         from axil.registry import registry
 
         found = registry.default_registry() if self.registry is None else self.registry
@@ -104,9 +101,8 @@ class CompileOptions:
     def resolve(
         self, kind: str, name: str, where: str, *, requires: Mapping[str, str] | None = None
     ) -> Any:
-        """Return the component; see ``Registry.resolve``.
-
-        An import path, ``module:Name``, only where code is allowed.
+        """Return a component (see ``Registry.resolve``); with ``module:Name``, where code is
+        allowed, the object at that path.
         """
         if ":" in name:
             return self.imported(name, where)
@@ -119,7 +115,7 @@ class CompileOptions:
     def imported(self, path: str, where: str) -> Any:
         """Return the object at ``module:Name``.
 
-        Raises: SpecError (AX148): code is not allowed, or there is no such thing.
+        Raises: SpecError (AX148): code is not allowed, or there is no such object.
         """
         problem = None
         if not self.may_import(path):
@@ -144,12 +140,11 @@ class CompileOptions:
 
 
 def _import(path: str) -> str:
-    """Return what has to be granted for an import path."""
     return f"import:{one_line(path.partition(':')[0])}"
 
 
 class OutEdge(NamedTuple):
-    """One out-edge, as a node that binds to its edges sees it."""
+    """One out-edge, for nodes that bind to their edges."""
 
     sender: str
     receiver: str
@@ -170,11 +165,11 @@ class NodeInfo:
     edges: Sequence[OutEdge] = ()
     """The edges that start at it."""
     brought: Callable[[], frozenset[str] | None] = lambda: None
-    """The function that returns the fields of its in-edges; None: they are not known."""
+    """The function that returns the fields of its in-edges; None: unknown."""
     stored: frozenset[str] | None = None
-    """The fields that the state has; None: it is not known."""
+    """The fields of the state; None: unknown."""
     report: Callable[[Problem], None] = lambda problem: None
-    """The function for warnings of a wrapper, which have its place; errors are raised."""
+    """The function for a wrapper's warnings; errors are raised."""
 
     @property
     def where(self) -> str:
@@ -182,9 +177,7 @@ class NodeInfo:
         return self.spec.where
 
     def single(self) -> Plan:
-        """Return a plan with just this node, as it is below the wrapper, between ``@entry`` and
-        ``@exit``.
-        """
+        """Return a plan with just this node, below the wrapper, from ``@entry`` to ``@exit``."""
         payload: Any = self.payload if self.payload != "state" else "fields"
         edges = (
             Edge(id=0, name=f"{ENTRY}->{self.name}", source=-1, target=0, target_name=self.name),
@@ -207,11 +200,11 @@ class NodeInfo:
 
 
 _CONFINED = SURROUNDINGS - READ - {"warnings"}
-"""Keys of ``extras`` that a graph has from the file around it."""
+"""Keys of ``extras`` that come from the file around a graph."""
 
 
 def is_conversation(schema: Schema) -> bool:
-    """Return whether states of a schema hold a conversation, in their field ``messages``."""
+    """Return whether states of a schema hold a conversation, in ``messages``."""
     messages = schema.fields.get("messages")
     return messages is not None and messages.reducer.name == "append_messages"
 
@@ -219,13 +212,13 @@ def is_conversation(schema: Schema) -> bool:
 def compile_spec(spec: GraphSpec, setting: CompileOptions | None = None) -> Plan:
     """Return the plan of a graph.
 
-    Raises: SpecError: everything that is wrong with it and with the graphs inside it.
+    Raises: SpecError: all that is wrong with it and the graphs inside it.
     """
     return Compiler(setting or CompileOptions()).compile(spec)
 
 
 class Compiler:
-    """One compilation: gathers problems and components over a graph and all graphs inside it."""
+    """One compilation: problems and components of a graph and all graphs inside it."""
 
     def __init__(self, setting: CompileOptions) -> None:
         self.setting = setting
@@ -235,7 +228,7 @@ class Compiler:
         """The wants of files, of all that has been made so far; None: there is no file."""
 
     def compile(self, spec: GraphSpec) -> Plan:
-        """Return the plan of a graph and of all graphs inside it. Raises: SpecError."""
+        """Return the plan of a graph. Raises: SpecError."""
         grants: Grants | None = spec.extras.get("grants")
         with nullcontext() if grants is None else grants.gathering() as self._wants:
             return self._compile(spec)
@@ -278,7 +271,7 @@ class Compiler:
             raise SpecError(errors)
 
     def attempt(self, where: str, make_it: Callable[[], Any]) -> Any:
-        """Return the result of ``make_it``; record its errors as problems and return None."""
+        """Return the result of ``make_it``; None: it raised problems, which are recorded."""
         before, found = len(self._wants or ()), list[Problem]()
         try:
             return make_it()
@@ -313,7 +306,10 @@ class _Draft:
         if spec.migrations:
             self.spec = replace(
                 spec,
-                migrations=planner.attempt(spec.where, lambda: self._migrations(spec)) or {},
+                migrations=planner.attempt(
+                    spec.where, lambda: checked_migrations(spec, self.setting.imported)
+                )
+                or {},
             )
         found = [*check(spec)]
         found += spec.extras.get("warnings", ()) if as_nested else check_exit(spec)
@@ -340,10 +336,6 @@ class _Draft:
             )
         )
 
-    def _migrations(self, spec: GraphSpec) -> Mapping[int, Any]:
-        """Return the functions that lead from one version of the state to the next."""
-        return checked_migrations(spec, self.setting.imported)
-
     # -- nodes
 
     def _node(self, node: NodeSpec) -> None:
@@ -362,10 +354,13 @@ class _Draft:
         if kind.scope is None:
             self.bodies[node.id] = self._body(node, kind)
         else:
-            self.nested[node.id] = self._ruled(node, self._scope(node, kind.scope))
+            nested = self._scope(node, kind.scope)
+            if node.use is not None and (node.pull is not None or node.push is not None):
+                nested = replace(nested, pull=node.pull, push=node.push)
+            self.nested[node.id] = nested
 
     def _scope(self, node: NodeSpec, scope: Callable[[str, Any], Any]) -> SubgraphSpec:
-        """Return the graph inside a node. What is wrong with the node is said of its place."""
+        """Return the graph inside a node; what is wrong with the node has its place."""
         where = node.where
         for key in ("lane", "effects"):
             if getattr(node, key) is not None:
@@ -399,16 +394,8 @@ class _Draft:
     def _known(self, name: str) -> Any:
         return self.kinds[name].component if name in self.kinds else None
 
-    def _ruled(self, node: NodeSpec, nested: SubgraphSpec) -> SubgraphSpec:
-        """Return a graph by name, with the pull and push rules that its node states."""
-        if node.use is None or (node.pull is None and node.push is None):
-            return nested
-        return replace(nested, pull=node.pull, push=node.push)
-
     def _component(self, kind: str, use: ComponentRef, otherwise: str) -> Any:
-        """Return a component, made. ``otherwise``: what it belongs to, for one that no file
-        names.
-        """
+        """Return a component, made. ``otherwise``: its owner's place, if it has none in a file."""
         made = use.made
         if made is None:
             found = self.planner.setting.resolve(
@@ -447,15 +434,15 @@ class _Draft:
             chat=self.chat,
             is_free=not (self.schema.closed or self.schema.fields),
         )
-        says: str = getattr(kind.component, "says", "")
-        if says and self.spec.payload == "state" and not (self.chat or node.push):
+        reply: str = getattr(kind.component, "reply_name", "")
+        if reply and self.spec.payload == "state" and not (self.chat or node.push):
             taken = any(edge.keys is None or edge.keys for edge in self._out_edges(node.id))
             if not taken:
                 self.planner.problems.append(
                     Problem(
                         "AX157",
                         node.where,
-                        f"{says} is taken by no edge and no field of the state.",
+                        f"{reply} is taken by no edge and no field of the state.",
                         "Declare messages as a list with append_messages, or name the fields that "
                         "it writes in push_keys.",
                         severity="warning",
@@ -539,7 +526,7 @@ class _Draft:
         return self.planner.attempt(where, lambda: router_of(router, self.schema, self._exits))
 
     def _join(self, node: NodeSpec, kind: NodeContract) -> Join:
-        """Return the join of a node: its own, that of its component, or the usual one."""
+        """Return the join of a node: its own, its component's, or the default."""
         given = node.join or kind.join
         if given is None:
             return GATE
@@ -598,9 +585,7 @@ class _Draft:
         )
 
     def graph(self, *, whole: bool) -> ResolvedGraph:
-        """Everything resolved, as a graph ready to be folded; the ``whole`` one holds the
-        components of all.
-        """
+        """Return the resolved graph; the ``whole`` one holds the components of all."""
         spec = self.spec
         number = {node.id: i for i, node in enumerate(spec.nodes)} | {ENTRY: -1, EXIT: -1}
         router_at: dict[str, int] = {}

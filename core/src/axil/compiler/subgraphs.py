@@ -12,15 +12,15 @@ from axil.spec.graph import SubgraphSpec, local_field
 
 
 class Projection(NamedTuple):
-    """The pull and push rules of one node that holds a graph."""
+    """The pull and push rules of a node that holds a graph."""
 
     node: str
     rules: SubgraphSpec
     graph: ResolvedGraph
 
     def pull(self, outer: State) -> State:
-        """Return the state that a visit begins with: the graph's first values, and over them those
-        that are pulled; with ``keep`` also what its nodes kept.
+        """Return the state of a new visit: the graph's first values, what is pulled, and with
+        ``keep`` what its nodes kept.
         """
         rules, schema = self.rules, self.graph.schema
         values = unshared(self.graph.start)
@@ -41,7 +41,7 @@ class Projection(NamedTuple):
         return schema.start(values)
 
     def push(self, ended: FrameResult, outer: State) -> dict[str, Any]:
-        """Return what of a visit's changes is written to the state around it."""
+        """Return the changes of a visit that are written to the state around it."""
         rules = self.rules
         mine = {
             n: v

@@ -1,3 +1,1 @@
-"""The contract with plugin authors: contexts of bodies, views of states, messages, hooks,
-observers.
-"""
+"""The contract with plugin authors: contexts, views, messages, hooks, observers."""

@@ -1,4 +1,4 @@
-"""The context of a body: the five verbs ``emit``, ``now``, ``sleep``, ``ask``, ``run``, and a few
+"""The context of a body: the verbs ``emit``, ``now``, ``sleep``, ``ask``, ``run``, and a few
 nouns.
 """
 
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Something a person is asked.
-
-    Plain data: it can be stored, shown anywhere, and answered days later.
+    """A question to a person, as plain data: it can be stored, shown anywhere, and answered days
+    later.
     """
 
     text: str
@@ -34,12 +33,11 @@ class Question:
     """``text``, ``choice``, ``approval``, or a name that a channel understands."""
     options: tuple[str, ...] = ()
     default: Any = None
-    """The answer that an empty line means, and that is taken if none comes in time."""
+    """The answer of an empty line, and of a person who is too late."""
     within_seconds: float | None = None
-    """The seconds to answer, counted from when it is first asked in a run; None: no limit.
-
-    Then ``default`` is the answer; without one
-    ``Overdue`` is raised to the body that asked."""
+    """The seconds to answer, from when it is first asked in a run; None: no limit. Then ``default``
+    is the answer; without one the body gets ``Overdue``.
+    """
     data: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Anything a channel may show beside the text."""
     id: str = ""
@@ -47,13 +45,11 @@ class Question:
     node: str = ""
     """Set by the run: the path of the node that asks."""
     due: float | None = None
-    """Set by the run: when it is too late, in seconds since 1970; kept with the run, so that a
-    resumed one does not begin to wait anew.
-    """
+    """Set by the run and kept with it: when it is too late, in seconds since 1970."""
 
 
 StepKind = Literal["", "model", "tool"]
-"""The type of a step's call, for observers and records; empty: another one."""
+"""The type of a step's call, for observers and records."""
 
 
 class StepCall(NamedTuple):
@@ -62,7 +58,8 @@ class StepCall(NamedTuple):
     name: str
     call: Callable[[], Awaitable[Any]]
     request: Any = None
-    """Plain data that says what is asked for: a recorded result is used only for the same request.
+    """Plain data that says what is asked for; a recorded result is used for the same request
+    only.
     """
     effects: Effects = "idempotent"
     kind: StepKind = ""
@@ -74,7 +71,7 @@ class SubRunResult(NamedTuple):
     output: Any
     """None where nothing left it."""
     changes: Changes
-    """Its writes, one change per field; given as a delta, they are applied."""
+    """Its writes, one change per field, to be given as a delta."""
     fired: bool
 
 
@@ -85,7 +82,7 @@ Call = int | str
 
 
 class Clock(Protocol):
-    """Time as a run sees it; tests give one that jumps."""
+    """The time of a run; tests give one that jumps."""
 
     def now(self) -> float:
         """Return seconds from some fixed point; never goes back."""
@@ -100,15 +97,15 @@ class Channel(Protocol):
     """A way to ask a person while the run waits. ``axil.channels``."""
 
     async def ask(self, question: Question) -> Any:
-        """Return the answer, or ``MISSING``: there is no answer now, so the run pauses."""
+        """Return the answer, or ``MISSING``: none now, so the run pauses."""
         ...
 
 
 class Executor(Protocol):
-    """Runs one body at a time, wherever it likes. ``axil.executors``.
+    """An object that runs one body at a time. ``axil.executors``.
 
-    It may have a method ``check(plan)``, which is called before a run of the plan begins, and
-    raises SpecError where a body cannot be executed.
+    It may have a method ``check(plan)``, called before a run begins, which raises SpecError where a
+    body cannot be executed.
     """
 
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
@@ -116,7 +113,7 @@ class Executor(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release what was acquired; nothing is executed afterwards."""
+        """Release what was acquired."""
         ...
 
 
@@ -174,10 +171,8 @@ class Context:
 
     @property
     def local(self) -> dict[str, Any]:
-        """The node's private values, kept between its activations in a run: a dict of plain data.
-
-        What is in it when the body returns is committed with the outcome; it is journaled, and gone
-        with the run.
+        """The node's private values, kept between its activations in a run: a dict of plain data,
+        committed with the outcome and journaled.
         """
         if self._local is None:
             self._local = dict(
@@ -187,9 +182,7 @@ class Context:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """Like ``local``, and the next run of the same thread begins with it: a conversation's
-        history.
-        """
+        """Like ``local``, but the next run of the same thread begins with it."""
         if self._kept is None:
             self._kept = dict(
                 isolate(self._task.state.get(kept_field(self.activation.node), None) or {})
@@ -209,7 +202,7 @@ class Context:
 
     @property
     def state(self) -> Any:
-        """The state this activation began with, as its schema's kind; to be read only."""
+        """The state this activation began with, as its schema's kind; read-only."""
         state = self._task.state
         view = state.schema.view(state) if state.schema.view else StateView(state)
         if isinstance(view, StateView) or issubclass(type(view), InstanceView):
@@ -228,9 +221,7 @@ class Context:
 
     @property
     def deps(self) -> Any:
-        """The clients and connections that the caller of the run provides for bodies; never
-        journaled.
-        """
+        """The clients and the like that the caller provides for bodies; never journaled."""
         return self._host.deps
 
     @property
@@ -240,11 +231,7 @@ class Context:
 
     @property
     def clock(self) -> Clock:
-        """The run's clock.
-
-        What is read from it or waited for on it is not recorded: for use inside a ``step``, which
-        is.
-        """
+        """The run's clock, for use inside a ``step``: what is read from it is not recorded."""
         return self._host.clock
 
     def allows(self, what: str, /) -> bool:
@@ -256,8 +243,8 @@ class Context:
         needed; for wrappers.
 
         What the part keeps in ``local`` and ``kept``, reads, sleeps, asks and does as steps is its
-        own: with another name, another part is another beginning. A failure in a graph that it runs
-        is raised to it (``NodeFailed``), and does not end the run.
+        own; a part of another name begins anew. A failure in a graph that it runs is raised to it
+        (``NodeFailed``), and does not end the run.
         """
         part = Context(self._host, self._task, self.activation)
         part._whole, part._contained = self, True
@@ -269,14 +256,13 @@ class Context:
         return part
 
     def abandon(self) -> None:
-        """Stop showing the output of this part, because its result is no longer awaited."""
+        """Stop showing the output of this part."""
         self._abandoned = True
 
     @property
     def is_abandoned(self) -> bool:
-        """True if the result of the body is no longer awaited.
-
-        A thread cannot be stopped; a function in one may look here and return.
+        """True if the result of the body is no longer awaited; a function in a thread may look here
+        and return.
         """
         ctx: Context | None = self
         while ctx is not None and not ctx._abandoned:
@@ -284,9 +270,8 @@ class Context:
         return ctx is not None
 
     async def execute(self, body: Body, /, task: Task | None = None) -> Out:
-        """Run ``body`` as the run itself would: awaited, or in one of the run's threads.
-
-        A scope cannot be executed; see ``run``.
+        """Run ``body`` as the run itself would: awaited, or in a thread; for a scope see
+        ``run``.
         """
         return await self._host.execute(body, self._task if task is None else task, self)
 
@@ -299,7 +284,6 @@ class Context:
         return self._called(str(self._calls[0])) if self._part else self._calls[0]
 
     def _called(self, name: str) -> str:
-        """Return the full name of what this part names ``name``."""
         return "/".join((*self._part, name))
 
     def _inside(self) -> _Step | None:
@@ -308,14 +292,11 @@ class Context:
         return step if step is not None and step.owner is self else None
 
     def emit(self, chunk: Any, /) -> None:
-        """Show ``chunk`` to the run's observers.
-
-        Never waits, never moves a token, never changes a result.
-        """
+        """Show ``chunk`` to the run's observers; never waits, never changes a result."""
         self._show(chunk, of_body=True)
 
     def note(self, chunk: Any, /) -> None:
-        """Show ``chunk`` as a wrapper does: it is about the body, and not from it."""
+        """Show ``chunk`` as a wrapper does: about the body, not from it."""
         self._show(chunk, of_body=False)
 
     def _show(self, chunk: Any, *, of_body: bool) -> None:
@@ -337,9 +318,8 @@ class Context:
         self._host.emit(self.activation, chunk)
 
     def now(self) -> float:
-        """Return seconds since the run began (over all its parts, if it was resumed).
-
-        Recorded: a repeated body reads the same.
+        """Return seconds since the run began, over all its parts. Recorded: a repeated body reads
+        the same.
         """
         return self._host.now(self.activation, self._call())
 
@@ -350,13 +330,11 @@ class Context:
     async def ask(self, question: Question | str, /, *, name: str = "") -> Any:
         """Return the answer of a person.
 
-        ``name``: what the question is called in this activation, and its id is made of; empty: it
-        is counted.
+        An answer at hand is returned; a channel is waited for; else the run ends *paused*, with the
+        question in its result, and this body runs again from its top when the answer is there.
 
-        If one is at hand it is returned; if a channel is attached, this waits for it; else the run
-        ends *paused*, with the question in its result, and this body runs again from its top when
-        the answer is there. Raises: Overdue (AX520): no answer came within the question's
-        ``within_seconds``, and it has no default.
+        ``name``: what the question's id is made of; empty: it is counted. Raises: Overdue (AX520):
+        no answer came within ``within_seconds``, and there is no default.
         """
         asked = Question(text=question) if isinstance(question, str) else question
         asking: Context | None = self
@@ -376,22 +354,20 @@ class Context:
         effects: Effects = "idempotent",
         kind: StepKind = "",
     ) -> Any:
-        """``await call()``, recorded under ``name``: a resumed body gets the recorded result.
-
-        The result is plain data.
+        """``await call()``, recorded under ``name``: a resumed body gets the recorded result, which
+        is plain data.
 
         Args:
             request: plain data that says what is asked for, or a function that gives it, called
-                only if it is recorded. A recorded result is used only where it is the same; where
-                it is not, the call is made, and nothing recorded by this activation after it is
-                used any more.
+                only if it is recorded. Where it differs from the recorded one, the call is made,
+                and later records of this activation are not used.
             kind: what is called, for observers and for what a journal keeps of prompts.
-            effects: ``external``: it must not be done twice unasked. It is journaled that it
-                begins; if the run breaks off before the result is recorded, a person is asked
-                whether to do it again.
-        What is asked, read from the clock or slept inside is counted for the step alone: a step
-        that was recorded asks nothing, and what comes behind it, or runs beside it, is called the
-        same as before. Raises: Uncertain: it may have been done, and was given up.
+            effects: ``external``: it must not be done twice unasked. That it begins is journaled;
+                if the run breaks off before the result is recorded, a person is asked whether to do
+                it again.
+
+        What is asked, read from the clock or slept inside is counted for the step alone. Raises:
+        Uncertain: it may have been done, and was given up.
         """
         inside = self._inside()
         part = self._called(name) if inside is None else f"{inside.name}/{name}"
@@ -408,11 +384,8 @@ class Context:
         return await self._host.step(self.activation, made)
 
     def key(self, name: str = "", /) -> str:
-        """Return a key for what this activation (and, within it, ``name``) does: the same however
-        often the body is run again in this run.
-
-        Handed to a service that knows idempotency keys, it makes doing something again harmless. 32
-        hexadecimal digits.
+        """Return an idempotency key for this activation (and, within it, ``name``): the same
+        however often the body runs again in this run. 32 hexadecimal digits.
         """
         return self._host.key(self.activation, name)
 
@@ -425,7 +398,7 @@ class Context:
         name: str | int | Sequence[str | int],
         state: State | None = None,
     ) -> SubRunResult:
-        """Run ``plan`` in a frame of its own and give what comes back.
+        """Run ``plan`` in a frame of its own and return its result.
 
         Args:
             inputs: what the plan's ``@entry`` edges carry.
@@ -439,41 +412,34 @@ class Context:
         return await self._host.enter(self._task, sub)
 
     def _once(self, use: tuple[str | int, ...], name: str) -> str:
-        """``name`` for the first use, then ``name#1`` and so on: what is done again is not taken
-        for what was done.
-        """
+        """Return ``name`` at its first use, then ``name#1`` and so on."""
         times = self._uses[use] = self._uses.get(use, -1) + 1
         return f"{name}#{times}" if times else name
 
     def spend(self, **amounts: float) -> None:
-        """Report what was used, by name; the run's meter counts it and checks its limits.
-
-        What names mean is the meter's: see axil-models for tokens and money.
-        """
+        """Report what was used, by the meter's names; see axil-models for tokens and money."""
         self._host.spend(self.activation, amounts)
 
     async def reserve(self, **wanted: Any) -> MeterReservation:
-        """Reserve what is about to be used, in the run's limits and in those of every node around
-        this one.
+        """Reserve what is about to be used, in the limits of the run and of every node around this
+        one.
 
             with await ctx.reserve(…) as reservation:
                 …
                 reservation.settle(…)
 
-        What may be said, and raised, is the meter's: see axil-models for tokens and money. Where a
-        limit of the run is reached, the run ends.
+        Arguments and errors are the meter's: see axil-models for tokens and money. Where a limit of
+        the run is reached, the run ends.
         """
         return await self._host.meter.reserve(self.activation, wanted)
 
     @property
     def ledger(self) -> Any:
-        """The ledger for wrappers that know the run's meter; its type is the meter's own."""
+        """The meter's ledger, for wrappers that know it."""
         return self._host.meter.ledger
 
 
 class _Step:
-    """A step that is being taken, and how many calls were made in it."""
-
     __slots__ = ("calls", "name", "owner")
 
     def __init__(self, owner: Context, name: str) -> None:

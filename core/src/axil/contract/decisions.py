@@ -1,12 +1,10 @@
-"""Decisions of plugins about a run's firings, and the four hooks that make them.
+"""Decisions of plugins about a run's firings, and the four hooks that make them: what starts when
+(``admit_firing``, ``choose_firing``), and what follows a failure (``firing_failure``) or a limit
+(``limit_reached``).
 
-A plugin decides what starts when (``admit_firing``, ``choose_firing``), what becomes of a failure
-(``firing_failure``) and what becomes of a limit (``limit_reached``). The first answer that is not
-None wins; pluggy orders the plugins.
-
-When a firing starts never changes what it comes to. An answer that does change it becomes the
-outcome of the firing, or of the round of a cycle, and is recorded as such: a run that goes on
-applies what was recorded and does not ask again.
+The first answer that is not None wins; pluggy orders the plugins. When a firing starts never
+changes its result. An answer that does change it becomes the outcome of the firing, or of the
+round, and is recorded: a resumed run does not ask again.
 """
 
 from __future__ import annotations
@@ -31,13 +29,12 @@ class Firing:
     run_id: str
     activation: Activation
     type: str
-    """The node type, or the name of its class or function."""
     lane: str | None
     effects: Effects
     tries: int
     """Times that it was started before; 0 at first."""
     now: float = field(default=0.0, compare=False)
-    """Seconds, by the run's clock: when the hook is asked."""
+    """Seconds, by the run's clock, when the hook is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Take this for the outcome of the firing."""
+    """Take this as the outcome of the firing."""
 
     output: Any
     writes: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -59,7 +56,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """End the firing without an output: its outgoing edges carry nothing."""
+    """End the firing without an output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +69,9 @@ class Fail:
 Outcome: TypeAlias = Replace | Skip | Fail
 """The outcome of a firing that a plugin decides."""
 Admission: TypeAlias = bool | float | Outcome
-"""Of ``admit_firing``: True, it may start; False, ask again when another firing of the run has
-ended (it starts where none is at work); a number, ask again after so many seconds; else it does not
-start, and this is its outcome.
+"""True: the firing may start; False: ask again when another firing of the run has ended (it starts
+where none is at work); a number: ask again after so many seconds; else it does not start, and this
+is its outcome.
 """
 
 DECIDING_HOOKS = ("admit_firing", "choose_firing", "firing_failure", "limit_reached")
@@ -82,7 +79,7 @@ DECIDING_HOOKS = ("admit_firing", "choose_firing", "firing_failure", "limit_reac
 
 
 class Deciders:
-    """The deciding hooks of one run, each None where no plugin has it."""
+    """The deciding hooks of one run."""
 
     __slots__ = ("_admit", "_choose", "_failure", "_limit")
 
@@ -162,7 +159,6 @@ def _call(hooks: pluggy.PluginManager, name: str) -> Callable[..., Any] | None:
 
 
 def _are_seconds(given: Any) -> bool:
-    """Return whether somebody can wait for so long."""
     return isinstance(given, (int, float)) and 0 <= given < float("inf")
 
 

@@ -1,7 +1,5 @@
-"""The hooks. pluggy finds, orders, checks and blocks what implements them.
-
-Four act when a graph is compiled or a registry is filled, twelve listen (``observers`` is how a run
-calls them), four decide about firings (``decisions``).
+"""The hooks. Four act when a graph is compiled or a registry is filled, twelve listen
+(``observers`` is how a run calls them), four decide about firings (``decisions``).
 """
 
 from __future__ import annotations
@@ -37,16 +35,11 @@ class Hooks:
 
     @hookspec
     def check(self, spec: GraphSpec) -> list[Problem]:  # type: ignore[empty-body]
-        """Return problems of a graph that only this plugin can see; they are reported with all
-        others.
-        """
+        """Return problems of a graph that only this plugin can see."""
 
     @hookspec
     def wrap_body(self, spec: NodeSpec, body: Body) -> Body | None:
-        """Return another body to use instead, around the one given; None: leave it.
-
-        Called once per node, when the plan is made.
-        """
+        """Return another body, around the one given; None: leave it. Called once per node."""
 
     @hookspec
     def plan_compiled(self, plan: Plan) -> None:
@@ -78,9 +71,8 @@ class Hooks:
     def firing_sent(
         self, activation: Activation, payloads: tuple[EdgePayload, ...], run_id: str
     ) -> None:
-        """React to the payloads that the live out-edges of a firing carry.
-
-        The inputs of a graph are sent by ``@entry``.
+        """React to the payloads that the live out-edges of a firing carry; ``@entry`` sends the
+        inputs.
         """
 
     @hookspec
@@ -91,14 +83,13 @@ class Hooks:
 
     @hookspec
     def firing_skipped(self, activation: Activation, kind: str, run_id: str) -> None:
-        """React to a node that will not fire in this frame, because no live token came."""
+        """React to a node that will not fire in this frame."""
 
     @hookspec
     def step_started(
         self, activation: Activation, step: str, request: Any, kind: str, run_id: str
     ) -> None:
-        """React to a step that a body takes with ``ctx.step``; ``kind`` is ``model``, ``tool`` or
-        empty.
+        """React to a step that a body takes; ``kind`` is ``model``, ``tool`` or empty.
 
         ``request`` is the plain data that says what is asked for, or None. A step whose recorded
         result is used is not reported.
@@ -122,9 +113,9 @@ class Hooks:
 
     @hookspec(firstresult=True)
     def choose_firing(self, due: Sequence[Firing]) -> Firing | None:
-        """Choose which of the firings that may start is next; None: the one that was due first.
+        """Choose which of the firings that may start is next; None: the first that was due.
 
-        Asked before each start, also where only one may start; what is chosen starts at once.
+        Asked before each start, also where only one may start.
         """
 
     @hookspec(firstresult=True)
@@ -145,7 +136,7 @@ class Hooks:
 
 
 def hook_manager(plugins: Iterable[Any] = ()) -> pluggy.PluginManager:
-    """Return a plugin manager with the hooks and ``plugins`` registered."""
+    """Return a plugin manager with ``plugins`` registered."""
     made = pluggy.PluginManager(PROJECT)
     made.add_hookspecs(Hooks)
     for plugin in plugins:

@@ -1,8 +1,7 @@
 """Values that exist once for each event loop: clients, locks, semaphores, worker processes.
 
-An object of asyncio belongs to the event loop that it was first used on, while a component may be
-used on several, one after the other or side by side in threads. ``LoopLocal`` keeps one value for
-each of them.
+An object of asyncio belongs to the event loop of its first use, while a component may be used on
+several, one after the other or side by side in threads.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ T = TypeVar("T")
 class LoopLocal(Generic[T]):
     """One value for each event loop, made when it is first asked for there.
 
-    A value is forgotten when it is popped, when its event loop is collected, and, as a value may
-    refer to its event loop and so keep it, at the first use on a new event loop after its own was
-    closed. Forgetting closes nothing. Threads may use it at the same time.
+    A value is forgotten when it is popped, when its event loop is collected, and, as it may refer
+    to its event loop, at the first use on a new one after its own was closed. Forgetting closes
+    nothing. Threads may use it at the same time.
 
     >>> import asyncio
     >>> log = LoopLocal(list)
@@ -40,9 +39,7 @@ class LoopLocal(Generic[T]):
     __slots__ = ("_lock", "_make", "_values")
 
     def __init__(self, make: Callable[[], T]) -> None:
-        """Args:
-        make: makes the value, on the event loop that it is for; it must not wait.
-        """
+        """Args: make: makes the value on its event loop; it must not wait."""
         self._make = make
         self._lock = threading.Lock()
         self._values: WeakKeyDictionary[asyncio.AbstractEventLoop, T] = WeakKeyDictionary()
@@ -50,7 +47,7 @@ class LoopLocal(Generic[T]):
     def get(self) -> T:
         """Return the value of the running event loop.
 
-        Raises: RuntimeError: no event loop is running; and what making the value raises.
+        Raises: RuntimeError: none is running; and what making the value raises.
         """
         loop = _running()
         with self._lock:
@@ -63,13 +60,13 @@ class LoopLocal(Generic[T]):
             return self._values.setdefault(loop, made)
 
     def peek(self) -> T | None:
-        """Return the value of the running event loop if it was made, else None."""
+        """Return the value of the running event loop, if it was made."""
         loop = _running()
         with self._lock:
             return self._values.get(loop)
 
     def pop(self) -> T | None:
-        """Forget the value of the running event loop and return it; None: it was not made."""
+        """Forget and return the value of the running event loop, if it was made."""
         loop = _running()
         with self._lock:
             return self._values.pop(loop, None)

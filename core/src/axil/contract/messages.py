@@ -1,9 +1,8 @@
-"""The input of a node: payloads folded into fields, or gathered into messages, and conversions
-between the two.
+"""Payloads folded into fields or gathered into messages, and conversions between the two.
 
 A payload is a mapping of fields (builder graphs), a list of messages (workflow files), or anything
-else a body gave. A message is a plain dict with ``role`` and ``content``, and whatever else travels
-with it (``source``, ``keep``).
+else. A message is a plain dict with ``role``, ``content``, and what travels with it (``source``,
+``keep``).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def message(content: Any, role: str = "user", **more: Any) -> Message:
 
 
 def is_messages(payload: Any) -> bool:
-    """Return whether the payload is a list of messages (the empty list is)."""
+    """Return whether the payload is a list of messages, perhaps empty."""
     return isinstance(payload, (list, tuple)) and all(
         isinstance(m, dict) and "content" in m for m in cast("Sequence[Any]", payload)
     )
@@ -75,9 +74,7 @@ def fold_payloads(payloads: Iterable[Any]) -> dict[str, Any]:
 
 
 def as_fields(payload: Any) -> Mapping[str, Any]:
-    """Return a payload as fields: messages become the field ``message``, their texts folded if
-    there are several.
-    """
+    """Return a payload as fields: messages become ``message``, their text or list of texts."""
     if isinstance(payload, Mapping):
         return cast("Mapping[str, Any]", payload)
     if payload is None:
@@ -90,7 +87,7 @@ def as_fields(payload: Any) -> Mapping[str, Any]:
 
 def as_messages(payload: Any) -> list[Message]:
     """Return a payload as messages: fields become one user message, of ``message`` if there is such
-    a field, else of them all; a list of texts in ``message`` alone becomes one message each.
+    a field, else of them all; a list of texts in ``message`` alone becomes one each.
     """
     if is_messages(payload):
         return list(cast("Sequence[Message]", payload))
@@ -115,7 +112,7 @@ def gather_messages(tokens: Iterable[Token]) -> list[Message]:
 
 
 def text_of(payload: Any) -> str:
-    """Return a payload as text, for conditions, processors and people.
+    """Return a payload as text.
 
     >>> text_of([message("a"), message("b")]), text_of({"message": "x"}), text_of({"n": 1})
     ('a\\nb', 'x', '{"n": 1}')
@@ -138,7 +135,5 @@ def text_of(payload: Any) -> str:
 
 
 def render(value: Any) -> str:
-    """Return a value as text: strings as they are, all else as JSON with stable order of keys as
-    given.
-    """
+    """Return a value as text: strings as they are, all else as JSON, keys in their order."""
     return value if isinstance(value, str) else _RENDERER.encode(thaw(value))

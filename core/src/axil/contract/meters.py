@@ -1,8 +1,8 @@
 """Meters, which count what a run uses, hold it to limits, and tell a journal about it.
 
-The runtime counts firings and seconds. Model tokens and money are what bodies report
-(``ctx.spend``) or reserve before a call (``ctx.reserve``).
-A meter with limits is a component of the kind ``meters``.
+The runtime counts firings and seconds; bodies report model tokens and money (``ctx.spend``) or
+reserve them before a call (``ctx.reserve``). A meter with limits is a component of the kind
+``meters``.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ class RunUsage:
     firings: int = 0
     seconds: float = 0.0
     tokens: dict[str, int] = field(default_factory=dict[str, int])
-    """Model tokens by kind, as bodies reported them."""
+    """Model tokens by kind."""
     cost: float = 0.0
-    """Money, as bodies reported it."""
 
     def add(self, amounts: Mapping[str, Any]) -> None:
         """Count amounts by name: ``cost`` is money, everything else model tokens by kind."""
@@ -43,12 +42,10 @@ class RunUsage:
 
 
 class MeterReservation(Protocol):
-    """An amount that a meter has reserved. A ``with`` releases it at its end, unless it was
-    settled.
-    """
+    """An amount that a meter has reserved; a ``with`` releases it unless it was settled."""
 
     def settle(self, **used: Any) -> None:
-        """Replace the reservation by what was really used."""
+        """Replace the reservation by what was used."""
         ...
 
     def release(self) -> None:
@@ -66,7 +63,7 @@ class MeterReservation(Protocol):
 
 
 class Meter(Protocol):
-    """The meter of one run. All its methods are called in the thread of the run's loop."""
+    """The meter of one run, called in the thread of the run's loop."""
 
     @property
     def usage(self) -> RunUsage:
@@ -75,12 +72,12 @@ class Meter(Protocol):
 
     @property
     def ledger(self) -> Any:
-        """The ledger for wrappers that know this meter; of a type of its own, or None."""
+        """The ledger for wrappers that know this meter."""
         ...
 
     @property
     def has_spent(self) -> bool:
-        """True if there is usage that a journal has to record."""
+        """True if a journal has to record usage."""
         ...
 
     def spend(self, who: Activation, amounts: Mapping[str, float]) -> None:
@@ -88,7 +85,7 @@ class Meter(Protocol):
         ...
 
     async def reserve(self, who: Activation, wanted: Mapping[str, Any]) -> MeterReservation:
-        """Reserve what is about to be used, wait for it, or raise where it cannot be had."""
+        """Reserve what is about to be used, wait for it, or raise."""
         ...
 
     def as_data(self) -> dict[str, Any]:
@@ -100,9 +97,9 @@ class Meter(Protocol):
         ...
 
     def close(self) -> None:
-        """End: what threads that could not be stopped still spend is counted and stops nothing."""
+        """End: threads that could not be stopped still spend, which stops nothing."""
         ...
 
 
 MeterMaker = Callable[[RunUsage, Limits, Callable[[LimitReached], None]], Meter]
-"""A function of the usage to count in, the limits, and what stops the run with a reason."""
+"""From the usage to count in, the limits, and what stops the run with a reason."""

@@ -45,23 +45,21 @@ class Node(Protocol):
 
     @property
     def run(self) -> Callable[..., Any]:
-        """The body: a function, plain or async, of the values that its parameters name, that
-        returns the node's output, or an ``axil.Out``.
+        """The body: a function of the values that its parameters name, that returns the node's
+        output, or an ``axil.Out``.
         """
         ...
 
 
 @runtime_checkable
 class Edge(Protocol):
-    """A component that decides what an edge carries, in place of a condition, keys and a
-    processor.
-    """
+    """A component that decides what an edge carries, in place of condition, keys and processor."""
 
     def carry(self, seen: Any, /) -> Any:
-        """Return the payload that goes on; None: the edge carries nothing.
+        """Return the payload that continues; None: nothing.
 
         Args:
-            seen: what the edge is given (``axil.plugin.EdgeInput``): payload, text, fields, state.
+            seen: payload, text, fields, state (``axil.plugin.EdgeInput``).
         """
         ...
 

@@ -1,9 +1,9 @@
-"""The twelve hooks that only listen, frozen into plain callables before a run.
+"""The hooks that only listen, frozen into plain callables before a run.
 
-pluggy is the switchboard (see ``hooks``): it finds, orders, checks and blocks implementations. It
-is not the wire: when a run starts, ``Observers.freeze`` turns each observer hook into ``None``, a
-function, or a short loop, and the run tests ``is None``. An observer that raises is logged with its
-plugin's name and dropped for the rest of the run; it never changes the run.
+pluggy finds, orders, checks and blocks implementations (see ``hooks``). When a run starts,
+``Observers.freeze`` turns each hook into ``None``, a function, or a short loop, and the run tests
+``is None``. An observer that raises is logged with its plugin's name and dropped for the rest of
+the run.
 """
 
 from __future__ import annotations
@@ -35,23 +35,20 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "step_failed": ("activation", "step", "error", "kind"),
     "run_finished": ("run_id", "result"),
 }
-"""The parameters of each report; ``hooks.Hooks`` describes them. Plugins may ask for ``run_id``
-too.
-"""
+"""The parameters of each hook (see ``hooks.Hooks``); plugins may ask for ``run_id`` too."""
 OBSERVER_HOOKS = tuple(PARAMETERS)
-"""Names of the hooks that only listen."""
 _REPORTS = ("started", "finished", "sent", "failed", "skipped")
 
 
 class EdgePayload(NamedTuple):
-    """The payload of one edge, for observers: a copy, unless it is immutable."""
+    """The payload of one edge: a copy, unless it is immutable."""
 
     edge: str
     """``a->b``, with ``#1`` and so on for further edges between the same two."""
     source: str
-    """The name of the node it is from, or ``@entry``."""
+    """The name of its node, or ``@entry``."""
     target: str
-    """The name of the node it leads to, or ``@exit``."""
+    """The name of its node, or ``@exit``."""
     payload: Any
 
 
@@ -61,7 +58,7 @@ def edge_payloads(
     """Return what edges carried as observers receive it.
 
     Args:
-        carried: tuples that begin with the position of an edge in the graph, and its payload.
+        carried: tuples that begin with an edge's position in the graph and its payload.
     """
     found: list[EdgePayload] = []
     for each in carried:
@@ -74,8 +71,8 @@ def edge_payloads(
 
 
 class Trusted:
-    """An observer of the kernel's own that takes all arguments of the hooks that it has, and does
-    not raise: nothing is put around it.
+    """An observer of core's own, which is called directly: it takes all arguments and does not
+    raise.
     """
 
     __slots__ = ()
@@ -84,7 +81,7 @@ class Trusted:
 class Observers:
     """The observer hooks of one run, each a plain callable or None."""
 
-    __slots__ = (*OBSERVER_HOOKS, "heard", "reports")
+    __slots__ = (*OBSERVER_HOOKS, "receivers", "reports")
 
     run_started: Callable[[str, Any, Any], None] | None
     firing_started: Callable[[Any, str], None] | None
@@ -98,24 +95,24 @@ class Observers:
     step_finished: Callable[[Any, str, Any, str], None] | None
     step_failed: Callable[[Any, str, BaseException, str], None] | None
     run_finished: Callable[[str, Any], None] | None
-    heard: Mapping[str, Callable[..., None]]
+    receivers: Mapping[str, Callable[..., None]]
     """The receiver of each kind of report of the scheduler, which does nothing where there is none.
     """
     reports: frozenset[str]
-    """The kinds that have a receiver; ``started`` too where what a firing begins with has one."""
+    """The kinds that have a receiver; ``started`` too where ``firing_received`` has one."""
 
     @classmethod
     def freeze(
         cls, hooks: pluggy.PluginManager | None, others: Iterable[Any] = (), run_id: str = ""
     ) -> Observers:
-        """Observers of a run from registered plugins, in pluggy's order, then from ``others``:
+        """Return the observers of a run: registered plugins in pluggy's order, then ``others``,
         objects with methods named like hooks.
         """
         also = list(others)
-        deaf = [o for o in also if not any(hasattr(o, name) for name in PARAMETERS)]
-        if deaf:
+        unfit = [o for o in also if not any(hasattr(o, name) for name in PARAMETERS)]
+        if unfit:
             wanted = "an object with methods that are named as hooks, as firing_started"
-            raise TypeError(f"observers: expected {wanted}, found {deaf[0]!r:.80}.")
+            raise TypeError(f"observers: expected {wanted}, found {unfit[0]!r:.80}.")
         self = cls()
         dropped: set[int] = set()
         for name, parameters in PARAMETERS.items():
@@ -137,14 +134,14 @@ class Observers:
                         _guarded(method, taken, parameters, type(other).__name__, other, dropped)
                     )
             setattr(self, name, _one(calls))
-        receivers: dict[str, Any] = {kind: getattr(self, f"firing_{kind}") for kind in _REPORTS}
-        self.heard = {kind: call or _unheard for kind, call in receivers.items()}
-        wanted = {kind for kind, call in receivers.items() if call is not None}
+        found: dict[str, Any] = {kind: getattr(self, f"firing_{kind}") for kind in _REPORTS}
+        self.receivers = {kind: call or _ignored for kind, call in found.items()}
+        wanted = {kind for kind, call in found.items() if call is not None}
         self.reports = frozenset(wanted if self.firing_received is None else {*wanted, "started"})
         return self
 
 
-def _unheard(*_: Any) -> None:
+def _ignored(*_: Any) -> None:
     """Ignore a report that no observer asks for."""
 
 
@@ -161,7 +158,7 @@ def _listeners(
             yield call, taken, implementation.plugin_name, implementation.plugin
 
 
-def _heard(
+def _of_all_parameters(
     call: Callable[..., Any], taken: tuple[str, ...], parameters: tuple[str, ...]
 ) -> Callable[..., Any]:
     """Return ``call``, which takes some of a hook's parameters, as a function of all of them."""
@@ -188,10 +185,10 @@ def _guarded(
     plugin: Any,
     dropped: set[int],
 ) -> Callable[..., None]:
-    """Return ``call``, whatever it raises: then it is logged, and its plugin is dropped."""
-    listen = _heard(call, taken, parameters)
+    """Return ``call``; where it raises, it is logged, and its plugin is dropped."""
+    listen = _of_all_parameters(call, taken, parameters)
 
-    def heard(*values: Any) -> None:
+    def guarded(*values: Any) -> None:
         if not dropped or id(plugin) not in dropped:
             try:
                 listen(*values)
@@ -204,7 +201,7 @@ def _guarded(
                     "observer %s failed and is dropped for the rest of the run", who
                 )
 
-    return heard
+    return guarded
 
 
 def _one(calls: list[Callable[..., None]]) -> Callable[..., None] | None:
@@ -221,4 +218,3 @@ def _one(calls: list[Callable[..., None]]) -> Callable[..., None] | None:
 
 
 NO_OBSERVERS = Observers.freeze(None)
-"""The observers of a run that nothing listens to."""

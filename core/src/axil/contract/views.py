@@ -1,10 +1,9 @@
 """Views: what bodies see of states and payloads, so that nothing is copied which is not touched.
 
-A value is isolated when it is first read, and from then on the view hands out the same object. What
-a body assigns to a view of the state is part of its result; nothing else that it does to a view
-changes a state. ``StateView`` shows a state as a dict, an ``InstanceView`` as an instance of a
-class, ``Fields`` is a payload that is a real ``dict``. ``without_views`` and ``values_of`` go the
-other way.
+A value is isolated when it is first read, and kept. What a body assigns to a view of the state is
+part of its result; nothing else done to a view changes a state. ``StateView`` shows a state as a
+dict, an ``InstanceView`` as an instance of a class, ``Fields`` is a payload as a real ``dict``;
+``without_views`` and ``values_of`` lead back.
 """
 
 from __future__ import annotations
@@ -18,14 +17,16 @@ from axil.kernel.state import State
 from axil.kernel.values import ATOMS, MISSING, Log, isolate, thaw, type_of
 
 
-def _absent(state: State, name: str) -> str:
+def what_is_absent(state: State, name: str) -> str:
+    """Return why a state has no such field, for messages."""
     if name in state.schema.fields:
         return f'"{name}" of {state.schema.name} was never written and has no default.'
-    hint = did_you_mean(name, _names(state))
+    hint = did_you_mean(name, names_in(state))
     return f'{state.schema.name} has no "{name}".' + (f" {hint}" if hint else "")
 
 
-def _names(state: State) -> Iterator[str]:
+def names_in(state: State) -> Iterator[str]:
+    """Return the names that bodies see of a state."""
     return (name for name in state if not name.startswith("@"))
 
 
@@ -36,9 +37,8 @@ _READ_ONLY: dict[str, Any] = {}  # what was written to a view that takes nothing
 class StateView(MutableMapping[str, Any]):
     """A state as a dict of its own: keys without a leading ``@``, values isolated when first read.
 
-    Assigning and deleting change the view alone; what a body assigns to the state that it is given
-    is part of its result, and what it deletes fails it. Cost: O(1) to make; per key, the containers
-    of what is read.
+    What a body assigns to it is part of its result, and what it deletes fails it. Cost: O(1) to
+    make; per key, the containers of what is read.
     """
 
     __slots__ = ("_own", "_state", "written")
@@ -53,7 +53,7 @@ class StateView(MutableMapping[str, Any]):
         self._own = self.written = _NOTHING_YET
 
     def __axil_writes__(self) -> Mapping[str, Any]:
-        """Return what was assigned, by field; MISSING: it was deleted."""
+        """Return what was assigned, by field; MISSING: deleted."""
         return {name: self._own[name] for name in self.written}
 
     def __axil_read_only__(self) -> None:
@@ -61,7 +61,7 @@ class StateView(MutableMapping[str, Any]):
         self.written = _READ_ONLY
 
     def _look(self, name: object) -> Any:
-        """Return the value, isolated and kept; MISSING if there is none."""
+        """Return the value, isolated and kept, or MISSING."""
         own: dict[Any, Any] = self._own
         if name in own:
             return own[name]
@@ -77,7 +77,7 @@ class StateView(MutableMapping[str, Any]):
         self._own[name] = value
 
     def _peek(self, name: object) -> Any:
-        """Return the value as it is, not isolated; MISSING if there is none."""
+        """Return the value as it is, or MISSING."""
         if not isinstance(name, str) or name.startswith("@"):
             return MISSING
         return self._own[name] if name in self._own else self._state.get(name, MISSING)
@@ -91,7 +91,7 @@ class StateView(MutableMapping[str, Any]):
         if value is MISSING:
             # anything may be asked for
             asked: Any = name
-            raise KeyError(_absent(self._state, name) if isinstance(asked, str) else name)
+            raise KeyError(what_is_absent(self._state, name) if isinstance(asked, str) else name)
         return value
 
     # the usual signature, in one lookup
@@ -113,7 +113,7 @@ class StateView(MutableMapping[str, Any]):
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
-            raise KeyError(_absent(self._state, name))
+            raise KeyError(what_is_absent(self._state, name))
         self._write(name, MISSING)
         if name not in self._state:
             del self.written[name]
@@ -128,7 +128,7 @@ class StateView(MutableMapping[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         own, state = self._own, self._state
-        for name in _names(state):
+        for name in names_in(state):
             if own.get(name, self) is not MISSING:
                 yield name
         for name in self.written:
@@ -139,13 +139,11 @@ class StateView(MutableMapping[str, Any]):
         return sum(1 for _ in self)
 
     def raw(self) -> dict[str, Any]:
-        """Everything, with untouched values as the state holds them; for code that only reads."""
+        """Return everything, untouched values as the state holds them; for code that only reads."""
         return {name: self._peek(name) for name in self}
 
     def copy(self) -> dict[str, Any]:
-        """Return a dict of everything, as ``dict(view)``: the view's own objects, shared with
-        it.
-        """
+        """Return ``dict(view)``: the view's own objects."""
         return dict(self)
 
     __copy__ = copy
@@ -181,11 +179,8 @@ class StateView(MutableMapping[str, Any]):
         return f"StateView({self.raw()!r})"
 
 
-# --------------------------------------------------------------------------------------------------
-
-
 def read_only(name: str) -> StateError:
-    """Return the error of assigning to a view that takes nothing."""
+    """Return the error of assigning to a read-only view."""
     return StateError(
         f'"{name}" of ctx.state cannot be assigned.',
         id="AX203",
@@ -196,8 +191,8 @@ def read_only(name: str) -> StateError:
 class InstanceView:
     """The base of views that show a state as an instance of a class, such as a pydantic model.
 
-    ``without_views`` puts the instance in the place of the view. A subclass may pass itself off as
-    its class (``__class__``), so the method is asked of the view's type.
+    A subclass may pass itself off as that class (``__class__``), so its methods are asked of its
+    type.
     """
 
     __slots__ = ()
@@ -210,20 +205,15 @@ class InstanceView:
         """Refuse assignments from now on."""
 
     def __axil_writes__(self) -> Mapping[str, Any]:
-        """Return what was assigned, by field; MISSING: it was deleted."""
+        """Return what was assigned, by field; MISSING: deleted."""
         return {}
 
 
-# --------------------------------------------------------------------------------------------------
-
-
 class Fields(dict[str, Any]):
-    """A payload as a dict of the body's own: each value is isolated when it is first read, one that
-    is never read is never copied.
+    """A payload as a dict of the body's own, each value isolated when it is first read.
 
-    A key is untouched as long as its value is the payload's very object, so nothing has to be kept
-    beside the dict. C code that reads a dict's memory directly (pydantic's
-    ``model_validate(inputs)``) sees untouched values as they are.
+    A key is untouched as long as its value is the payload's very object. C code that reads a dict's
+    memory directly (pydantic's ``model_validate(inputs)``) sees untouched values as they are.
     """
 
     __slots__ = ("_source",)
@@ -237,9 +227,7 @@ class Fields(dict[str, Any]):
         self._source = source
 
     def raw(self) -> dict[str, Any]:
-        """Return a plain dict of everything, with untouched values as they are; for code that only
-        reads.
-        """
+        """Return a plain dict, untouched values as they are; for code that only reads."""
         return dict(super().items())
 
     def __getitem__(self, key: str) -> Any:
@@ -350,8 +338,8 @@ class Thawed(Fields):
 
 
 def fields_of(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """``payload`` as a dict that a body may do with as it likes: a plain one where every value is a
-    scalar, else ``Fields``.
+    """Return ``payload`` as a dict of the body's own: a plain one where all values are scalars,
+    else ``Fields``.
     """
     if type_of(payload) is not dict and isinstance(payload, (Fields, StateView)):
         payload = payload.raw()
@@ -359,9 +347,6 @@ def fields_of(payload: Mapping[str, Any]) -> dict[str, Any]:
         if type(value) not in ATOMS:
             return Fields(payload)
     return dict(payload)
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 def writes_of(view: Any) -> Mapping[str, Any] | None:
@@ -379,7 +364,6 @@ def writes_of(view: Any) -> Mapping[str, Any] | None:
 
 
 def undeletable(name: str) -> StateError:
-    """Return the error of deleting a field of the state."""
     return StateError(
         f'the body deleted "{name}"; a field of the state is never removed.',
         id="AX203",
@@ -388,8 +372,7 @@ def undeletable(name: str) -> StateError:
 
 
 def without_views(value: Any) -> Any:
-    """``value`` without views: dicts for ``StateView`` and ``Fields``, instances for
-    ``InstanceView``, at any depth.
+    """Return ``value`` without views at any depth: dicts, and instances for ``InstanceView``.
 
     Untouched values are not copied, and a container without a view in it is returned as it is.
     Cost: O(containers in the value).
@@ -413,13 +396,12 @@ def without_views(value: Any) -> Any:
 
 
 def values_of(given: Any, *, written: bool = False) -> Mapping[str, Any] | None:
-    """Field values from what a body, a filter or a merge gave: a mapping, a view, a model instance,
-    None for nothing.
+    """Return field values of a mapping, a view, or a model instance; ``{}`` for None, None for
+    anything else.
 
     Args:
-        written: of views and model instances only what was assigned (for a delta: the rest is not
-            this body's doing); else everything they show (for a replacement).
-    Returns: None if ``given`` is none of these.
+        written: of views and model instances only what was assigned (for a delta); else everything
+            (for a replacement).
     """
     if given is None:
         return {}

@@ -1,3 +1,1 @@
-"""The needs of workflows: components, their distributions, and the versions to which a run is
-pinned.
-"""
+"""The components that workflows name, and the versions to which a run is pinned."""

@@ -1,8 +1,8 @@
 """The needs of a graph: every component that it names, in itself, in the graphs inside it, and in
-the settings of components.
+settings.
 
-Nothing is imported. Names in settings are known through manifests (``Reference``); the settings of
-a component whose distribution has none are not looked into, and the answer says so.
+Nothing is imported. Names in settings are known through manifests; settings of a component without
+one are not looked into, and the answer says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from axil.spec.graph import ComponentRef, GraphSpec, Place
 from axil.spec.kinds import COMPONENT_KINDS, KERNEL, canonical_name
 
 ReadInner = Callable[[Mapping[str, Any], Place, GraphSpec], GraphSpec | None]
-"""A function of what a setting holds, its place, and the graph around it."""
+"""From a setting's value, its place, and the graph around it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +31,14 @@ class Dependency:
     """As it was written: perhaps ``distribution/name``."""
     where: str
     component: Component | None = None
-    """The provider; None: there is none that may be used, and ``error`` says why."""
+    """The component; None: none may be used, and ``error`` says why."""
     provider: str = ""
-    """The distribution that has it, installed or not; empty: none is known."""
+    """The distribution that has it, installed or not; empty: unknown."""
     error: PluginError | None = None
     is_default: bool = False
-    """True if it is a default, which the file does not write."""
+    """True if the file does not write it."""
     config: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
-    """The settings that it is used with; may hold values of the environment."""
+    """Its settings; may hold values of the environment."""
 
 
 @dataclass(slots=True)
@@ -48,15 +48,13 @@ class Dependencies:
     found: list[Dependency] = field(default_factory=list[Dependency])
     """In the order of the files; each use once."""
     files: dict[str, None] = field(default_factory=dict[str, None])
-    """Every file that was read, the workflows themselves included: real paths."""
+    """Every file that was read, workflows included: real paths."""
     requires: dict[str, str] = field(default_factory=dict[str, str])
     """The requirements in the files: distribution → version specifier."""
     models: dict[str, None] = field(default_factory=dict[str, None])
     """Models by the names that their settings give them: ``openai:gpt-x``."""
     blind: dict[str, None] = field(default_factory=dict[str, None])
-    """``kind:name`` of components whose settings could not be looked into: their distribution has
-    no manifest.
-    """
+    """``kind:name`` of components without a manifest, whose settings were not looked into."""
     problems: list[Problem] = field(default_factory=list[Problem])
     """Graphs inside that cannot be read."""
 
@@ -72,7 +70,7 @@ class Dependencies:
         return sorted_out
 
     def extras(self) -> dict[str, frozenset[str]]:
-        """Return the extras of distributions that components need, where they need some."""
+        """Return the extras of distributions that components need."""
         found: dict[str, frozenset[str]] = {}
         for need in self.found:
             if need.component is not None and (extras := need.component.extras):
@@ -80,22 +78,15 @@ class Dependencies:
         return found
 
 
-def of_graph(
-    spec: GraphSpec, *, registry: Registry | None = None, read: ReadInner | None = None
-) -> Dependencies:
-    """Return what one graph needs, and the graphs in the settings of its nodes.
-
-    Args:
-        read: returns a graph that a setting holds or names; None: as the graph's file says
-            (``extras["read"]``).
-    """
-    walk = DependencyWalk(registry or default_registry(), read)
+def of_graph(spec: GraphSpec, *, registry: Registry | None = None) -> Dependencies:
+    """Return what one graph needs, and the graphs in its settings."""
+    walk = DependencyWalk(registry or default_registry())
     walk.graph(spec, {})
     return walk.needs
 
 
 class DependencyWalk:
-    """From graph to graph, innermost ones included."""
+    """The walk from graph to graph, into settings."""
 
     def __init__(self, registry: Registry, read: ReadInner | None = None) -> None:
         self.registry, self.read = registry, read
@@ -143,7 +134,6 @@ class DependencyWalk:
         spec: GraphSpec,
         requires: Mapping[str, str],
     ) -> None:
-        """Note a component, and what its settings name."""
         component = self._need(kind, use.type, str(place), requires, config=use.config)
         if kind == "models" and (name := use.config.get("name") or use.config.get("model")):
             self.needs.models[f"{use.type.rpartition('/')[2]}:{name}"] = None
@@ -208,9 +198,7 @@ class DependencyWalk:
         spec: GraphSpec,
         requires: Mapping[str, str],
     ) -> None:
-        """Note a component that a setting names: by its name alone, or as ``{type: …}`` with
-        settings of its own.
-        """
+        """Note a component that a setting names: by name, or as ``{type: …}`` with settings."""
         if isinstance(value, str):
             config: Any = {}
             if keys[-1] == "type":  # its settings stand beside it
@@ -265,7 +253,6 @@ class DependencyWalk:
     def _need(
         self, kind: str, name: str, where: str, requires: Mapping[str, str], **more: Any
     ) -> Component | None:
-        """Return who provides a component; note it, with ``more`` that is known of the need."""
         component, error = None, None
         try:
             component = self.registry.find(kind, name, where, requires=requires)
@@ -289,7 +276,6 @@ class DependencyWalk:
         return component
 
     def _elsewhere(self, kind: str, name: str) -> str:
-        """Return who would provide what may not, or cannot, be used here."""
         distribution, _, bare = name.rpartition("/")
         return (
             canonical_name(distribution) if distribution else self.registry.provider(kind, bare)[0]
@@ -297,5 +283,4 @@ class DependencyWalk:
 
 
 def _settings(given: Any) -> Mapping[str, Any]:
-    """Return what was written as settings; nothing, where it is no mapping."""
     return cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {}

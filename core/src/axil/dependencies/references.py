@@ -14,13 +14,13 @@ class Reference:
     path: str
     """The place in the config, as a JSON pointer; ``*`` is every member: ``/tools/*``."""
     kind: str
-    """A kind of component; ``graph``: a graph written out, a node, or ``{path: FILE}``; ``file``:
-    the path of a file that is read.
+    """A kind of component; ``graph``: a graph, a node, or ``{path: FILE}``; ``file``: the path of a
+    file that is read.
     """
     default: tuple[str, ...] = ()
-    """The default where the setting is missing; empty: none."""
+    """The default where the setting is missing."""
     beside: str = ""
-    """The default is meant only where this setting is there; empty: always."""
+    """The default is meant only where this setting is there."""
 
 
 def references_of(described: Mapping[str, Any]) -> tuple[Reference, ...]:
@@ -41,7 +41,7 @@ def references_of(described: Mapping[str, Any]) -> tuple[Reference, ...]:
 
 
 def settings_at(config: Any, pointer: str) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield what a JSON pointer with ``*`` leads to in a config, each with its keys.
+    """Yield what a JSON pointer with ``*`` leads to in a config, with its keys.
 
     >>> list(settings_at({"tools": ["a", {"type": "b"}]}, "/tools/*"))
     [(('tools', 0), 'a'), (('tools', 1), {'type': 'b'})]

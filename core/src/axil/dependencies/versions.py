@@ -1,8 +1,7 @@
-"""The pins of a run beside its graph: the distributions that its components come from.
+"""The pins of a run: the distributions that its components come from, the kernel among them.
 
-Those are found as ``needs`` finds them, by the names in the graph, in the graphs inside it and
-in settings; of what was made in Python it is the package of its class. The kernel is one of them.
-What they in turn require is not looked into: that is a lock's business.
+They are found as ``needs`` finds them; of what was made in Python it is the package of its class.
+What they in turn require is a lock's business.
 """
 
 from __future__ import annotations
@@ -25,14 +24,12 @@ if TYPE_CHECKING:
 _OWN: Final = re.compile(
     r"(^|/)(RECORD|INSTALLER|REQUESTED|direct_url\.json|uv_cache\.json)$|\.pyc$|__pycache__|^\.\./"
 )
-"""Lines of a RECORD that the installer writes, not the distribution."""
+"""Lines of a RECORD that the installer writes."""
 
 
 def pins(spec: GraphSpec, setting: CompileOptions) -> dict[str, dict[str, str]]:
-    """Return name → ``version``, and ``record``: a digest of what it says it installed, unless it
-    is installed in place.
-
-    Cost: the manifests of the distributions that the graph names, read once in a process.
+    """Return name → ``version``, and ``record``: a digest of the files that it lists, unless it is
+    installed in place.
     """
     found = {
         KERNEL: "",
@@ -69,7 +66,7 @@ def _names_something(spec: GraphSpec) -> bool:
 
 
 def _packages(spec: GraphSpec) -> Iterator[str]:
-    """Yield the distributions, if they are called as their packages, of what was made in Python."""
+    """Yield the distributions of what was made in Python, if called as their packages."""
     given = [node.body for node in spec.nodes] + [
         use.made for node in spec.nodes for use in node.wrappers
     ]
@@ -92,7 +89,7 @@ def _pin(name: str, version: str) -> tuple[tuple[str, str], ...]:
 
 
 def _record(there: Distribution) -> str:
-    """Return a short digest of what a distribution says it installed; empty: it is not known."""
+    """Return a short digest of the files that a distribution lists; empty: unknown."""
     try:
         data: Any = json.loads(there.read_text("direct_url.json") or "{}")
     except ValueError:
@@ -104,8 +101,8 @@ def _record(there: Distribution) -> str:
 
 
 def recorded_files(there: Any) -> str:
-    """Return the paths and hashes that a distribution lists in its RECORD, sorted, without what the
-    installer added.
+    """Return the paths and hashes of a distribution's RECORD, sorted, without the installer's
+    own.
     """
     lines = [line.strip() for line in (there.read_text("RECORD") or "").splitlines()]
     return "\n".join(

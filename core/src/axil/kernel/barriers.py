@@ -1,5 +1,5 @@
 """Barriers, which hold back the firings of a machine: the levels of a round, the waves of a flat
-cycle, the edges that have arrived for an early join.
+cycle, the edges of an early join.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from axil.kernel.plan import Plan, PlanEdge
 from axil.kernel.tokens import Frame, Ordinal, Token, path_of
 
 Due = tuple[int, Ordinal, tuple[Token, ...]]
-"""A firing that is due: the node's position, which of its firings it is, and its tokens."""
+"""A firing that is due: its node's position, its ordinal, its tokens."""
 
 
 class Barrier:
@@ -31,7 +31,7 @@ class Barrier:
         """By level, node and ordinal: a heap."""
 
     def restart(self) -> None:
-        """Begin another round, with empty slots."""
+        """Begin another round."""
         self._could_leave = self._full.copy()
         self._at = 0
 
@@ -40,7 +40,6 @@ class Barrier:
         return self._at < len(self._levels) and level > self._levels[self._at][0]
 
     def hold(self, level: int, due: Due) -> None:
-        """Let it wait."""
         heapq.heappush(self.held, (level, *due))
 
     def lift(self, level: int, has_left: bool) -> list[Due]:
@@ -55,13 +54,12 @@ class Barrier:
         return free
 
 
-class Turns:
-    """Firings of the nodes of flat cycles in one frame: how many, and those held for their wave.
+class FlatFirings:
+    """Firings of the nodes of flat cycles in one frame, counted and held for their wave.
 
     A node whose limit is an exit fires in waves: its firings are held until nothing else of its
-    cycle is at work or can still come from outside. Then they happen in the order of ordinals, and
-    the tokens of those beyond the limit end there. So which firings are cut off does not depend on
-    what was fast.
+    cycle is at work or can still come. Then they happen in the order of ordinals, and the tokens
+    beyond the limit end there. So which firings are cut off does not depend on what was fast.
     """
 
     __slots__ = ("_counts", "_frame", "_held", "_plan")
@@ -73,14 +71,14 @@ class Turns:
 
     def hold(self, due: Due) -> bool:
         """Hold a firing, if its node fires in waves; return whether it is held."""
-        limit = self._plan.turning.get(due[0])
+        limit = self._plan.flat_limits.get(due[0])
         if limit is None or limit.rounds is None or limit.at_limit == "limited":
             return False
         self._held.setdefault(self._plan.nodes[due[0]].unit, []).append(due)
         return True
 
     def is_quiet(self, unit: int, opens: int) -> bool:
-        """Return whether all reasons why a unit might still fire are held firings."""
+        """Return whether a unit might still fire only for held firings."""
         return len(self._held.get(unit, ())) == opens
 
     def wave(self, unit: int) -> tuple[list[Due], list[Due]]:
@@ -93,7 +91,7 @@ class Turns:
 
     def check(self, node: int) -> None:
         """Count a firing of a flat cycle whose limit ends the run. Raises: LimitReached (AX411)."""
-        limit = self._plan.turning.get(node)
+        limit = self._plan.flat_limits.get(node)
         if limit is None or limit.at_limit != "limited" or self._count(node):
             return
         name = self._plan.nodes[node].name
@@ -106,9 +104,8 @@ class Turns:
         )
 
     def _count(self, node: int) -> bool:
-        """Count a firing; return whether it is within the limit of its node."""
         count = self._counts[node] = self._counts.get(node, 0) + 1
-        rounds = self._plan.turning[node].rounds
+        rounds = self._plan.flat_limits[node].rounds
         return rounds is None or count <= rounds
 
     @property
@@ -118,7 +115,7 @@ class Turns:
 
 
 class Arrivals:
-    """The trigger edges of an early join's port: which have a token, and how many are undecided."""
+    """The trigger edges at an early join's port: which have a token, how many are undecided."""
 
     __slots__ = ("edges", "undecided")
 
@@ -127,7 +124,6 @@ class Arrivals:
         self.undecided = undecided
 
     def arrive(self, arc: PlanEdge) -> None:
-        """Note a token."""
         if arc.id not in self.edges:
             self.edges.add(arc.id)
             if not arc.late:

@@ -1,4 +1,4 @@
-"""The two doors of the kernel: what can happen to a run, and what has to be done for it.
+"""Events and commands: what can happen to a run, and what has to be done for it.
 
 Both lists are closed. An event is a call of a method of ``Scheduler``; a command is what
 ``Scheduler.next`` and the events return. Nothing else passes: a driver (an event loop, a process,
@@ -58,7 +58,7 @@ Status = Literal["done", "paused", "failed", "limited", "cancelled"]
 
 
 class RecordFiring(NamedTuple):
-    """The outcome of a firing, which takes effect when it is recorded."""
+    """The outcome of a firing, which takes effect when recorded."""
 
     machine: Machine
     task: Task
@@ -66,7 +66,7 @@ class RecordFiring(NamedTuple):
 
 
 class RecordRound(NamedTuple):
-    """The end of a cycle's round; the next round begins when it is recorded."""
+    """The end of a cycle's round; the next one begins when it is recorded."""
 
     visit: CycleRun
     round: Round
@@ -85,13 +85,13 @@ class Return(NamedTuple):
     """The value that ``enter`` gave."""
     ended: FrameResult | None
     error: BaseException | None
-    """The reason why there is no result; None: see ``ended``, then ``questions``."""
+    """The reason why there is no result."""
     questions: tuple[Any, ...] = ()
-    """The questions that the bodies inside wait for, if nothing else in it can continue."""
+    """The questions of the bodies inside, if nothing else in it can continue."""
 
 
 class DropBodies(NamedTuple):
-    """Bodies for which ``Scheduler.is_dropped`` holds are to be cancelled or given up."""
+    """Bodies for which ``Scheduler.is_dropped`` holds are to be given up."""
 
 
 class End(NamedTuple):
@@ -99,17 +99,15 @@ class End(NamedTuple):
 
 
 Command: TypeAlias = Task | RecordFiring | RecordRound | DecideLimit | Return | DropBodies | End
-"""A command: something that the driver has to do for a run."""
+"""Something that the driver has to do for a run."""
 
 
 ReportKind = Literal["started", "finished", "sent", "failed", "skipped"]
 Report: TypeAlias = tuple[ReportKind, Activation, str, Any]
-"""Something that happened, for observers: its kind, the firing, the type of the firing's node
-(``node``, ``graph`` or ``cycle``), and data.
-
-The data are of ``started`` the task, of ``failed`` the error, of ``finished`` what its first edge
-carries, of ``sent`` the graph, and what edges carry: tuples of an edge's position, its payload, and
-what else there is; of ``skipped`` None.
+"""Something that happened, for observers: its kind, the firing, the type of its node (``node``,
+``graph`` or ``cycle``), and data: of ``started`` the task, of ``failed`` the error, of ``finished``
+what its first edge carries, of ``sent`` the graph and tuples of an edge's position, its payload,
+and more; of ``skipped`` None.
 """
 
 
@@ -124,7 +122,7 @@ class SubRun(NamedTuple):
     state: State | None
     """The state at its beginning; None: the activation's state."""
     contained: bool
-    """True if a failure inside is raised in the body that waits, instead of ending the run."""
+    """True if a failure inside is raised in the body that waits."""
 
 
 class Known(Protocol):
@@ -141,7 +139,7 @@ class Known(Protocol):
 
     def took(self, activation: Activation, /) -> frozenset[str] | None:
         """Return the names of the edges whose tokens a recorded firing took, if its node has an
-        early join; None: it has none, or nothing is recorded.
+        early join.
         """
         ...
 

@@ -1,16 +1,16 @@
 """Joins: when a node fires, by what its incoming edges carry.
 
-A join is asked at a *port*: the place where the edges of one group end at a node. It knows how many
-of the port's trigger edges are *live* (carry a token), how many are *dead* (will carry none), and
-how many there are. Its answer is a pure function of these three numbers; data edges are waited for
-in any case, and a port without a single token never fires.
+A join is asked at a *port*, where the edges of one group end at a node: how many of its trigger
+edges are *live* (carry a token), how many *dead* (will carry none), and how many there are. Its
+answer is a pure function of these; data edges are waited for in any case, and a port without a
+token never fires.
 
-A join is one of three kinds:
+* A usual join is asked once, when all edges are decided.
 
-* A usual one is asked once, when all edges are decided. What is fast plays no part.
 * An *early* one is asked whenever an edge is decided, and may answer before the others are. Which
-  tokens it fires with then depends on what came first, so it is recorded with the firing, and a
-  run that goes on fires with the same ones.
+tokens it fires with then depends on what came first, so it is recorded with the firing, and a
+resumed run fires with the same ones.
+
 * One that fires *per token* is never asked: each token makes a firing of its own.
 """
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 Rest = Literal["ignore", "cancel"]
-"""The rule for firings on the way to an early join that has fired: they go on, and what they
+"""The rule for firings on the way to an early join that has fired: they continue, and what they
 send there is ignored; or they are cancelled, where their outputs lead nowhere else.
 """
 
@@ -30,14 +30,12 @@ class Join(Protocol):
 
     @property
     def early(self) -> bool:
-        """True if the join is asked whenever an edge is decided; else it is asked once, when all
-        edges are.
-        """
+        """True if it is asked whenever an edge is decided."""
         ...
 
     @property
     def per_token(self) -> bool:
-        """True if each token makes a firing of its own: then the join is never asked."""
+        """True if each token makes a firing of its own."""
         ...
 
     @property
@@ -51,7 +49,7 @@ class Join(Protocol):
         Args:
             live: trigger edges that carry a token.
             dead: trigger edges that will carry none.
-            total: trigger edges; all are decided where ``live + dead == total``.
+            total: trigger edges.
         """
         ...
 
@@ -67,12 +65,11 @@ class PlainJoin:
     rest: Rest = "ignore"
 
     def fires(self, live: int, dead: int, total: int, /) -> bool:
-        """See ``Join``."""
         return live == total if self.needs_all else live > 0
 
 
 GATE = PlainJoin("gate")
-"""Fires when all edges are decided, with whatever arrived; at least one has to be live."""
+"""Fires when all edges are decided and at least one is live."""
 ALL = PlainJoin("all", needs_all=True)
 """Fires when all edges are live."""
 EACH = PlainJoin("each", per_token=True)

@@ -44,7 +44,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from axil.errors import KernelBug, RouteError
-from axil.kernel.barriers import Arrivals, Barrier, Due, Turns
+from axil.kernel.barriers import Arrivals, Barrier, Due, FlatFirings
 from axil.kernel.joins import GATE
 from axil.kernel.plan import OUTSIDE, Filter, Plan, PlanEdge, PlanNode, Port, ResolvedGraph
 from axil.kernel.state import Delta, History, State, join, merged
@@ -64,9 +64,7 @@ from axil.kernel.values import MAX_WAITING, check_size
 
 
 class Send(NamedTuple):
-    """The token that one edge carries from one firing; ``values`` replace the state, None keeps
-    it.
-    """
+    """The token of one edge from one firing; ``values`` replace the state, None keeps it."""
 
     arc: PlanEdge
     payload: Any
@@ -92,16 +90,16 @@ class Exit(NamedTuple):
 
 
 class FrameResult(NamedTuple):
-    """The result of a scope once nothing is due any more."""
+    """The result of a scope."""
 
     state: State
     """All ended paths, joined in plan order; history folded."""
     changes: Delta
-    """The same as one change per written field (empty for a frame without a parent)."""
+    """One change per written field; empty for a frame without a parent."""
     exits: tuple[Exit, ...]
     returns: tuple[Exit, ...]
     data: tuple[Token, ...]
-    """Data tokens that no firing took: late, or put before a node that did not fire."""
+    """Data tokens that no firing took."""
     fired: bool
     """True if anything ran."""
 
@@ -118,8 +116,9 @@ def sends_of(
     Args:
         state: after the firing.
         filters: those that routers put on edges, by edge id.
-    Raises: whatever an edge's function or a filter raises; StateError; InvalidValue (AX639): they
-    make too much of it together.
+
+    Raises: whatever an edge's function or a filter raises; StateError; InvalidValue (AX639): too
+    much together.
     """
     sends: list[Send] = []
     used, seen = 0, set[int]()
@@ -152,7 +151,7 @@ def sent(arc: PlanEdge, answer: Any, state: State, keep: Filter | None = None) -
 
 
 def blame(plan: Plan, arc: PlanEdge, error: Exception) -> None:
-    """Say on which edge it happened."""
+    """Note on an error on which edge it happened."""
     name = plan.graph.edges[arc.id].name
     if name not in str(error):
         error.add_note(f"on the edge {name}")
@@ -182,7 +181,7 @@ def routed(plan: Plan, node: PlanNode, out: Out, state: State) -> list[Send]:
 
 
 def output_of(graph: ResolvedGraph, ended: FrameResult) -> Any:
-    """Return what a graph gives, as its payload kind says; None: nothing left it."""
+    """Return a graph's output, as its payload kind says; None: nothing left it."""
     left: list[tuple[str, Any]] = []
     for exit in ended.exits:
         source = graph.edges[exit.edge].source
@@ -197,8 +196,8 @@ _BY_EDGE = itemgetter(Token._fields.index("edge"), Token._fields.index("ordinal"
 def state_at(
     plan: Plan, node: int, tokens: Sequence[Token], root: State, history: History
 ) -> State:
-    """Return the state in which the node at ``node`` fires with ``tokens``: their states, joined;
-    ``root`` where they have none.
+    """Return the state in which a node fires with ``tokens``: their states, joined; ``root`` where
+    they have none.
 
     Raises: ConcurrentReset, SchemaMismatch, or what the node's own merge raises.
     """
@@ -220,7 +219,7 @@ def state_at(
 
 
 def replaced(state: State, values: Mapping[str, Any], history: History, alone: bool) -> State:
-    """``state`` with exactly ``values`` (checked); ``alone``: no other path is alive."""
+    """Return ``state`` with exactly ``values`` (checked); ``alone``: no other path is alive."""
     if not alone:
         return state.replace(values, history)
     new = state.replace(values)
@@ -232,8 +231,8 @@ class Machine:
     """One scope, running once."""
 
     __slots__ = (
-        "_alive", "_arrivals", "_barrier", "_ended", "_late", "_left", "_opens", "_slots", "_todo",
-        "_turns", "_waits", "broken", "due", "exits", "fired", "frame", "history", "plan",
+        "_alive", "_arrivals", "_barrier", "_ended", "_flat", "_late", "_left", "_opens", "_slots",
+        "_todo", "_waits", "broken", "due", "exits", "fired", "frame", "history", "plan",
         "recorder", "returns", "root", "running", "skips", "taken", "took", "unneeded",
     )  # fmt: skip
 
@@ -272,7 +271,7 @@ class Machine:
         self._todo: list[int] = []  # units found closed, whose out-edges are still to be killed
         self._left = False
         self._barrier = Barrier(plan.barriers) if plan.barriers else None
-        self._turns = Turns(plan, frame) if plan.turning else None
+        self._flat = FlatFirings(plan, frame) if plan.flat_limits else None
         self.root = root
         self.history = History(root.schema, keeps)
         self.taken: set[Task] = set()
@@ -285,7 +284,7 @@ class Machine:
         """Left to the scheduler: the frame that this is the machine of."""
         self._late: tuple[Token, ...] = ()
 
-    # ------------------------------------------------------------------ in
+    # -- in
 
     def start(self, tokens: Iterable[Token] = (), entry: Sequence[Token] | None = None) -> None:
         """Begin with ``tokens`` on edges from outside; ``entry``: those of the entry node."""
@@ -308,8 +307,7 @@ class Machine:
         self._close_sources()
 
     def prepare(self, task: Task, out: Out) -> Transition:
-        """Work out what ``out`` does, without doing it: the state after it, and what each edge
-        carries.
+        """Work out what ``out`` does, without doing it.
 
         Raises: whatever an edge's function or a router raises; RouteError; StateError.
         """
@@ -327,8 +325,8 @@ class Machine:
         return new_tuple(Transition, (delta, state, sends))
 
     def follow(self, task: Task, out: Out) -> Task | Transition | list[Any]:
-        """``prepare``; or, where a short way leads on, ``commit`` as well, and the payloads that
-        were sent, or ``take`` as well, and the next task.
+        """Do ``prepare``; or, where a short way leads on, ``commit`` as well, and return the
+        payloads sent, or ``take`` as well, and return the next task.
         """
         return self.prepare(task, out)
 
@@ -337,7 +335,7 @@ class Machine:
         return False
 
     def again(self, frame: Frame, step: Transition) -> Task:
-        """Take it: return the first task of the next round, given out."""
+        """Take it: return the first task of the next round."""
         raise KernelBug("this machine has no short way into a round.")
 
     def advance(self, task: Task, delta: Delta) -> State:
@@ -355,14 +353,14 @@ class Machine:
         return task.state.apply(delta, self.history)
 
     def commit(self, task: Task, step: Transition) -> None:
-        """Put a firing's tokens on its out-edges and let everything follow that follows."""
+        """Put a firing's tokens on its out-edges, and do what follows."""
         node = task.node
         unit = node.unit
         # whether this task is the only path, before and after
         alone = len(step.sends) == 1 and self._alive == 1 and not self._ended
         self.taken.discard(task)
         self._alive -= 1
-        goes_on = False
+        continues = False
         ordinal, again, last = task.ordinal, 0, -1
         for arc, payload, values in step.sends:
             state = step.state
@@ -380,15 +378,15 @@ class Machine:
                 if arc.late:
                     self._late = (*self._late, new_tuple(Token, (arc.id, payload, None, ordinal)))
                 else:
-                    goes_on = goes_on or arc.trigger
+                    continues = continues or arc.trigger
                     self._deliver(arc, new_tuple(Token, (arc.id, payload, state, ordinal)))
                 continue
             there = self.exits if arc.port == OUTSIDE else self.returns
             there.append(new_tuple(Exit, (arc.id, payload, values, ordinal, arc.trigger)))
             self._ended.append((node.index, ordinal, arc.id, state))
-            goes_on = goes_on or arc.trigger
+            continues = continues or arc.trigger
             self._left = self._left or (arc.trigger and arc.port == OUTSIDE)
-        if not goes_on:
+        if not continues:
             self._ended.append((node.index, task.ordinal, -1, step.state))
         if self._alive:
             self._drop(unit)
@@ -398,7 +396,7 @@ class Machine:
             self._die()
 
     def give_up_unneeded(self) -> list[Task]:
-        """End the paths of firings under way that an early join fired without; return them."""
+        """End the paths of firings under way that an early join does not need; return them."""
         given_up = [task for task in self.taken if task.node.index in self.unneeded]
         for task in given_up:
             self.taken.discard(task)
@@ -406,7 +404,6 @@ class Machine:
         return given_up
 
     def _give_up(self, node: int, paths: Sequence[tuple[int, Ordinal, State | None]]) -> None:
-        """End the path that a firing of ``node`` is, which will not happen or not end."""
         self._alive -= 1
         self._ended += [(node, at, edge, state) for edge, at, state in paths if state is not None]
         self._drop(self.plan.nodes[node].unit)
@@ -414,20 +411,20 @@ class Machine:
             self._settle()
 
     def put_back(self, task: Task) -> None:
-        """Take back a task that was given out last and not begun: it is the first that is due."""
+        """Take back the task that was given out last: it is the first that is due."""
         self.taken.discard(task)
         self.due.appendleft((task.node.index, task.ordinal, task.tokens))
 
     def abandon(self, task: Task, changes: Delta) -> None:
-        """End the path of a task that will not be done, with what is known of it."""
+        """End the path of a task that will not be done, with its changes so far."""
         self._ended.append((task.node.index, task.ordinal, -1, self.advance(task, changes)))
         self.taken.discard(task)
         self._alive -= 1
 
-    # ------------------------------------------------------------------ out
+    # -- out
 
     def take(self) -> Task | None:
-        """Return the next task that is due, in a fixed order; None when there is none at present.
+        """Return the next task that is due, in a fixed order; None: there is none at present.
 
         Raises: ConcurrentReset, or what a custom merge raises; ``failed_node`` says at which node.
         """
@@ -440,8 +437,8 @@ class Machine:
             return None
         if node in self.broken:
             raise self.broken[node]
-        if self._turns is not None:
-            self._turns.check(node)
+        if self._flat is not None:
+            self._flat.check(node)
         plan_node = self.plan.nodes[node]
         if len(tokens) != 1 or (state := tokens[0].state) is None or plan_node.vertex.merge:
             state = state_at(self.plan, node, tokens, self.root, self.history)
@@ -459,7 +456,7 @@ class Machine:
     def waiting(self) -> Iterator[Any]:
         """Yield what is on edges, or with firings that are not done."""
         held = () if self._barrier is None else self._barrier.held
-        waves = () if self._turns is None else self._turns.held
+        waves = () if self._flat is None else self._flat.held
         due = (tokens for *_, tokens in (*self.due, *held, *waves))
         taken = (task.tokens for task in self.taken)
         for tokens in (*due, *taken, *self._slots.values(), self._late):
@@ -476,7 +473,7 @@ class Machine:
         edges = self.plan.graph.edges
         self._ended += [(task.node.index, task.ordinal, -1, task.state) for task in self.taken]
         held = () if self._barrier is None else self._barrier.held
-        waves = () if self._turns is None else self._turns.held
+        waves = () if self._flat is None else self._flat.held
         for *_, tokens in (*self.due, *waves):
             for token in tokens:
                 self._end_path(token)
@@ -504,7 +501,7 @@ class Machine:
         )
         return FrameResult(whole, self.history.changes, exits, returns, data, any(self.fired))
 
-    # ------------------------------------------------------------------ slots and counts
+    # -- slots and counts
 
     def _deliver(self, arc: PlanEdge, token: Token) -> None:
         index = arc.port
@@ -533,17 +530,14 @@ class Machine:
         self._opens[self.plan.nodes[port.node].unit] += 1
         ordinal = next_ordinal(self.plan.positions[token.edge], token.ordinal)
         due = port.node, ordinal, tuple(sorted((*data, token), key=self._place))
-        if self._turns is None or not self._turns.hold(due):
+        if self._flat is None or not self._flat.hold(due):
             self._due(*due)
 
     def _place(self, token: Token) -> tuple[bool, tuple[int, int], Ordinal]:
-        """Return the place of a token at a join; one that waited since an earlier round is
-        first.
-        """
+        """Return the place of a token at a join; one of an earlier round is first."""
         return token.state is not None, self.plan.rank(token.edge), token.ordinal
 
     def _close(self, arc: PlanEdge) -> None:
-        """No more tokens will come on ``arc``."""
         index = arc.port
         port = self.plan.ports[index]
         if not port.is_usual and arc.trigger:
@@ -562,13 +556,13 @@ class Machine:
         self._opens[unit] -= 1
         if not self._opens[unit]:
             self._todo.append(unit)
-        elif self._turns is not None and self._turns.is_quiet(unit, self._opens[unit]):
+        elif self._flat is not None and self._flat.is_quiet(unit, self._opens[unit]):
             self._begin_wave(unit)
 
     def _begin_wave(self, unit: int) -> None:
-        """Let the held firings of a flat cycle happen; end the tokens of those beyond the limit."""
-        assert self._turns is not None
-        within, beyond = self._turns.wave(unit)
+        """Let the held firings of a flat cycle happen; end the tokens beyond the limit."""
+        assert self._flat is not None
+        within, beyond = self._flat.wave(unit)
         for due in within:
             self._due(*due)
         for _, _, tokens in beyond:
@@ -577,7 +571,7 @@ class Machine:
             self._drop(unit)
 
     def _decide(self, index: int) -> None:
-        """Decide whether a node is due, once all edges of its port are decided."""
+        """Decide whether a node is due, once all edges of its port are."""
         port = self.plan.ports[index]
         tokens = self._slots.get(index)
         if port.join.early:
@@ -625,22 +619,19 @@ class Machine:
             return True
 
     def _fire(self, port: Port, tokens: list[Token]) -> None:
-        """Let the node of a port fire with ``tokens``, whose paths meet."""
         tokens.sort(key=self._place)
         self._alive += 1 - sum(1 for t in tokens if t.state is not None)
         self._due(port.node, port.ordinal, tuple(tokens))
 
     def _early(self, index: int) -> Arrivals:
-        """Return what has arrived at the port of an early join."""
         found = self._arrivals.get(index)
         if found is None:
             found = self._arrivals[index] = Arrivals(self.plan.ports[index].undecided)
         return found
 
     def _ask(self, index: int) -> None:
-        """Ask an early join whether its node fires, and let it fire, or never.
-
-        A node that fired in this activation before fires with the same edges.
+        """Ask an early join; a node that fired in this activation before fires with the same
+        edges.
         """
         port = self.plan.ports[index]
         if self._waits[index]:  # data edges are not decided
@@ -710,7 +701,7 @@ class Machine:
             self._closed(unit)
 
     def _closed(self, unit: int) -> None:
-        """Note what a closed unit skipped, and lift the barrier it may have held up."""
+        """Note what a closed unit skipped, and lift its barrier."""
         self._opens[unit] = -1
         for index in self.plan.units[unit]:
             if not self.fired[index]:
@@ -720,7 +711,7 @@ class Machine:
                 self.due.extend(self._barrier.lift(node.level, self._left))
 
     def _die(self) -> None:
-        """End a machine with no path alive: what has not fired is skipped, and no edge is asked."""
+        """End a machine with no path alive: what has not fired is skipped, no edge is asked."""
         opens, fired = self._opens, self.fired
         if 0 in fired:
             for index, node in enumerate(self.plan.nodes):
@@ -730,9 +721,7 @@ class Machine:
 
 
 def entry_tokens(plan: Plan, inputs: Any, root: State) -> list[Token]:
-    """Return the tokens that ``@entry`` sends: each entry edge asked what it carries of
-    ``inputs``.
-    """
+    """Return the tokens that ``@entry`` sends of ``inputs``."""
     tokens: list[Token] = []
     for id in sorted(plan.entries):
         edge = plan.graph.edges[id]

@@ -1,13 +1,11 @@
-"""The compiled graph: integers, tuples and bound callables.
+"""The compiled graph: integers, tuples and bound callables; immutable, all that the machine sees.
 
-Immutable, and all that the machine ever sees.
+A ``ResolvedGraph`` is one spec, resolved. A ``Plan`` is one *scope* of it, folded: the whole graph,
+or the body of one of its cycles as entered at one node. A plan's node is a vertex, or a cycle of
+several.
 
-A ``Graph`` here is one spec, resolved: its vertices and edges. A ``Plan`` is one *scope* of it,
-folded: the whole graph, or the body of one of its cycles as entered at one node. A plan's node is a
-vertex, or a cycle of several.
-
-What a plan has many of is not declared frozen, though nothing changes it: making a frozen object
-takes three to five times as long, and these are a fifth of the making of a plan.
+What a plan has many of is not declared frozen: making a frozen object takes three to five times as
+long.
 
 Theory of slots
 ---------------
@@ -255,7 +253,7 @@ class Plan:
     """The node of each vertex."""
     positions: Mapping[int, int]
     """The position of each edge among the in-edges of a node that fires for each token, by id."""
-    turning: Mapping[int, CycleLimit] = field(default_factory=dict[int, CycleLimit])
+    flat_limits: Mapping[int, CycleLimit] = field(default_factory=dict[int, CycleLimit])
     """Nodes of flat cycles, and how often each may fire in a frame."""
     barriers: tuple[tuple[int, int], ...] = ()
     """(level, how many nodes on it have an edge that leaves), in a cycle's body."""

@@ -69,11 +69,11 @@ from axil.kernel.values import MAX_SIZE, MAX_WAITING, check_size
 
 
 class RunningFrame:
-    """A frame that is running: its machine, and its place among the others."""
+    """A frame that is running: its machine, and its place among others."""
 
     __slots__ = (
-        "contained", "depth", "dropped", "machine", "over", "parent", "queued", "resting", "task",
-        "turning", "visit",
+        "contained", "depth", "dropped", "machine", "over", "parent", "queued", "resting",
+        "short_cycle", "task", "visit",
     )  # fmt: skip
 
     def __init__(
@@ -84,17 +84,16 @@ class RunningFrame:
         visit: ScopeRun | None = None,
         contained: bool = False,
     ) -> None:
-        """
-        Args:
-            task: the firing that opened it; None: it is the run itself.
-            visit: the scope that it is a part of; None: it is the run, or a sub-run of a body.
-            contained: whether a failure inside is returned to the body that waits for it.
+        """Args:
+        task: the firing that opened it; None: it is the run itself.
+        visit: its scope; None: it is the run, or a sub-run of a body.
+        contained: a failure inside is returned to the body that waits for it.
         """
         self.machine, self.task, self.visit, self.contained = machine, task, visit, contained
         machine.running = self
         self.parent: RunningFrame | None = None if task is None else task.owner.running
         self.depth: int = self.parent.depth + 1 if self.parent else 0
-        self.turning: CycleRun | None = None
+        self.short_cycle: CycleRun | None = None
         """Its visit, where a round may end the short way."""
         self.resting: dict[Task, tuple[Any, ...]] = {}
         """Tasks that ended with open questions, and these."""
@@ -105,7 +104,7 @@ class RunningFrame:
         """Nothing waits for it any more."""
 
     def close(self) -> None:
-        """Release the machine, which holds this frame: both are freed with their last holder."""
+        """Release the machine, which holds this frame."""
         self.machine.running = None
 
     def around(self) -> Iterable[RunningFrame]:
@@ -121,7 +120,7 @@ class RunningFrame:
         return tuple(each for questions in self.resting.values() for each in questions)
 
     def order(self) -> tuple[Any, ...]:
-        """Return its place in plan order: the nodes, ordinals and rounds that lead to it."""
+        """Return its place in plan order: the nodes, ordinals and rounds around it."""
         parts: list[tuple[Any, ...]] = []
         for running in self.around():
             if running.task is not None:
@@ -150,13 +149,12 @@ class Scheduler:
         reports: Iterable[str] = (),
         asks_limits: bool = False,
     ) -> None:
-        """
-        Args:
-            root: the machine of the whole run, not started.
-            known: facts that have been recorded; None: none.
-            records: whether outcomes take effect only when they are recorded.
-            reports: the kinds of ``Report`` that are wanted.
-            asks_limits: whether a cycle's limit is put to the driver before it ends the run.
+        """Args:
+        root: the machine of the whole run, not started.
+        known: recorded facts; None: none.
+        records: outcomes take effect only when they are recorded.
+        reports: the kinds of ``Report`` that are wanted.
+        asks_limits: a cycle's limit is put to the driver before it ends the run.
         """
         wanted = frozenset(reports)
         self._root = RunningFrame(root)
@@ -184,7 +182,7 @@ class Scheduler:
         self._stop: AxilError | None = None
         self._ended: FrameResult | None = None
 
-    # ------------------------------------------------------------------------------- events
+    # -- events
 
     def begin(self, inputs: Any) -> None:
         """Put what ``@entry`` carries of ``inputs``."""
@@ -232,7 +230,7 @@ class Scheduler:
             if self._records:
                 record = RecordFiring(machine, task, after)
                 return self._pend(task, record, self._conclude, task, after)
-            if (visit := self._turns(task, after)) is None:
+            if (visit := self._short_round(task, after)) is None:
                 return self._commit(task, after)
             after = visit.again(after)
         if self._reports:
@@ -248,7 +246,7 @@ class Scheduler:
             self._fail(task, error)
 
     def wait(self, task: Task, questions: Sequence[Any]) -> None:
-        """Take in that a body ended with questions that nothing answers yet."""
+        """Take in that a body ended with open questions."""
         self._leave_subs(task)
         if not (self._has_dropped and self.is_dropped(task)):
             self._rest(task, questions)
@@ -269,15 +267,15 @@ class Scheduler:
         return None
 
     def put_back(self, task: Task) -> None:
-        """Take back a firing that was given out last and not started: it is the next one due."""
+        """Take back the firing that was given out last: it is the next one due."""
         machine: Machine = task.owner
         machine.put_back(task)
         self._notice(machine.running)
 
     def recorded(self) -> Command | None:
         """Put into effect what has been recorded."""
-        _, go_on, given = self._settled()
-        return go_on(*given)
+        _, follow_up, given = self._settled()
+        return follow_up(*given)
 
     def refuse(self, error: BaseException) -> None:
         """Fail the node whose fact cannot be recorded."""
@@ -299,7 +297,7 @@ class Scheduler:
         return running
 
     def drop(self, runs: Iterable[RunningFrame]) -> None:
-        """End sub-runs for which nothing waits: nothing in them starts or goes on."""
+        """End sub-runs for which nothing waits."""
         runs = [running for running in runs if not running.over]
         for running in runs:
             running.dropped = self._has_dropped = True
@@ -311,7 +309,7 @@ class Scheduler:
         if self._stop is None:
             self._stop = error
 
-    # ----------------------------------------------------------------------------- commands
+    # -- commands
 
     def next(self) -> Command | None:
         """Return the next command; None: nothing can be done before the next event."""
@@ -372,7 +370,7 @@ class Scheduler:
         """Return how many frames are around that of a task."""
         return task.owner.running.depth
 
-    # --------------------------------------------------------------------------------- ends
+    # -- ends
 
     def ending(self) -> Ending:
         """Return how the run ended: with the first failure in plan order, why it was stopped, or
@@ -395,10 +393,7 @@ class Scheduler:
         return Ending("paused", paused, questions)
 
     def ended(self) -> FrameResult:
-        """Return what the run leaves behind; of one that did not end by itself, what there is.
-
-        The writes of open scopes go to those around them, innermost first.
-        """
+        """Return what the run leaves behind, the writes of open scopes included."""
         if self._ended is not None:
             return self._ended
         machine = self._root.machine
@@ -429,7 +424,7 @@ class Scheduler:
         waiting = (each for running in self._running() for each in running.machine.waiting())
         check_size([*{id(each): each for each in waiting}.values()], MAX_WAITING, seen=set())
 
-    # -------------------------------------------------------------------- firings and facts
+    # -- firings and facts
 
     def _started(self, task: Task) -> Command | None:
         """Start the body of a firing, enter its scope, or apply what is known of it."""
@@ -443,14 +438,13 @@ class Scheduler:
         return self._enter(task) if node.mode == "scope" else task
 
     def _pend(
-        self, task: Task, command: Command, go_on: Callable[..., Command | None], *given: Any
+        self, task: Task, command: Command, follow_up: Callable[..., Command | None], *given: Any
     ) -> Command:
-        """Let ``go_on`` happen when ``command``, a fact of ``task``, is recorded."""
-        self._pending = task, go_on, given
+        """Let ``follow_up`` happen when ``command``, a fact of ``task``, is recorded."""
+        self._pending = task, follow_up, given
         return command
 
     def _settled(self) -> tuple[Task, Callable[..., Command | None], tuple[Any, ...]]:
-        """Return what was pending, which is so no more."""
         pending, self._pending = self._pending, None
         if pending is None:
             raise KernelBug("nothing was to be recorded.")
@@ -464,19 +458,19 @@ class Scheduler:
 
     def _conclude(self, task: Task, step: Transition) -> Command | None:
         """Put the recorded outcome of a body into effect, or record the round that it ends."""
-        if (visit := self._turns(task, step)) is None:
+        if (visit := self._short_round(task, step)) is None:
             return self._commit(task, step)
         return self._pend(
-            task, RecordRound(visit, visit.turned(step)), self._again, task, visit, step
+            task, RecordRound(visit, visit.short_round(step)), self._again, task, visit, step
         )
 
-    def _turns(self, task: Task, step: Transition) -> CycleRun | None:
+    def _short_round(self, task: Task, step: Transition) -> CycleRun | None:
         """Return the cycle of which ``step`` ends a round the short way, if it does."""
         machine: Machine = task.owner
-        visit: CycleRun | None = machine.running.turning
+        visit: CycleRun | None = machine.running.short_cycle
         if visit is None or (self._reports_skipped and 0 in machine.fired):
             return None
-        return visit if visit.turns(step) else None
+        return visit if visit.takes_short(step) else None
 
     def _again(self, task: Task, visit: CycleRun, step: Transition) -> Command | None:
         after = visit.again(step)
@@ -508,7 +502,6 @@ class Scheduler:
             self._queue.append(running)
 
     def _cancel_unneeded(self, running: RunningFrame) -> None:
-        """Drop firings under way that an early join fired without."""
         given_up = running.machine.give_up_unneeded()
         for task in given_up:
             running.resting.pop(task, None)
@@ -521,7 +514,6 @@ class Scheduler:
             self._commands.append(DropBodies())
 
     def _report_outcome(self, task: Task, carried: Sequence[tuple[Any, ...]]) -> None:
-        """Report a firing that ended well, and what its live edges carry: positions, payloads."""
         node = task.node
         activation = new_tuple(Activation, (task.frame, node.name, task.ordinal))
         self.reports.append(("finished", activation, node.kind, carried[0][1] if carried else None))
@@ -530,16 +522,14 @@ class Scheduler:
             self.reports.append(("sent", activation, node.kind, data))
 
     def _report_entry(self, machine: Machine, tokens: Sequence[Token]) -> None:
-        """Report what the entry edges of a graph carry."""
         data = machine.plan.graph, tokens
         self.reports.append(("sent", Activation(machine.frame, ENTRY), "node", data))
 
-    # ------------------------------------------------------------------------------ scopes
+    # -- scopes
 
     def _enter(self, task: Task) -> Command | None:
-        """Open the frame of a node that holds a scope."""
         node = task.node
-        body, turning = node.body, None
+        body, short_cycle = node.body, None
         if self._reports:
             self.reports.append(("started", task.activation, node.kind, task))
         try:
@@ -554,7 +544,7 @@ class Scheduler:
                     assert isinstance(step, Transition)
                     return self._leave(task, visit, step)
                 if self._known is None or not self._known.done:
-                    turning = visit
+                    short_cycle = visit
             else:
                 assert isinstance(body, SubgraphBody)
                 visit = SubgraphRun(body, task, node.name, self._took)
@@ -562,7 +552,7 @@ class Scheduler:
             self._fail(task, error)
             return None
         running = self._open[task] = RunningFrame(visit.machine, task, visit=visit)
-        running.turning = turning
+        running.short_cycle = short_cycle
         if self._reports_sent and isinstance(visit, SubgraphRun):
             self._report_entry(visit.machine, visit.entered)
         self._notice(running)
@@ -611,14 +601,13 @@ class Scheduler:
         return self._ended_round(running)
 
     def _ended_round(self, running: RunningFrame) -> Command | None:
-        """Record how a round ended, and go on."""
         task, visit = running.task, running.visit
         assert task is not None
         if self._records and isinstance(visit, CycleRun) and visit.last is not None:
-            return self._pend(task, RecordRound(visit, visit.last), self._go_on, running)
-        return self._go_on(running)
+            return self._pend(task, RecordRound(visit, visit.last), self._continue, running)
+        return self._continue(running)
 
-    def _go_on(self, running: RunningFrame) -> Command | None:
+    def _continue(self, running: RunningFrame) -> Command | None:
         """Open the next round of a scope, or apply the scope's result."""
         task, visit = running.task, running.visit
         assert task is not None
@@ -647,7 +636,7 @@ class Scheduler:
             self.cycles.setdefault(path, CycleTally()).count(visit.end, visit.rounds)
         return self._record(task, step)
 
-    # ------------------------------------------------------------- questions and failures
+    # -- questions and failures
 
     def _rest(self, task: Task, questions: Sequence[Any]) -> None:
         running: RunningFrame = task.owner.running
@@ -655,18 +644,16 @@ class Scheduler:
         self._notice(running)
 
     def _leave_subs(self, task: Task) -> None:
-        """Drop the sub-runs that a finished body began: their results are no longer awaited."""
         if task in self._subs:
             self.drop(self._subs.pop(task))
 
     def _fail(self, task: Task, error: BaseException) -> None:
-        """Handle a firing that raised, or whose result was refused."""
         self._fail_at(task.owner.running, task.node.index, error, task.ordinal)
 
     def _fail_at(
         self, running: RunningFrame, at: int | str, error: BaseException, ordinal: Ordinal = ()
     ) -> None:
-        """Handle the failure of a node, or of an end of the graph, ``@entry`` or ``@exit``."""
+        """Handle the failure of a node, or of an end of the graph."""
         node = None if isinstance(at, str) else running.machine.plan.nodes[at]
         place, name, kind = (-1, at, "node") if node is None else (at, node.name, node.kind)
         activation = Activation(running.machine.frame, str(name), ordinal)

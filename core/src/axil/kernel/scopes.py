@@ -64,16 +64,16 @@ class Round(NamedTuple):
     end: str
     """``exit``, ``natural`` or ``limit``; empty: another round follows."""
     total: Mapping[str, Any] | None = None
-    """The changes of all rounds so far; None: those of earlier rounds are known."""
+    """The changes of all rounds so far; None: those of earlier ones are known."""
     kept: Sequence[Exit] = ()
-    """With ``total``: what left on data edges in all rounds so far."""
+    """With ``total``: what left on data edges so far."""
 
 
-# ---------------------------------------------------------------------- cycles
+# -- cycles
 
 
 class CycleBody:
-    """A cycle as a node's body, with a plan for each node it can be entered at."""
+    """A cycle as a node's body."""
 
     mode: Mode = "scope"
     kind = "cycle"
@@ -85,10 +85,9 @@ class CycleBody:
         edges: Sequence[Edge],
         fold: Callable[[int], Plan],
     ) -> None:
-        """
-        Args:
-            edges: those that touch one of ``members``, by id.
-            fold: makes the plan of a round from the vertex that it starts at.
+        """Args:
+        edges: those that touch one of ``members``, by id.
+        fold: makes the plan of a round that starts at a vertex.
         """
         self.graph, self.members, self.edges, self._fold = graph, tuple(members), edges, fold
         self.inside = frozenset(members)
@@ -128,20 +127,18 @@ class CycleBody:
 
 
 def waiting_field(edge: Edge) -> str:
-    """Return the state field in which payloads of a data edge wait until their target takes
-    them.
-    """
+    """Return the state field in which payloads of a data edge wait."""
     return f"@edge/{edge.name}"
 
 
 def cycle_name(names: Sequence[str]) -> str:
-    """``cycle(A,B,C)``, or ``cycle(A,B,+7)`` for many: different at each depth of nesting."""
+    """Return ``cycle(A,B,C)``, or ``cycle(A,B,+7)``: different at each depth of nesting."""
     shown = list(names) if len(names) <= 3 else [*names[:2], f"+{len(names) - 2}"]
     return f"cycle({','.join(shown)})"
 
 
 class CycleRun:
-    """A cycle, turning."""
+    """A visit of a cycle."""
 
     def __init__(
         self,
@@ -152,7 +149,7 @@ class CycleRun:
         known: Iterable[Round] = (),
         took: Took | None = None,
     ) -> None:
-        """``known``: rounds that have been recorded. Raises: CycleError."""
+        """``known``: recorded rounds. Raises: CycleError."""
         self.cycle, self.task, self.name, self.took = cycle, task, name, took
         self.frame: Frame = inner_frame(task.frame, name, task.ordinal)
         self.ordinal, self.parent = task.ordinal, task.frame
@@ -179,26 +176,25 @@ class CycleRun:
         """The round that ended last, to be recorded before the visit goes on."""
         self._exits: Sequence[Exit] = ()
         for each in known:
-            self._go_on_from(each)
+            self._restore(each)
         if not self.end:
             self.machine = self._round()
 
     def _initial_of(self, task: Task) -> int:
         edges, graph = self.cycle.graph.edges, self.cycle.graph
-        doors = sorted({edges[t.edge].target for t in task.tokens if edges[t.edge].trigger})
-        if len(doors) == 1:
-            return doors[0]
-        names = [graph.vertices[d].name for d in doors]
+        entered = sorted({edges[t.edge].target for t in task.tokens if edges[t.edge].trigger})
+        if len(entered) == 1:
+            return entered[0]
+        names = [graph.vertices[d].name for d in entered]
         entering = [edges[t.edge].name for t in task.tokens if edges[t.edge].trigger]
         raise CycleError(
-            f"{self.name} is entered at {len(doors)} nodes at once ({format_names(names)}), by the "
-            f"edges {format_names(entering)}; "
-            "a round starts at one node.",
+            f"{self.name} is entered at {len(entered)} nodes at once ({format_names(names)}), by "
+            f"the edges {format_names(entering)}; a round starts at one node.",
             hint="Let one node gather what enters, or send only one of these edges at a time.",
         )
 
     def enters(self, task: Task) -> bool:
-        """Return whether the initial node's join is satisfied by the edges that entered."""
+        """Return whether the edges that entered satisfy the initial node's join."""
         vertex, edges = self.cycle.graph.vertices[self.initial], self.cycle.graph.edges
         if vertex.join is GATE or vertex.join.per_token:
             return True
@@ -211,7 +207,6 @@ class CycleRun:
         return any(n and vertex.join.fires(n, dead, total) for n, dead, total in counts)
 
     def _round(self) -> Machine:
-        """Return the next round's machine, started."""
         machine = machine_type(
             self.plan, (*self.frame, self.rounds), self.state, keeps=True, took=self.took
         )
@@ -233,7 +228,7 @@ class CycleRun:
         self.rounds += 1
         return machine
 
-    def turns(self, step: Transition) -> bool:
+    def takes_short(self, step: Transition) -> bool:
         """Take in a round if ``step`` ends it by coming back, and in no other way."""
         machine, limit = self.machine, self.limit.rounds
         if (
@@ -246,14 +241,14 @@ class CycleRun:
         self.state = step.state
         return True
 
-    def turned(self, step: Transition) -> Round:
-        """Return how the round ended that ``turns`` took in."""
+    def short_round(self, step: Transition) -> Round:
+        """Return how the round ended that ``takes_short`` took in."""
         (last,), (arc, payload, _) = self.machine.taken, step.sends[0]
         came = Exit(arc.id, payload, None, last.ordinal, True)
         return Round(self.rounds - 1, self.machine.history.changes, (), (came,), "")
 
     def again(self, step: Transition) -> Task:
-        """Begin the next round after ``turns``; return its first task, given out."""
+        """Begin the next round after ``takes_short``; return its first task, given out."""
         frame = (*self.frame, self.rounds)
         self.rounds += 1
         return self.machine.again(frame, step)
@@ -284,9 +279,7 @@ class CycleRun:
             )
 
     def _kept(self, ended: FrameResult) -> dict[str, Any]:
-        """Return the tokens that wait on data edges after a round, by field, where they have
-        changed.
-        """
+        """Return the tokens that wait on data edges, by field, where they have changed."""
         edges, left = self.cycle.graph.edges, dict[int, list[Any]]()
         for sent in (*ended.data, *(r for r in ended.returns if not r.trigger)):
             left.setdefault(sent.edge, []).append(sent.payload)
@@ -316,8 +309,8 @@ class CycleRun:
         self.end, self._exits = end, [e for e in exits if e.trigger]
 
     def result(self) -> Machine | Transition:
-        """Return the next machine to run, or what the cycle's end does in the scope around it: its
-        changes, and its tokens, edge by edge as they left.
+        """Return the next machine, or the cycle's effect in the scope around it: its changes, and
+        its tokens, edge by edge.
         """
         if not self.end:
             self.machine = self._round()
@@ -333,13 +326,12 @@ class CycleRun:
         return Transition(changes, around.advance(self.task, changes), sends)
 
     def so_far(self, ended: FrameResult | None) -> Changes:
-        """Return what the visit has written so far, with what is not taken in of its machine."""
+        """Return what the visit has written so far; ``ended``: of its machine."""
         if ended is not None:
             self.total.note(ended.changes)
         return Changes(self.total.changes)
 
-    def _go_on_from(self, known: Round) -> None:
-        """Take in a round that has been recorded."""
+    def _restore(self, known: Round) -> None:
         self.rounds = known.number + 1
         changes, exits = known.changes, known.exits
         if known.total is not None:
@@ -349,7 +341,7 @@ class CycleRun:
         self._take(changes, self.state.apply(changes), exits, known.returns, known.end)
 
 
-# ---------------------------------------------------------------------- graphs
+# -- graphs
 
 
 class SubgraphBody:
@@ -364,10 +356,9 @@ class SubgraphBody:
         pull: Callable[[State], State],
         push: Callable[[FrameResult, State], dict[str, Any]],
     ) -> None:
-        """
-        Args:
-            pull: gives the state that a visit begins with, from the state around it.
-            push: gives what is written to the state around it.
+        """Args:
+        pull: from the state around it to the state of a new visit.
+        push: gives what is written to the state around it.
         """
         self.plan, self.pull, self.push = plan, pull, push
 
@@ -376,7 +367,7 @@ class SubgraphBody:
 
 
 class SubgraphRun:
-    """A graph, running inside a node: one machine."""
+    """A visit of a graph: one machine."""
 
     def __init__(self, body: SubgraphBody, task: Task, name: str, took: Took | None = None) -> None:
         self.body, self.task = body, task
@@ -391,11 +382,10 @@ class SubgraphRun:
         self._ended: FrameResult | None = None
 
     def next(self, ended: FrameResult) -> None:
-        """See ``CycleRun``."""
         self._ended = ended
 
     def result(self) -> Transition:
-        """Return what the visit does in the scope around it: where nothing left it, its out-edges
+        """Return the visit's effect in the scope around it: where nothing left it, its out-edges
         are dead, and what its nodes wrote is written.
         """
         assert self._ended is not None
@@ -407,7 +397,6 @@ class SubgraphRun:
         return around.prepare(self.task, Out(output, changes, to))
 
     def so_far(self, ended: FrameResult | None) -> Changes:
-        """See ``CycleRun``."""
         ended = self._ended if ended is None else ended
         return Changes({} if ended is None else self.body.push(ended, self.task.state))
 
@@ -417,9 +406,7 @@ ScopeRun = CycleRun | SubgraphRun
 
 
 def combine_deltas(schema: Schema, parts: Sequence[Mapping[str, Any]]) -> Changes:
-    """Return the changes of several frames, in order, as one delta: what the items of a map
-    wrote.
-    """
+    """Return the changes of several frames, in order, as one delta."""
     history = History(schema, keeps=True)
     for part in parts:
         history.note(part)

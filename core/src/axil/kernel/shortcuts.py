@@ -1,11 +1,13 @@
-"""Short ways: they lead where the long ways lead, with fewer steps.
+"""Short ways to the results of the long ways.
 
 This file can be deleted: then every machine is a plain ``Machine``, every result is the same, and
-runs are slower. ``scopes`` and the compiler look for it, and nothing else knows of it.
+runs are slower. Only ``scopes`` and the compiler know of it.
 
 * A *chain*: a node's only edge leads where nothing else is waited for, so the next node is due.
+
 * A *direct* node: all its edges lead to joins of its scope, which are counted down in one go.
-* A *round* that comes back and leaves nothing else behind begins the next on the same machine.
+
+* A *round* that comes back and leaves nothing behind begins the next on the same machine.
 """
 
 from __future__ import annotations
@@ -49,10 +51,10 @@ class QuickMachine(Machine):
     __slots__ = ()
 
     def comes_back(self, step: Transition) -> bool:
-        """Return whether ``step``, the last of what is alive in a round, leads back to where the
-        round began, and leaves nothing else behind.
+        """Return whether ``step``, the last of what is alive in a round, leads back to its start,
+        and leaves nothing behind.
         """
-        if len(step.sends) != 1 or self._alive != 1 or self.plan.turning:
+        if len(step.sends) != 1 or self._alive != 1 or self.plan.flat_limits:
             return False
         arc, _, values = step.sends[0]
         if arc.port != BACK or not arc.trigger or values is not None:
@@ -60,10 +62,8 @@ class QuickMachine(Machine):
         return not (self._ended or self._slots or self._late or self.exits or self.returns)
 
     def again(self, frame: Frame, step: Transition) -> Task:
-        """Run the scope once more, as ``frame``, from where ``step`` came back; gives the entry
-        node's task, given out.
-
-        What is skipped is not kept.
+        """Run the scope once more, as ``frame``, from where ``step`` came back; return the entry
+        node's task. What is skipped is not kept.
         """
         plan, (_, state, ((arc, payload, _),)) = self.plan, step
         entry = plan.entry
@@ -97,8 +97,7 @@ class QuickMachine(Machine):
 
     def follow(self, task: Task, out: Out) -> Task | Transition | list[Any]:
         """See ``Machine``: a chain is followed where nothing else is due; a direct node that fires
-        once puts its tokens, each at its port. Where an edge is dead, or replaces the state, the
-        long way is gone.
+        once puts its tokens. Where an edge is dead, or replaces the state, the long way is gone.
         """
         node = task.node
         payload, delta, to = out

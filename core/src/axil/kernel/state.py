@@ -63,16 +63,16 @@ class _NoReset:
 
 
 NO_RESET: Final = _NoReset()
-"""Of a ``FieldChange``: the frame did not reset the field."""
+"""Of a ``FieldChange``: no reset."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """The change of a frame to one field that is no single delta: a reset, then deltas."""
+    """The change of a frame to one field: a reset, if any, then deltas."""
 
     deltas: tuple[Any, ...]
     reset: Any = NO_RESET
-    """The value of the field before the deltas; ``MISSING``: none."""
+    """The value before the deltas; ``MISSING``: none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,11 +80,10 @@ class Reducer:
     """The rule by which a field takes a delta: ``reduce(old, new)``; ``old`` is ``MISSING`` where
     nothing was ever written.
 
-    ``compose`` turns two deltas into one with the same effect (associativity); without it deltas
-    are kept apart. ``many`` takes all deltas of a join at once, where that is cheaper. A reducer
-    that is not ``pure`` may change ``old`` in place: it is given a private copy. ``whole`` says
-    that deltas are values of the field's own type, so that they can be validated before they are
-    reduced; else the result is validated.
+    ``compose`` turns two deltas into one with the same effect; without it deltas are kept apart.
+    ``many`` takes all deltas of a join at once, where that is cheaper. A reducer that is not
+    ``pure`` may change ``old`` in place: it is given a private copy. ``whole``: deltas are values
+    of the field's own type and validated before they are reduced; else the result is.
     """
 
     name: str
@@ -95,7 +94,7 @@ class Reducer:
     whole: bool = False
 
     def fold(self, old: Any, deltas: Sequence[Any]) -> Any:
-        """``old`` with all ``deltas``, in order; copied once at most."""
+        """Return ``old`` with all ``deltas``, in order; copied once at most."""
         if self.many is not None and len(deltas) > 1:
             return self.many(old, deltas)
         if self.pure:
@@ -122,33 +121,33 @@ OVERWRITE = Reducer(
     pure=True,
     whole=True,
 )
-"""The reducer of fields that are what was written last."""
+"""The last write stays."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """One declared field: how it takes deltas, what it starts as, what it accepts."""
+    """One declared field."""
 
     name: str
     reducer: Reducer = OVERWRITE
     default: Callable[[], Any] | None = None
-    """Gives the value a new state starts with; None: the field is absent until it is written."""
+    """Returns the value of a new state; None: the field is absent until it is written."""
     validate: Callable[[Any], Any] | None = None
-    """Gives the value as the field's type, or raises; None: anything goes."""
+    """Returns the value as the field's type, or raises; None: anything fits."""
     encode: Callable[[Any], Any] | None = None
-    """Gives plain data for the journal; None: the value is plain data already."""
+    """Returns plain data for the journal; None: the value is plain data."""
     decode: Callable[[Any], Any] | None = None
 
 
 def append(old: Any, new: Any) -> Log:
-    """``old`` and the items of ``new`` behind it, for growing lists. Cost: O(len(new))."""
+    """Return ``old`` with the items of ``new`` behind it. Cost: O(len(new))."""
     if old is MISSING or old is None:
         return Log(new)
     return (old if type(old) is Log else Log(old)).extended(new)
 
 
 APPEND = Reducer("append", append, compose=append, pure=True, whole=True)
-"""The reducer ``append``: the items of a delta go behind those that are there."""
+"""The items of a delta go behind those that are there."""
 
 
 Delta = Mapping[str, Any]
@@ -156,7 +155,7 @@ Values = Mapping[str, Any]
 
 
 bare = object.__new__
-"""Makes an object without its constructor; its maker fills all slots."""
+"""Makes an object without its constructor."""
 _PLAIN = Field("")
 _NOTHING: Values = MappingProxyType({})
 
@@ -169,7 +168,7 @@ class Schema:
     fields: Mapping[str, Field] = field(default_factory=dict[str, Field])
     closed: bool = False
     view: Callable[[State], Any] | None = None
-    """Makes what a body sees as ``state`` from a state; None: a mapping."""
+    """From a state to what a body sees as ``state``; None: a mapping."""
 
     def of(self, name: str) -> Field:
         """Return the field called ``name``. Raises: UndeclaredField (closed schemas)."""
@@ -185,10 +184,11 @@ class Schema:
         )
 
     def check(self, delta: Any, *, whole: bool = False) -> dict[str, Any]:
-        """``delta`` as it will be applied: declared keys, validated values, containers of its own.
+        """Return ``delta`` as it will be applied: declared keys, validated values, containers of
+        its own.
 
-        ``whole``: every value is one of the field's type (an input or a replacement), whatever the
-        reducer. Raises: StateError, UndeclaredField, InvalidValue.
+        ``whole``: every value is one of the field's type (an input or a replacement). Raises:
+        StateError, UndeclaredField, InvalidValue.
         """
         if not self.fields and type(delta) is dict:
             # to cast would be a call
@@ -237,7 +237,9 @@ class Schema:
             ) from error
 
     def reduced(self, declared: Field, old: Any, deltas: Sequence[Any]) -> Any:
-        """``old`` and ``deltas`` by the field's reducer, validated if the deltas were not."""
+        """Return ``old`` and ``deltas`` by the field's reducer, validated if the deltas were
+        not.
+        """
         reducer = declared.reducer
         value = deltas[-1] if reducer is OVERWRITE else reducer.fold(old, deltas)
         if declared.validate is not None and not reducer.whole:
@@ -249,7 +251,7 @@ class Schema:
         return value
 
     def start(self, values: Values | None = None) -> State:
-        """Return a state with every field's default, applied once, and ``values`` over them."""
+        """Return a state with every field's default, and ``values`` over them."""
         start: dict[str, Any] = {}
         for name, declared in self.fields.items():
             if declared.default is not None:
@@ -273,7 +275,7 @@ class Write:
 
 
 class State(Mapping[str, Any]):
-    """A frozen mapping of field names to values; ``Schema.start`` makes the first."""
+    """A frozen mapping of field names to values."""
 
     __slots__ = ("_base", "_over", "_writes", "known", "schema")
 
@@ -326,13 +328,13 @@ class State(Mapping[str, Any]):
         return f"State({self.schema.name}, {dict(self)!r})"
 
     def apply(self, delta: Delta, history: History | None = None) -> State:
-        """This state and one write.
-
-        ``history`` numbers it; None: the path is alone and nothing needs to be remembered.
+        """Return this state with one write.
 
         Args:
             delta: checked by ``Schema.check``, or a frame's changes.
-        Cost: O(fields in the delta), whatever the state's size, amortised.
+            history: numbers it; None: the path is alone and nothing needs to be remembered.
+
+        Cost: O(fields in the delta), amortised.
         """
         if not delta:
             return self
@@ -389,10 +391,11 @@ class State(Mapping[str, Any]):
         history: History | None = None,
         anew: Collection[str] = (),
     ) -> State:
-        """Exactly ``values`` (checked), other fields at their defaults or gone; ``@`` fields stay.
+        """Return exactly ``values`` (checked), other fields at their defaults or gone; ``@`` fields
+        stay.
 
-        A field whose value is unchanged keeps its history, unless it is one of ``anew``; a changed
-        one becomes a reset that knows its past.
+        An unchanged field keeps its history, unless it is one of ``anew``; a changed one becomes a
+        reset that knows its past.
         """
         changed: dict[str, Any] = {}
         for name in dict.fromkeys((*self, *values, *self.schema.fields, *anew)):
@@ -420,7 +423,7 @@ class State(Mapping[str, Any]):
         return State(self.schema, self._base, over, writes, self.known | bit)
 
     def among(self, values: Values) -> Values:
-        """Return the part of ``values`` whose names are here already. Cost: O(values)."""
+        """Return the part of ``values`` whose names are here. Cost: O(values)."""
         over, base = self._over, self._base
         if not over and not base:
             return _NOTHING
@@ -433,7 +436,7 @@ class State(Mapping[str, Any]):
         return found
 
     def plain(self) -> dict[str, Any]:
-        """Return all values by name, as they are, ``@`` fields apart."""
+        """Return all values by name, as they are, without ``@`` fields."""
         whole = {**self._base, **self._over} if self._over else self._base
         return {
             name: value
@@ -442,17 +445,17 @@ class State(Mapping[str, Any]):
         }
 
     def rooted(self) -> State:
-        """Return the same values, with no history: what another frame begins with."""
+        """Return the same values without a history, for another frame."""
         return State(self.schema, self._base, self._over, None, 0) if self._writes else self
 
     @property
     def writes(self) -> Mapping[str, Write]:
-        """The last write of each field written since history was last folded."""
+        """The last write of each field since history was folded."""
         return self._writes or {}
 
 
 class History:
-    """The numbering of one frame's writes, and, with ``keeps``, what its parent is handed."""
+    """The numbering of one frame's writes, and, with ``keeps``, the changes for its parent."""
 
     __slots__ = ("changes", "count", "keeps", "schema", "writers")
 
@@ -464,13 +467,13 @@ class History:
         self.changes: dict[str, Any] = {}
 
     def restart(self) -> None:
-        """Begin again: nothing was written."""
+        """Begin again."""
         self.count, self.changes = 0, {}
         if self.writers:
             self.writers = {}
 
     def number(self, names: Iterable[str]) -> int:
-        """Return number one write of these fields; gives its bit."""
+        """Return the bit of a new write of these fields."""
         bit = 1 << self.count
         self.count += 1
         writers = self.writers
@@ -479,7 +482,7 @@ class History:
         return bit
 
     def fold(self, state: State) -> State:
-        """``state`` with its history turned into values: its path is the only one alive."""
+        """Return ``state`` with its history turned into values: its path is the only one."""
         if state.writes:
             if self.keeps:
                 for name, write in state.writes.items():
@@ -490,7 +493,7 @@ class History:
         return state
 
     def note(self, delta: Delta) -> None:
-        """Remember a write that was applied without a number, because its path was alone."""
+        """Remember a write without a number, of a path that was alone."""
         if self.keeps:
             fields = self.schema.fields
             for name, new in delta.items():
@@ -551,15 +554,17 @@ def _changes_of(write: Write | None) -> FieldChange:
 
 
 def join(states: Sequence[State], history: History) -> State:
-    """Union of histories: every write since history was last folded, once, in the given order.
+    """Return the union of histories: every write since history was folded, once, in the given
+    order.
 
     Args:
         states: one per live token, in edge order; at least one; all of one schema and one frame.
-        history: the frame's.
-    Returns: the first state if it already knows all the others know, else a new one.
-    Raises: SchemaMismatch (AX212), ConcurrentReset (AX213).
-    Cost: O(writes unknown to the first + fields written in each); values are not copied.
-    Source: EvoFabric's tree of deltas; joins differ, see docs/explanation/divergences.md.
+
+    Returns: the first state if it already knows all the others know, else a new one. Raises:
+    SchemaMismatch (AX212), ConcurrentReset (AX213).
+
+    Cost: O(writes unknown to the first + fields written in each); values are not copied. Source:
+    EvoFabric's tree of deltas; see docs/explanation/divergences.md.
     """
     first = states[0]
     joined: _Join | None = None
@@ -585,9 +590,9 @@ def join(states: Sequence[State], history: History) -> State:
 def merged(states: Sequence[State], values: Values, history: History) -> State:
     """Return a custom merge: it knows all writes of ``states`` and shows ``values`` (checked).
 
-    ``@`` fields are joined as in any join. A field to which others wrote what the first state does
-    not know is reset, even where the value is that of the first state: else a plain join of the
-    same states would know as much and show another value.
+    ``@`` fields are joined. A field to which others wrote what the first state does not know is
+    reset, even where the value is that of the first state: else a plain join of the same states
+    would know as much and show another value.
     """
     first = states[0]
     joining = _Join(first, history, local=True)
@@ -600,12 +605,10 @@ def merged(states: Sequence[State], values: Values, history: History) -> State:
 
 
 class _Join:
-    """A join in the making, changed in place until ``state()`` freezes it."""
-
     __slots__ = ("first", "history", "known", "later", "local", "resets", "values", "writes")
 
     def __init__(self, first: State, history: History, local: bool = False) -> None:
-        """``local``: join only ``@`` fields; the others will be replaced."""
+        """``local``: join only ``@`` fields."""
         self.first, self.history, self.local = first, history, local
         self.known = first.known
         self.writes = dict(first.writes)

@@ -1,9 +1,8 @@
 """The data that moves through a plan: tokens, tasks, outcomes, and the names of activations.
 
-Everything here is plain data. A *frame* is one run of one scope: the whole graph, one round of a
-cycle, one entry of a subgraph, one item of a map. Its name is a tuple of names and numbers, ``()``
-for the run itself, ``("review", 2, "sub")`` for the subgraph ``sub`` in the third round of the
-cycle ``review``.
+A *frame* is one run of one scope: the whole graph, one round of a cycle, one entry of a subgraph,
+one item of a map. Its name is ``()`` for the run itself, ``("review", 2, "sub")`` for the subgraph
+``sub`` in the third round of the cycle ``review``.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Effects = Literal["none", "idempotent", "external"]
-"""The effects that a second run of a body may have: none, no more than the first, or more."""
+"""The effects of a second run of a body: none, no more than the first, or more."""
 Frame = tuple[str | int, ...]
 """The name of a frame: nodes, rounds and indices from the run inward; ``()`` is the run."""
 Ordinal = tuple[int, ...]
 """The number of a firing of a node in its frame: ``()`` for the only one; see ``next_ordinal``."""
 
 ENTRY = "@entry"
-"""The name of the place a graph's inputs come from; edges may start there."""
+"""The place of a graph's inputs."""
 EXIT = "@exit"
-"""The name of the place a graph's outputs go to; edges may end there."""
+"""The place of a graph's outputs."""
 
 
 class Activation(NamedTuple):
@@ -58,16 +57,15 @@ def path_of(frame: Frame, node: str) -> str:
 
 
 def inner_frame(frame: Frame, node: str, ordinal: Ordinal) -> Frame:
-    """Return the name of the frame that an activation opens; rounds and indices are added to it."""
+    """Return the name of the frame that an activation opens, without rounds and indices."""
     return (*frame, node, "#" + ".".join(map(str, ordinal))) if ordinal else (*frame, node)
 
 
 def next_ordinal(position: int, source: Ordinal) -> Ordinal:
-    """Return the ordinal of a firing of an ``each`` node: which in-edge its token came on, after
-    where that token came from.
+    """Return the ordinal of a firing of an ``each`` node: where its token came from, and its
+    in-edge.
 
-    Long histories (tokens that turn in a flat cycle) are shortened to their length and a digest, so
-    that they stay small.
+    Long ones (tokens that turn in a flat cycle) are shortened to their length and a digest.
     """
     if len(source) < 24:
         return (*source, position)
@@ -92,14 +90,14 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """An edge's answer that replaces the state, too: ``values`` are the target's whole state."""
+    """An edge's answer that replaces the state, too."""
 
     payload: Any
     values: Mapping[str, Any]
 
 
 class Changes(dict[str, Any]):
-    """A delta that a frame composed: checked already, applied as it is."""
+    """A delta that a frame composed: checked already."""
 
     __slots__ = ()
 
@@ -108,8 +106,8 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Out(NamedTuple):
-    """The result of a body: an output that edges carry, a delta that is written, and, for routers,
-    the edges to take.
+    """The result of a body: an output for edges, a delta to write, and, for routers, the edges to
+    take.
 
     >>> Out({"text": "hi"}, delta={"turns": 1})
     Out(output={'text': 'hi'}, delta={'turns': 1}, to=None)
@@ -126,11 +124,11 @@ class _Quick(Protocol):
 
 
 new_tuple: _Quick = cast("Any", tuple).__new__
-"""Makes a named tuple of all its fields, without the call of Python that its own constructor is."""
+"""Makes a named tuple of all its fields, without a call of Python."""
 
 
 class Task:
-    """One firing that is due: which node, with which tokens, from which state."""
+    """One firing that is due."""
 
     __slots__ = ("frame", "node", "ordinal", "owner", "state", "tokens")
 
@@ -159,5 +157,5 @@ class Task:
         return new_tuple(Activation, (self.frame, self.node.name, self.ordinal))
 
     def with_tokens(self, tokens: tuple[Token, ...]) -> Task:
-        """Return the same firing with other tokens, for a body inside a wrapper."""
+        """Return the same firing with other tokens."""
         return Task(self.frame, self.node, self.ordinal, tokens, self.state, self.owner)

@@ -1,8 +1,7 @@
 """Values: what may be shared, what is copied, and ``Log``, the sequence that grows without copying.
 
-Values in states and payloads are immutable by contract. Two functions keep the contract without
-copying whole states: ``isolate`` copies the containers of one value when a body first touches it,
-``thaw`` gives a caller plain lists and dicts.
+Values in states and payloads are immutable by contract. ``isolate`` copies the containers of one
+value when a body first touches it, ``thaw`` gives a caller plain lists and dicts.
 """
 
 from __future__ import annotations
@@ -42,22 +41,21 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""Stands where there is no value: nothing was written, answered or given."""
+"""The sign that there is no value: nothing was written, answered or given."""
 
 ATOMS: Final[frozenset[type]] = frozenset(
     {str, int, float, bool, bytes, complex, type(None), type(Ellipsis), range, _Missing}
 )
-"""Types whose values cannot change; they are never copied."""
+"""Types whose values cannot change and are never copied."""
 
 _DEEPEST_PREFIX = 16
 
 
 class Log(Sequence[Any]):
-    """An immutable sequence that appends in O(items added) and shares its prefix between versions.
+    """An immutable sequence that appends in O(items added).
 
-    Versions made one after another share a single buffer; a version that branches off keeps a
-    reference to its prefix instead of a copy. Items are handed out isolated: changing one changes
-    nothing here.
+    Versions made one after another share a buffer; one that branches off keeps a reference to its
+    prefix. Items are handed out isolated.
 
     >>> a = Log([1, 2]); b = a.extended([3]); c = a.extended([4])
     >>> a, b, c, c[-1], len(b), b == [1, 2, 3]
@@ -101,7 +99,7 @@ class Log(Sequence[Any]):
         return new
 
     def raw(self) -> Iterator[Any]:
-        """Yield the items themselves, not isolated; for code that only reads."""
+        """Yield the items, not isolated; for code that only reads."""
         parts: list[Log] = []
         part: Log | None = self
         while part is not None:
@@ -126,9 +124,7 @@ class Log(Sequence[Any]):
         return False
 
     def extends(self, other: Log) -> bool:
-        """Return whether this log was made of ``other`` by ``extended``, so that it begins with the
-        same items. Cost: O(1).
-        """
+        """Return whether ``extended`` made this log of ``other``. Cost: O(1)."""
         part: Log | None = self
         while part is not None:
             if part._buffer is other._buffer:
@@ -137,7 +133,7 @@ class Log(Sequence[Any]):
         return False
 
     def after(self, size: int) -> Iterator[Any]:
-        """Yield the items behind the first ``size``, not isolated, as ``raw`` does."""
+        """Yield the items behind the first ``size``, as ``raw`` does."""
         return map(self._item, range(size, self._size))
 
     def _item(self, index: int) -> Any:
@@ -192,11 +188,11 @@ _INDEXED = object()  # the key under which an index remembers how far it has rea
 
 
 def isolate(value: Any) -> Any:
-    """``value`` with containers of its own: what is done to the result is not seen elsewhere.
+    """Return ``value`` with containers of its own.
 
     Scalars, logs and frozen objects are returned as they are; dicts, lists, sets, dataclasses and
-    pydantic models are copied all the way down; any other object is shared (a lock, a connection:
-    immutable by contract). Cost: O(containers in the value); O(1) for a scalar.
+    pydantic models are copied all the way down; any other object is shared (immutable by contract).
+    Cost: O(containers in the value); O(1) for a scalar.
     """
     kind = type_of(value)
     if kind in ATOMS or kind is Log:
@@ -236,11 +232,11 @@ def isolate(value: Any) -> Any:
 
 
 MAX_CHARACTERS: Final = 10_000_000
-"""Characters of one text that a firing gives, or that a field of a state holds."""
+"""Characters of one text of a firing or a field."""
 
 MAX_SIZE: Final = 32_000_000
 """Size of all that a firing gives: its characters, 16 for each value, and 256 for each container.
-To run, record and carry it takes up to 20 times as many bytes of memory.
+It takes up to 20 times as many bytes of memory.
 """
 
 MAX_WAITING: Final = 2 * MAX_SIZE
@@ -250,17 +246,15 @@ MAX_WAITING: Final = 2 * MAX_SIZE
 def check_size(
     value: Any, most: int = MAX_SIZE, used: int = 0, seen: set[int] | None = None
 ) -> int:
-    """Return the size of a value, which is not so large that only a workflow that multiplies it
-    makes it.
+    """Return the size of a value.
 
-    What is found in several places counts in each, for in a text it is written in each; but for
-    texts that are ``seen``, by their ids, which grows. A log counts by its items alone. Cost:
-    O(values in it), up to the bound; O(1) for a scalar.
+    What is found in several places counts in each, but for texts in ``seen``, by their ids, which
+    grows. A log counts by its items alone. Cost: O(values in it), up to the bound.
 
     Args:
         used: what other values take of ``most``.
 
-    Raises: InvalidValue (AX639).
+    Raises: InvalidValue (AX639): it is larger than ``most``.
     """
     waiting: list[Any] = [value]
     left = most - used
@@ -295,9 +289,8 @@ def check_size(
 
 
 def bounded_text(pieces: Iterable[str]) -> str:
-    """Return pieces as one text; a text that would be too long is not made.
-
-    Raises: InvalidValue (AX639).
+    """Return pieces as one text. Raises: InvalidValue (AX639): it would be too long; it is not
+    made.
     """
     found, length = list[str](), 0
     for piece in pieces:
@@ -317,14 +310,14 @@ def _too_large(what: str, most: int, unit: str) -> InvalidValue:
 
 
 def unshared(values: Mapping[str, Any]) -> dict[str, Any]:
-    """``values`` with logs of their own, for runs that append at the same time."""
+    """Return ``values`` with logs of their own, for runs that append at the same time."""
     return {
         name: Log(value.raw()) if type(value) is Log else value for name, value in values.items()
     }
 
 
 def thaw(value: Any) -> Any:
-    """``value`` for a caller to keep: logs become lists, containers are fresh."""
+    """Return ``value`` for a caller to keep: logs become lists, containers are fresh."""
     kind = type_of(value)
     if kind in ATOMS:
         return value

@@ -1,27 +1,12 @@
-"""Errors of regular expressions and of schemas.
-
-AxilError
-└── PatternError         a sentence with an id
-    ├── PatternFault         a pattern or a schema cannot be read, or is too large    (ValueError)
-    └── PatternLimit         a search or a validation passed its limit                (RuntimeError)
-"""
+"""Errors of regular expressions and of schemas."""
 
 from __future__ import annotations
 
-from axil.errors import AxilError, Problem
+from axil.errors import ProblemError
 
 
-class PatternError(AxilError):
-    """A sentence with an id; ``hint`` says what to do next."""
-
-    def __init__(self, id: str, message: str, hint: str = "") -> None:
-        self.id = id
-        self.message, self.hint = message, hint
-        self.problem = Problem(id, "", message, hint)
-        super().__init__(str(self.problem))
-
-    def __str__(self) -> str:
-        return str(self.problem)
+class PatternError(ProblemError):
+    """The root of errors of patterns and schemas."""
 
 
 class PatternFault(PatternError, ValueError):

@@ -1,15 +1,13 @@
-"""Patterns: regular expressions that are compiled and searched with within bounds.
+"""Regular expressions that are compiled and searched with within bounds.
 
 A pattern of a file, a model or a server may be hostile in two ways. Compiling it may need any
-amount of memory: the engine repeats the code of ``x{100}`` a hundred times, and repetitions
-multiply where they are nested. So the size is found out first, from the text alone
-(``size_of``), and what is too large is not compiled. Searching with it may need any amount of
-time: so each search has a limit. The limit counts the processor's time, which another program on
-the machine does not shorten.
+amount of memory, as counted repetitions multiply where they are nested: so its size is found out
+first, from the text alone (``size_of``). Searching with it may need any amount of time: so each
+search has a limit, in the processor's time.
 
-The size has to be an upper bound for each text, whatever it holds. The reader below knows escapes,
-sets and comments; two kinds of syntax would lead it astray, and are only allowed where no
-repetition is counted: verbose patterns, ``(?x)``, and nested sets, ``(?V1)``.
+The size has to be an upper bound for each text. Two kinds of syntax would mislead the reader below,
+and are only allowed where no repetition is counted: verbose patterns, ``(?x)``, and nested sets,
+``(?V1)``.
 """
 
 from __future__ import annotations
@@ -27,9 +25,9 @@ from axil.patterns.errors import PatternFault, PatternLimit
 LONGEST: Final = 10_000
 """Characters of a pattern."""
 LARGEST: Final = 100_000
-"""Elements of a pattern, those in counted repetitions as often as they are repeated."""
+"""Elements of a pattern, repeated ones as often as they are repeated."""
 SECONDS: Final = 1.0
-"""The processor's time that a search may take, where the caller gives no other limit."""
+"""The processor's time that a search may take by default."""
 
 _COUNT: Final = re.compile(r"\{(\d*)(?:,(\d*))?\}")
 _OTHER_SYNTAX: Final = re.compile(r"\(\?[a-zA-Z0-9]*[xV]")
@@ -52,7 +50,7 @@ class Match(Protocol):
 
 
 class Pattern:
-    """A compiled regular expression, each search within a limit of time."""
+    """A compiled regular expression."""
 
     __slots__ = ("_engine", "text")
 
@@ -71,19 +69,15 @@ class Pattern:
         return tuple(self._engine.groupindex)
 
     def search(self, text: str, *, seconds: float = SECONDS) -> Match | None:
-        """Return the first match.
-
-        Raises: PatternLimit (AX633): the search took more than these seconds.
-        """
+        """Return the first match. Raises: PatternLimit (AX633): it took more than these seconds."""
         try:
             return self._engine.search(text, timeout=seconds, concurrent=True)
         except (TimeoutError, MemoryError) as error:
             raise self._limit(text, seconds) from error
 
     def matches(self, text: str, *, seconds: float = SECONDS) -> Iterator[Match]:
-        """Yield all matches, one after another.
-
-        Raises: PatternLimit (AX633): the search took more than these seconds in all.
+        """Yield all matches. Raises: PatternLimit (AX633): they took more than these seconds in
+        all.
         """
         try:
             yield from self._engine.finditer(text, timeout=seconds, concurrent=True)

@@ -1,12 +1,11 @@
-"""JSON Schemas that a file brings: nothing is fetched, and the work of a validation is bounded.
+"""JSON Schemas of files: nothing is fetched, and the work of a validation is bounded.
 
-A schema of a file may be hostile in four ways. ``$ref`` may name a page or a file: here it resolves
-inside the schema, and to the schemas of the standard, and nowhere else. A pattern may search for
-ever: patterns are ``Pattern``, and their time is bounded. References may lead in circles, or double
-what is to be done: the steps are counted. And comparing all items of a long list with each other
-takes long: they are compared by their text.
+A schema may be hostile in four ways. ``$ref`` may name a page or a file: it resolves inside the
+schema, and to the standard's schemas, only. A pattern may search for ever: its time is bounded.
+References may lead in circles, or double what is to be done: steps are counted. Comparing all items
+of a long list takes long: they are compared by their text.
 
-Validation keeps a processor busy for up to some seconds; call ``first_fault`` in a thread.
+Validation takes up to some seconds; call ``first_fault`` in a thread.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from axil.patterns.errors import PatternFault, PatternLimit
 from axil.patterns.patterns import compile_pattern
 
 MAX_STEPS: Final = 200_000
-"""Keywords of a schema that one validation looks at, in all places of the value together."""
+"""Keywords of a schema that one validation looks at, over all places of the value."""
 _SECONDS: Final = 5.0
-"""The processor's time that the patterns of one validation may take together, about."""
+"""The processor's time of all patterns of one validation, about."""
 
 _left: ContextVar[list[float]] = ContextVar("left")
-"""The steps and the seconds of searching that are left to the validation under way."""
+"""The steps and seconds that are left to the validation under way."""
 
 
 class SchemaFinding(NamedTuple):
@@ -40,7 +39,7 @@ class SchemaFinding(NamedTuple):
 
 
 class BoundedSchema:
-    """A JSON Schema (draft 2020-12) that values are held against, within bounds."""
+    """A JSON Schema (draft 2020-12) within bounds."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         """Read the schema.
@@ -66,7 +65,7 @@ class BoundedSchema:
         self._validator: Any = kind(given, registry=known.REGISTRY)
 
     def first_fault(self, value: Any) -> SchemaFinding | None:
-        """Return the first place of a value that does not fit; None: it fits.
+        """Return the first place of a value that does not fit, if any.
 
         Raises: PatternFault: AX637 a reference leads out of the schema; AX601 a pattern is none.
         PatternLimit: AX633 a pattern takes too long; AX638 the whole needs too many steps.
@@ -92,7 +91,7 @@ _DATA: Final = frozenset(["const", "enum", "default", "examples"])
 
 
 def _of_one_draft(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema without ``$schema``: a part of another draft would have unbounded keywords.
+    """Return a schema without ``$schema``: another draft would have unbounded keywords.
 
     Raises: PatternFault (AX637): a part of it names a draft.
     """
@@ -127,7 +126,7 @@ def _step() -> None:
 
 
 def _searched(pattern: str, text: str) -> bool:
-    """Return whether a pattern is found in a text, within what is left of the time."""
+    """Return whether a pattern is found, within what is left of the time."""
     from time import thread_time
 
     left, begun = _left.get(), thread_time()
@@ -142,7 +141,6 @@ Keyword = Callable[[Any, Any, Any, Any], "Iterator[Any] | None"]
 
 
 def _validator() -> Any:
-    """Return the class of validators of the draft, with bounded keywords."""
     from jsonschema import Draft202012Validator, validators
 
     draft: Any = Draft202012Validator
@@ -213,7 +211,6 @@ def _unique_items(validator: Any, given: Any, value: Any, schema: Any) -> Iterat
 
 
 def _canonical(value: Any) -> Any:
-    """Return a value in which equal numbers have the same text."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

@@ -1,3 +1,1 @@
-"""The registry of components: those installed, their names and settings, and the policy on which
-may be used.
-"""
+"""The registry of installed components, by name."""

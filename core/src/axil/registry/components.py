@@ -1,8 +1,7 @@
-"""Components made from settings, the first step of their lifecycle.
+"""Components made from settings.
 
-A component class may have a ``Config``, a pydantic model, which is decoded strictly; then it is
-made with one. Without it, it is made with the settings as arguments. Making a component has no
-effects: it connects to nothing and reads nothing.
+A component class with a ``Config``, a pydantic model decoded strictly, is made with one, else with
+the settings as arguments. Making one has no effects: it connects to nothing and reads nothing.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ def make_component(
     *,
     lenient: bool = False,
 ) -> T:
-    """Return an instance of a component class, with its config decoded.
+    """Return an instance of a component class, with its config decoded; a plain function is its own
+    instance.
 
-    A plain function is its own instance and takes no config. Raises: ConfigError, and what the
-    constructor raises.
+    Raises: ConfigError, and what the constructor raises.
     """
     name = getattr(component, "__name__", type(component).__name__)
     model = getattr(component, "Config", None)
@@ -63,7 +62,6 @@ def make_component(
 
 
 def _noted(made: T, where: str | Place) -> T:
-    """Return a component; note what it will ask its run for."""
     if (grants := current_grants()) is not None:
         grants.note_later(made, where)
     return made
@@ -72,7 +70,7 @@ def _noted(made: T, where: str | Place) -> T:
 def _misfits(
     component: type, arguments: Mapping[str, Any], where: str | Place
 ) -> Iterator[Problem]:
-    """Yield the arguments that the constructor does not take, and those that it lacks."""
+    """Yield arguments that the constructor does not take, or lacks."""
     try:
         parameters = inspect.signature(component).parameters.values()
     except (ValueError, TypeError):
@@ -88,7 +86,6 @@ def _misfits(
 
 
 def _unknown(key: str, known: Collection[str], where: str | Place) -> Problem:
-    """Return the problem of a key that a component does not take."""
     hint = did_you_mean(key, known) or (
         f"Known here: {format_names(sorted(known))}." if known else "It takes none."
     )

@@ -1,8 +1,7 @@
-"""Distributions that are installed: their names, and their entry points in groups of axil.
+"""Installed distributions: their names, and their entry points in groups of axil.
 
-Distributions in folders are read without ``importlib.metadata``, whose import, with all that it
-needs, takes longer than reading a hundred of them. It reads everything else: archives, what other
-finders find, and metadata beside entry points.
+Those in folders are read directly, the rest by ``importlib.metadata``, whose import takes longer
+than reading a hundred of them.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from axil.spec.kinds import canonical_name
 
 
 class EntryPoint(Protocol):
-    """The part of an entry point that the registry needs; those of ``importlib.metadata`` fit."""
+    """The part of an entry point that the registry needs."""
 
     @property
     def name(self) -> str: ...
@@ -32,10 +31,9 @@ class EntryPoint(Protocol):
 def installed(unreadable: list[str]) -> Iterator[EntryPoint]:
     """Read the entry points in groups of axil, from the metadata of every distribution.
 
-    ``importlib.metadata.entry_points`` does nearly the same, but fails as a whole where one
-    distribution has a file that cannot be parsed. Of distributions of one name the first on
-    ``sys.path`` is taken, as imports do, but one that an interrupted removal has left without
-    metadata is passed over.
+    ``importlib.metadata.entry_points`` fails as a whole where one distribution cannot be parsed. Of
+    several of one name the first on ``sys.path`` is taken, as imports do, unless an interrupted
+    removal has left it without metadata.
 
     Args:
         unreadable: gets a line for each distribution that cannot be read.
@@ -80,8 +78,6 @@ def _distributions() -> Iterator[Any]:
 
 
 class _Installed:
-    """A distribution in a folder; all but its entry points is read by ``importlib.metadata``."""
-
     def __init__(self, folder: str) -> None:
         self._path = folder
 
@@ -113,8 +109,6 @@ class _Installed:
 
 
 class _Point(NamedTuple):
-    """An entry point of an ``_Installed``."""
-
     name: str
     group: str
     value: str
@@ -129,7 +123,7 @@ _FOLDER: Final = re.compile(r"([A-Za-z0-9][\w.]*)-([^-/\\]+)\.dist-info")
 
 
 def identity_of(distribution: Any) -> tuple[str, str]:
-    """Name and version, from the name of the metadata's folder where it has one; empty where the
+    """Return name and version, from the name of the metadata's folder if possible; empty where the
     metadata does not say.
     """
     path = str(getattr(distribution, "_path", ""))

@@ -1,10 +1,8 @@
 """Manifests: what a distribution says of its components in its ``axil-plugin.json``.
 
-Resolving a name needs two facts of it before anything is imported: the version of its contract
-that a component is written for, since a component for another contract must not be imported, and
-the former names of components, since looking for one would mean to import all of them. Entry points
-have no room for either. Everything else in a manifest is passed on as it is written: axil-plugins
-writes manifests and shows them, axil follows the references in them.
+Resolving a name needs two facts that entry points cannot hold before anything is imported: the
+contract version that a component is written for, and its former names. axil-plugins writes and
+shows manifests; axil follows the references in them.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 MANIFEST_FILE: Final = "axil-plugin.json"
-"""Name of the file, in the package of its distribution."""
+"""Its name, in the package of its distribution."""
 MANIFEST_VERSION: Final = 1
 """Of the form of manifests."""
 
@@ -29,13 +27,9 @@ class Manifest:
     distribution: str
     summary: str = ""
     spec: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Kind → the version of its contract that the components are written for; a kind that is not
-    there: 1.0.
-    """
+    """Kind → the contract version that its components are written for; default 1.0."""
     components: tuple[Mapping[str, Any], ...] = ()
-    """The description of each, with its ``kind`` and ``name``; docs/reference/plugins.md lists the
-    other keys.
-    """
+    """The description of each, with ``kind`` and ``name``; see docs/reference/plugins.md."""
 
     def find(self, kind: str, name: str) -> Mapping[str, Any] | None:
         """Return the description of one component; None: there is none."""
@@ -48,7 +42,7 @@ class Manifest:
 def read_manifest(package: str) -> Manifest | None:
     """Read the manifest of a top-level package, which is not imported; None: it has none.
 
-    Raises: ValueError, RecursionError: there is one, and it is no manifest.
+    Raises: ValueError, RecursionError: it is no manifest.
     """
     try:
         spec = importlib.util.find_spec(package) if package and "." not in package else None
@@ -64,10 +58,7 @@ def read_manifest(package: str) -> Manifest | None:
 
 
 def parse_manifest(data: Any) -> Manifest:
-    """Make a manifest from its data.
-
-    Raises: ValueError: it is none.
-    """
+    """Return a manifest from its data. Raises: ValueError."""
     if not isinstance(data, Mapping):
         raise ValueError("it is no mapping")
     given = cast("Mapping[str, Any]", data)

@@ -1,8 +1,7 @@
 """The registry: names → components, through entry points; the only way from a name to code.
 
-One scan per process reads the metadata of what is installed and imports nothing. ``resolve``
-imports the one component that was named. Policy says which distributions and components may be
-used; what is blocked is never imported, so it is enforced here, for every way in.
+One scan per process reads metadata and imports nothing; ``resolve`` imports the one component that
+was named. What the policy blocks is never imported: it is enforced here, for every way in.
 """
 
 from __future__ import annotations
@@ -57,9 +56,9 @@ class Component:
     distribution: str
     version: str = ""
     value: str = ""
-    """``module:attribute``, and perhaps ``[extra]``; empty: it was registered in this process."""
+    """``module:attribute``, perhaps with ``[extra]``; empty: registered in this process."""
     status: Literal["available", "blocked", "unfit", "registered"] = "available"
-    """``unfit``: it is written for another version of its kind's contract."""
+    """``unfit``: written for another version of its kind's contract."""
     reason: str = ""
     """The reason why it is blocked or unfit."""
 
@@ -70,7 +69,7 @@ class Component:
 
     @property
     def extras(self) -> frozenset[str]:
-        """The extras of its distribution that it needs, as its entry point says.
+        """The extras of its distribution that its entry point needs.
 
         >>> made = Component(kind="guards", name="x", distribution="d", value="m:X [one, two]")
         >>> sorted(made.extras)
@@ -92,7 +91,7 @@ _OWN_FUNCTIONS = (
 
 
 class Registry:
-    """The installed components under a policy: by default, that of the environment
+    """The installed components under a policy: by default, the environment's
     (``axil.plugin.Policy.in_force()``).
 
     >>> registry = Registry(entry_points=[])
@@ -113,7 +112,7 @@ class Registry:
         self._plain: dict[tuple[str, str], Component] = {}
         self._objects: dict[tuple[str, str, str], Any] = {}
         self._reported: set[Problem] = set()
-        self.tell: Callable[[Problem], None] = _log
+        self.warn: Callable[[Problem], None] = _log
         """Gets a warning for each place that uses an old name (AX326) or a deprecated component
         (AX327), once; without another, it is logged.
         """
@@ -125,9 +124,7 @@ class Registry:
     # -- what there is
 
     def candidates(self, kind: str | None = None) -> list[Component]:
-        """Return every component, blocked ones included, by kind and name; of one kind or of
-        all.
-        """
+        """Return every component, blocked ones included, by kind and name."""
         known = self._scan()
         kinds = COMPONENT_KINDS if kind is None else (_known_kind(kind),)
         return [
@@ -142,9 +139,7 @@ class Registry:
         return tuple(dict.fromkeys(each.name for each in self.candidates(kind) if each.is_usable))
 
     def plugins(self) -> dict[str, str]:
-        """Return the distributions that provide components or a manifest, with their versions;
-        blocked ones included.
-        """
+        """Return the distributions with components or a manifest, and their versions."""
         providers = {each.distribution for each in self.candidates()} | self._packages.keys()
         return {
             name: identity_of(self._dists[name])[1]
@@ -158,14 +153,12 @@ class Registry:
         return self._dists.get(canonical_name(name))
 
     def package(self, distribution: str) -> str:
-        """Return the package that holds a distribution's manifest; empty: it does not say."""
+        """Return the package of a distribution's manifest; empty: unknown."""
         self._scan()
         return self._packages.get(canonical_name(distribution), "")
 
     def manifest(self, distribution: str) -> Manifest | None:
-        """Return the description of a distribution, read without importing it; None: there is none
-        that can be read.
-        """
+        """Return a distribution's manifest, read without an import; None: none can be read."""
         if distribution in self._manifests:
             return self._manifests[distribution]
         self._scan()
@@ -183,7 +176,6 @@ class Registry:
         return self._manifests[name]
 
     def _described(self, component: Component) -> Mapping[str, Any]:
-        """Return what its manifest says of a component; empty: nothing."""
         stated = self.manifest(component.distribution)
         return (stated and stated.find(component.kind, component.name)) or {}
 
@@ -192,7 +184,7 @@ class Registry:
     ) -> None:
         """Provide ``obj`` under a name in this registry: for tests and notebooks.
 
-        ``instead``: take the place of what has the name. Raises: ComponentConflict: it is taken.
+        ``instead``: replace what has the name. Raises: ComponentConflict: it is taken.
         """
         known = self._scan().setdefault(_known_kind(kind), {})
         if (taken := known.get(name)) and not instead:
@@ -207,8 +199,8 @@ class Registry:
         self._objects[kind, name, component.distribution] = obj
 
     def child(self) -> Registry:
-        """Return the same components under the same policy; what is registered with the child is
-        not registered here.
+        """Return a registry of the same components and policy; what is registered there is not
+        registered here.
         """
         made = copy(self)
         made._found = {
@@ -223,19 +215,18 @@ class Registry:
     def resolve(
         self, kind: str, name: str, where: str = "", *, requires: Mapping[str, str] | None = None
     ) -> Any:
-        """Return the component called ``name``, imported now if it was not before.
+        """Return the component called ``name``, imported at its first use.
 
-        Two names never share an import by accident:
         ``distribution/name`` asks one distribution. An old name, one of the ``aliases`` in a
-        manifest, means what the component is called now, and ``tell`` says so.
+        manifest, means the component's present name.
 
         Args:
             where: what messages begin with.
-            requires: distributions that the workflow says it needs, with version specifiers, for
-                the advice in messages.
+            requires: distributions that the workflow needs, with version specifiers, for messages.
+
         Raises: UnknownComponent, ComponentBlocked, ComponentConflict, PluginLoadError;
         PluginContract: AX305 its entry point is None, AX310 it is written for another version of
-            its kind's contract.
+        its kind's contract.
         """
         component = self.find(kind, name, where, requires=requires)
         key = (kind, component.name, component.distribution)
@@ -267,10 +258,10 @@ class Registry:
             if misfit := self._misfit(usable[0]):
                 raise _unfitting(usable[0], misfit, where)
             if is_old:
-                self._warn(usable[0], name, where)
+                self._warn_of_old_name(usable[0], name, where)
             if instead := self.deprecation(usable[0]):
-                said = f'the {word} "{name}" of {usable[0]} is deprecated.'
-                self._tell_once(Problem("AX327", where, said, instead, "warning"))
+                message = f'the {word} "{name}" of {usable[0]} is deprecated.'
+                self._warn_once(Problem("AX327", where, message, instead, "warning"))
             elif not is_old:
                 self._plain[kind, name] = usable[0]
             return usable[0]
@@ -304,9 +295,7 @@ class Registry:
         )
 
     def _formerly(self, kind: str, name: str, wanted: str) -> list[Component]:
-        """Return the components that were called ``name`` before, by their manifests, which are
-        read only where nothing has the name now.
-        """
+        """Return the components that were called ``name`` before, by their manifests."""
         distribution, _, bare = name.rpartition("/")
         whole = f"{canonical_name(distribution)}/{bare}"
         found: list[Component] = []
@@ -325,22 +314,20 @@ class Registry:
                 )
         return found
 
-    def _warn(self, component: Component, name: str, where: str) -> None:
+    def _warn_of_old_name(self, component: Component, name: str, where: str) -> None:
         word = COMPONENT_KINDS[component.kind]
         message = f'"{name}" is an old name of the {word} "{component.name}" of {component}.'
         now = f"{component.distribution}/{component.name}" if "/" in name else component.name
         hint = f'Write "{now}"; the old name will be removed.'
-        self._tell_once(Problem("AX326", where, message, hint, "warning"))
+        self._warn_once(Problem("AX326", where, message, hint, "warning"))
 
-    def _tell_once(self, problem: Problem) -> None:
+    def _warn_once(self, problem: Problem) -> None:
         if problem not in self._reported:
             self._reported.add(problem)
-            self.tell(problem)
+            self.warn(problem)
 
     def deprecation(self, component: Component) -> str:
-        """Return what to use instead of a component that its manifest calls deprecated; empty: it
-        is not deprecated.
-        """
+        """Return what to use instead of a deprecated component; empty: it is not deprecated."""
         described = self._described(component)
         if described.get("stability") != "deprecated":
             return ""
@@ -348,9 +335,6 @@ class Registry:
         return f"Use {instead} instead." if instead else "It will be removed; nothing replaces it."
 
     def _misfit(self, component: Component) -> str:
-        """Return why a component cannot be used with this kernel, by its manifest; empty: it
-        can.
-        """
         if component.status == "registered" or component.distribution == KERNEL:
             return ""
         stated = self.manifest(component.distribution)
@@ -415,7 +399,7 @@ class Registry:
         return True
 
     def _similar(self, kind: str, name: str) -> str:
-        """Return the question whether a component of a like name is meant; empty: there is none."""
+        """Return the question whether a like name is meant; empty: there is none."""
         if near := nearest(name, self.names(kind)):
             return f'Did you mean "{near}" ({_listed(self._scan()[kind][near])}, installed)?'
         # what those that are installed lack, no installation would bring
@@ -453,7 +437,6 @@ class Registry:
         return found
 
     def _extra(self, component: Component, error: BaseException) -> str:
-        """Return the extra that would bring a module which is missing."""
         missing = (
             canonical_name((error.name or "").partition(".")[0])
             if isinstance(error, ModuleNotFoundError)
@@ -513,14 +496,11 @@ class Registry:
 
 
 def _listed(components: Iterable[Component]) -> str:
-    """Return the distributions of components, for messages."""
     return format_names([str(each) for each in components])
 
 
 def _add(same: list[Component], component: Component) -> None:
-    """Of one distribution the first is kept, unless only the later one is written for this
-    kernel.
-    """
+    """Keep the first of one distribution, unless only the later one fits this kernel."""
     for i, each in enumerate(same):
         if each.distribution == component.distribution:
             if each.status == "unfit":
@@ -561,8 +541,8 @@ def _log(problem: Problem) -> None:
 
 @cache
 def component_index() -> Mapping[str, str]:
-    """Return the distributions of components that are not installed: ``kind:name`` → distribution,
-    shipped with the kernel.
+    """Return ``kind:name`` → distribution of components that may be installed, as shipped with the
+    kernel.
     """
     return json.loads(pkgutil.get_data("axil", "index.json") or b"{}")
 
@@ -571,7 +551,7 @@ _current: Registry | None = None
 
 
 def default_registry() -> Registry:
-    """Return the registry of this process, made when it is first asked for."""
+    """Return the registry of this process."""
     global _current
     if _current is None:
         _current = Registry()
@@ -580,7 +560,7 @@ def default_registry() -> Registry:
 
 @contextmanager
 def use_registry(registry: Registry) -> Generator[Registry]:
-    """Makes ``registry`` the default within a ``with``, in all threads: for tests."""
+    """Make ``registry`` the default within a ``with``, in all threads: for tests."""
     global _current
     before, _current = _current, registry
     try:

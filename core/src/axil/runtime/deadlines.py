@@ -1,12 +1,10 @@
-"""Deadlines of questions: until when a person may answer, and what is the answer then.
+"""Deadlines of questions.
 
-A question with ``within_seconds`` is due at a time by the clock on the wall, which a journal keeps
-with it. So it is due when it was, whatever process continues the run. While a run waits for the
-answer it waits by its own clock, which never jumps: a clock on the wall that is put back makes no
-question wait longer than was meant, and one that is put forward is noticed only by a process that
-resumes.
-
-What comes first counts, once: an answer, or the deadline. Both are facts that a journal keeps.
+A question with ``within_seconds`` is due at a time by the clock on the wall, which a journal keeps:
+it does not depend on the process that continues the run. While a run waits it waits by its own
+clock, which never jumps: a clock on the wall that is put back makes no question wait longer, and
+one that is put forward is noticed only by a process that resumes. The first of answer and deadline
+counts; both are facts.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def wall_time(clock: Clock) -> float:
-    """Return seconds since 1970: by ``clock.wall`` if the clock has it, else by this machine."""
+    """Return seconds since 1970, by ``clock.wall`` if there is one."""
     given: Any = getattr(clock, "wall", None)
     return time.time() if given is None else float(given())
 
@@ -42,7 +40,7 @@ class Deadline:
     """True if no journal knows it yet."""
 
     async def wait(self, channel: Channel, clock: Clock) -> Any:
-        """Return the answer of ``channel``; the class ``Overdue``: the deadline came first."""
+        """Return the answer of ``channel``; the class ``Overdue``: too late."""
         import asyncio
 
         asking: asyncio.Task[Any] = asyncio.ensure_future(_asked(channel, self.question))
@@ -66,7 +64,7 @@ def deadline_of(
     """Return the deadline of a question.
 
     Args:
-        known: the times at which questions are due, by their ids, as a journal says.
+        known: when questions are due, by id, from a journal.
     """
     now, due = wall_time(clock), known.get(question.id)
     if due is None:
@@ -75,14 +73,14 @@ def deadline_of(
 
 
 def late_answer(question: Question) -> Any:
-    """Return the default that is recorded after the deadline; ``MISSING``: there is none."""
+    """Return the answer after the deadline; ``MISSING``: there is none."""
     return MISSING if question.default is None else question.default
 
 
 def answer_in_time(question: Question, answer: Any) -> Any:
-    """Return the value that a body gets for a recorded answer.
+    """Return what a body gets for a recorded answer.
 
-    Raises: Overdue (AX520): there was no answer in time, and there is no default.
+    Raises: Overdue (AX520): no answer in time, and no default.
     """
     if answer is not MISSING:
         return answer

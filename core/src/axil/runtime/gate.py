@@ -13,14 +13,12 @@ from axil.kernel.tokens import Task
 
 
 class Gate:
-    """The answers of deciding hooks about the firings of one run, and the times of those held
-    back.
-    """
+    """The answers of deciding hooks about a run's firings, and the times of those held back."""
 
     def __init__(
         self, run_id: str, deciders: Deciders, clock: Clock, look_again: Callable[[], None]
     ) -> None:
-        """``look_again``: called when a firing that was held back may be asked about again."""
+        """Args: look_again: called when a held firing may be asked about again."""
         self._run_id, self._deciders, self._clock = run_id, deciders, clock
         self._look_again = look_again
         self._until: dict[Task, float] = {}
@@ -29,11 +27,12 @@ class Gate:
         self._timers: dict[asyncio.Task[None], Task] = {}
 
     def take(self, queue: deque[Task], is_idle: bool) -> tuple[Task, Outcome | None] | None:
-        """Take from a queue what is to start next; None: all is held back.
+        """Take from a queue what starts next; None: all is held back.
 
         Args:
-            is_idle: no other firing of the run is at work: what is held back until one ends starts.
-        Returns: the firing, and its outcome if it is not to start at all.
+            is_idle: no other firing of the run is at work, so one that waits for others starts.
+
+        Returns: the firing, and its outcome if it does not start.
         """
         now = self._clock.now()
         free: list[Task] = []
@@ -70,7 +69,7 @@ class Gate:
         return chosen, None
 
     def after_failure(self, task: Task, error: Exception) -> Outcome | None:
-        """Return the outcome of a body that raised; None: it is to be started again."""
+        """Return the outcome of a body that raised; None: it starts again."""
         try:
             answer = self._deciders.failure(self.firing(task), error)
         except HookFailed as failed:
@@ -90,7 +89,6 @@ class Gate:
         return is_first
 
     def firing(self, task: Task) -> Firing:
-        """Return a firing as hooks see it."""
         vertex = task.node.vertex
         return Firing(
             run_id=self._run_id,
@@ -111,7 +109,6 @@ class Gate:
             del self._timers[timer]
 
     def close(self) -> None:
-        """Stop waiting."""
         for timer in self._timers:
             timer.cancel()
 

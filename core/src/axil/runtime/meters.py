@@ -1,4 +1,4 @@
-"""The meter of runs without limits on what bodies use, and the look-up of the one with limits."""
+"""The meter of runs without limits on what bodies use."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def meter_of(limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
 
     Args:
         stop: ends the run when a limit is passed while bodies are at work.
+
     Raises: UnknownComponent: model tokens or money are limited, and no meter that limits them is
     installed.
     """
@@ -26,7 +27,7 @@ def meter_of(limits: Limits, stop: Callable[[LimitReached], None]) -> Meter:
 
 
 def limiting_maker() -> MeterMaker:
-    """Return the maker of meters with limits: the component ``budget`` of the kind ``meters``.
+    """Return the component ``budget`` of the kind ``meters``.
 
     Raises: UnknownComponent: none is installed.
     """
@@ -36,54 +37,45 @@ def limiting_maker() -> MeterMaker:
 
 
 class Tally:
-    """A meter without limits: it adds up what is spent.
-
-    A body that asks for the ledger, to limit its node, gets that of a meter with limits, which
-    counts on.
+    """A meter without limits; a body that asks for the ledger, to limit its node, gets a limiting
+    meter's, which counts on.
     """
 
     __slots__ = ("_limiting", "_stop", "usage")
 
     def __init__(self, usage: RunUsage, stop: Callable[[LimitReached], None]) -> None:
-        """Args: stop: ends the run when a limit of a node is passed; see ``meter_of``."""
         self.usage, self._stop = usage, stop
         self._limiting: Meter | None = None
 
     @property
     def ledger(self) -> Any:
-        """See ``Meter``. Raises: UnknownComponent: no meter with limits is installed."""
         if self._limiting is None:
             self._limiting = limiting_maker()(self.usage, Limits(), self._stop)
         return self._limiting.ledger
 
     @property
     def has_spent(self) -> bool:
-        """See ``Meter``."""
         if self._limiting is not None:
             return self._limiting.has_spent
         return bool(self.usage.tokens or self.usage.cost)
 
     def spend(self, who: Activation, amounts: Mapping[str, float]) -> None:
-        """See ``Meter``."""
         if self._limiting is not None:
             self._limiting.spend(who, amounts)
         else:
             self.usage.add(amounts)
 
     async def reserve(self, who: Activation, wanted: Mapping[str, Any]) -> MeterReservation:
-        """See ``Meter``; where nothing is limited there is always enough."""
         if self._limiting is not None:
             return await self._limiting.reserve(who, wanted)
         return _Free(self, who)
 
     def as_data(self) -> dict[str, Any]:
-        """See ``Meter``."""
         if self._limiting is not None:
             return self._limiting.as_data()
         return {"tokens": dict(self.usage.tokens), "cost": self.usage.cost}
 
     def restore(self, used: Mapping[str, Any]) -> None:
-        """See ``Meter``."""
         if "nodes" in used:  # accounts of nodes, which only a ledger has
             _ = self.ledger
         if self._limiting is not None:
@@ -92,19 +84,16 @@ class Tally:
             self.usage.restore(used)
 
     def close(self) -> None:
-        """See ``Meter``."""
-        self._stop = _unheard
+        self._stop = _ignored
         if self._limiting is not None:
             self._limiting.close()
 
 
-def _unheard(limit: LimitReached) -> None:
+def _ignored(limit: LimitReached) -> None:
     """Ignore a limit that is passed after the end of the run."""
 
 
 class _Free:
-    """A reservation of what nothing limits."""
-
     __slots__ = ("_tally", "_who")
 
     def __init__(self, tally: Tally, who: Activation) -> None:

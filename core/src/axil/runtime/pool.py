@@ -4,11 +4,8 @@ A firing that cannot start yet waits in its lane, in order. One that may start i
 *worker* runs it: an asyncio task that runs one body after another as long as none of them has to
 wait. Where a body waits, its worker waits with it, and another worker, started before the body was,
 runs what else is due. So a body that waits costs a task and one that does not costs none, and each
-has a task of its own while it is at work. A worker ends with the body that leaves something behind
-in it: a changed context variable, a cancellation.
-
-``Executor`` is the protocol for running bodies elsewhere: it gets one body, its task and its
-context, and gives what the body gives.
+has a task of its own while it is at work. A worker ends with a body that leaves a changed context
+variable or a cancellation behind.
 """
 
 from __future__ import annotations
@@ -42,7 +39,7 @@ SLICE = 0.005
 """Seconds of work before the event loop gets a turn."""
 
 GRACE = 10.0
-"""Seconds that a cancelled body has to end; after them the run ends without it."""
+"""Seconds that a cancelled body has to end before the run ends without it."""
 
 
 def as_failure(error: BaseException) -> BaseException:
@@ -60,20 +57,17 @@ def as_failure(error: BaseException) -> BaseException:
 
 
 class LocalExecutor:
-    """Async bodies on the event loop, the others in threads of their own pool."""
+    """Async bodies on the event loop, the others in threads."""
 
     __slots__ = ("_name", "_pool", "_threads")
 
     def __init__(self, threads: int, name: str) -> None:
-        """``threads``: how many bodies may block at the same time; ``name``: of whom they are."""
+        """Args: threads: how many bodies may block at the same time."""
         self._threads, self._name = threads, name
         self._pool: ThreadPoolExecutor | None = None
 
     async def execute(self, body: Body, task: Task, ctx: Context) -> Any:
-        """See ``Executor``.
-
-        A thread that is cancelled is left to finish; what it gives is thrown away.
-        """
+        """See ``Executor``. A cancelled thread is left to finish; its result is dropped."""
         if body.mode != "thread":
             out = body(task, ctx)
             return await out if inspect.isawaitable(out) else out
@@ -97,11 +91,11 @@ class LocalExecutor:
 
 
 def _ignored(*_: Any) -> Any:
-    """Do nothing: the run has ended, and a thread that could not be stopped still calls."""
+    """Do nothing: the run has ended, and a thread still calls."""
 
 
 def _is_at_work(task: asyncio.Task[None]) -> bool:
-    """Return whether the loop runs this task now, rather than being closed with it."""
+    """Return whether the loop runs this task, rather than being closed with it."""
     try:
         return asyncio.current_task() is task
     except RuntimeError:
@@ -109,13 +103,13 @@ def _is_at_work(task: asyncio.Task[None]) -> bool:
 
 
 class WorkerPool:
-    """The bodies of one run: those that wait for room, those that are due, and those at work."""
+    """The bodies of one run: those that wait for room, those due, those at work."""
 
     __slots__ = (
-        "_begin", "_context", "_due", "_hear", "_idle", "_inside", "_is_roomy", "_is_securing",
-        "_lanes", "_many", "_next", "_recorder", "_scheduler", "_wake", "announce", "broken",
-        "executor", "gate", "is_closed_to_new", "limits", "refused", "returning", "waiting",
-        "working",
+        "_begin", "_context", "_due", "_idle", "_inside", "_is_roomy", "_is_securing", "_lanes",
+        "_many", "_next", "_recorder", "_scheduler", "_take_outcome", "_wake", "announce",
+        "broken", "executor", "gate", "is_closed_to_new", "limits", "refused", "returning",
+        "waiting", "working",
     )  # fmt: skip
 
     def __init__(
@@ -126,11 +120,10 @@ class WorkerPool:
         scheduler: Scheduler,
         owner: RunLoop,
     ) -> None:
-        """
-        Args:
-            executor: where bodies run; it is closed with the pool.
-            recorder: what it records before a body is due is safe before the body begins.
-            owner: begins bodies, and takes in how they ended.
+        """Args:
+        executor: closed with the pool.
+        recorder: what it records before a body is due is safe before the body begins.
+        owner: begins bodies, and takes in how they ended.
         """
         self.limits, self.executor = limits, executor
         self.announce: Callable[[Task], None] | None = None
@@ -139,7 +132,7 @@ class WorkerPool:
         """Nothing more is begun."""
         self.broken: BaseException | None = None
         """The error of a worker that is no outcome of a body."""
-        self._begin, self._hear, self._wake = owner.begin, owner.hear, owner.wake
+        self._begin, self._take_outcome, self._wake = owner.begin, owner.take_outcome, owner.wake
         self._scheduler, self._recorder = scheduler, recorder
         self.gate: Gate | None = None
         """The gate that decides which bodies start, and when; None: only limits do."""
@@ -173,17 +166,15 @@ class WorkerPool:
 
     @property
     def at_work(self) -> int:
-        """The number of bodies that are at work or wait for room; without those that wait for their
-        own sub-runs.
+        """The number of bodies that are at work or wait for room, less those that wait for
+        sub-runs.
         """
         return len(self.working) - len(self._inside) + sum(map(len, self.waiting.values()))
 
-    # ------------------------------------------------------------------ room
+    # -- room
 
     def put(self, task: Task) -> None:
-        """Queue a body: it is due if there is room and no body waits for it, else it waits behind
-        the others.
-        """
+        """Queue a body: it is due if there is room and none waits for it."""
         lane = task.node.vertex.lane
         if lane is None and self._is_roomy and self.gate is None:
             self._admit(task)
@@ -197,8 +188,8 @@ class WorkerPool:
             self._wake()
 
     def admit(self) -> None:
-        """Make due what there is room for now: bodies that come back from a sub-run first, then
-        lane by lane, in order.
+        """Make due what there is room for: bodies that come back from a sub-run, then lane by lane,
+        in order.
         """
         if self.is_closed_to_new:
             return
@@ -216,7 +207,7 @@ class WorkerPool:
                 self._admit(due)
 
     def _pass_gate(self, gate: Gate, queue: deque[Task]) -> Task | None:
-        """Take what the gate lets start next; None: the rest of the queue is held back."""
+        """Take what the gate lets start next; None: the rest is held back."""
         # a body that waits for a sub-run of its own waits for what is held back here
         is_idle = len(self.working) == len(self._inside)
         while (taken := gate.take(queue, is_idle)) is not None:
@@ -239,10 +230,10 @@ class WorkerPool:
             return False
         return lane is None or self._lanes.get(lane, 0) < self.limits.lanes.get(lane, 1)
 
-    # ------------------------------------------------------------------ workers
+    # -- workers
 
     def call(self) -> None:
-        """Start workers for what is due, unless some have been started and have not run yet."""
+        """Start workers for what is due, unless some have not run yet."""
         if (
             self._idle
             or self.is_closed_to_new
@@ -258,9 +249,7 @@ class WorkerPool:
             asyncio.Task(self._worker(), context=self._context.copy())
 
     async def _secure(self, recorder: Recorder) -> None:
-        """Wait until all that is recorded is safe; then what was to be done when the waiting began
-        is due.
-        """
+        """Wait until all that is recorded is safe; make due what was next before."""
         self._is_securing = True
         try:
             many = len(self._next)
@@ -272,11 +261,8 @@ class WorkerPool:
             self._is_securing = False
 
     async def _worker(self) -> None:
-        """Do what is due, one body after another, until nothing is, or a body left something
-        behind.
-        """
         me = cast("asyncio.Task[None]", asyncio.current_task())
-        due, working, begin, hear = self._due, self.working, self._begin, self._hear
+        due, working, begin, take_outcome = self._due, self.working, self._begin, self._take_outcome
         self._idle -= 1
         self._many = min(2 * self._many, 64) if due else 1
         turn_ends = time.monotonic() + SLICE
@@ -309,7 +295,7 @@ class WorkerPool:
                         self._leave(task)
                 if not is_awaited:
                     return
-                hear(task, out, error)
+                take_outcome(task, out, error)
                 if self.waiting or self.returning:
                     self.admit()
                 if not working:
@@ -336,15 +322,13 @@ class WorkerPool:
         if (lane := task.node.vertex.lane) is not None:
             self._lanes[lane] -= 1
 
-    # ------------------------------------------------------------------ sub-runs of bodies
+    # -- sub-runs of bodies
 
     def _lane_of(self, task: Task) -> str | None:
         return task.node.vertex.lane
 
     def leave_room(self, task: Task) -> None:
-        """Leave the room of ``task``, in its lane too, while its body waits for a sub-run of its
-        own.
-        """
+        """Leave the room of ``task`` while its body waits for a sub-run of its own."""
         self._inside[task] = self._inside.get(task, 0) + 1
         if self._inside[task] == 1:
             lane = self._lane_of(task)
@@ -352,7 +336,7 @@ class WorkerPool:
         self._wake()
 
     async def take_room_again(self, task: Task) -> None:
-        """Wait for room again after the sub-run has ended, ahead of bodies that have not begun."""
+        """Wait for room after a sub-run, ahead of bodies that have not begun."""
         self._inside[task] -= 1
         if self._inside[task]:
             return
@@ -375,12 +359,10 @@ class WorkerPool:
         lane = self._lane_of(task)
         self._lanes[lane] = self._lanes.get(lane, 0) + 1
 
-    # ------------------------------------------------------------------ going home
+    # -- cancellation
 
     def drop(self) -> None:
-        """Give up bodies in frames that are no longer awaited: cancel those at work, and begin
-        none of the others.
-        """
+        """Give up bodies in frames that are no longer awaited."""
         is_dropped = self._scheduler.is_dropped
         for task, worker in [each for each in self.working.items() if is_dropped(each[0])]:
             if worker is not None:
@@ -396,7 +378,7 @@ class WorkerPool:
 
     async def cancel_deepest(self) -> None:
         """Begin nothing more, cancel the bodies of the deepest frames, and wait until they are
-        gone. One that does not end within ``GRACE`` is left behind.
+        gone, or ``GRACE`` has passed.
         """
         self.is_closed_to_new = True
         for task in [task for task, worker in self.working.items() if worker is None]:
@@ -417,7 +399,7 @@ class WorkerPool:
             self._leave_behind(task, worker)
 
     def _leave_behind(self, task: Task, worker: Any) -> None:
-        """Continue without a body that catches its cancellation; its result is dropped."""
+        """Continue without a body that catches its cancellation."""
         self._leave(task)
         # Else whatever ends the loop would wait for it: ``asyncio.run`` waits for all tasks.
         asyncio._unregister_task(worker)  # type: ignore[attr-defined]
@@ -429,13 +411,11 @@ class WorkerPool:
         )
 
     async def close(self) -> None:
-        """Drop all references of a finished run, so that it is freed with its last holder, without
-        a garbage collection.
-        """
+        """Drop all references of a finished run, so that it is freed without a collection."""
         try:
             await self.executor.close()
         finally:
-            self._begin = self._hear = self._wake = _ignored
+            self._begin = self._take_outcome = self._wake = _ignored
             self.announce = None
             if self.gate is not None:
                 self.gate.close()

@@ -1,14 +1,12 @@
-"""The protocol of recorders: the requests and the facts that a run sends to its recorder.
+"""The protocol of recorders: what a run sends to its recorder.
 
-A run without a recorder keeps nothing, and nothing of what is here is made for it. With one, each
-fact is recorded before the run continues from it: outcomes in the order in which they take effect,
-and what a body read, did or asked under the name of its activation. A body whose effects could be
-noticed outside begins only when all before it is kept.
+Each fact is recorded before the run continues from it: outcomes in the order in which they take
+effect, and what a body read, did or asked under the name of its activation. A body whose effects
+could be noticed outside begins only when all before it is kept.
 
-A recorder is made with a run, before anything runs, and knows then what was recorded of the run
-earlier. ``follow`` comes first, then ``begin``, then facts, each with ``record``, then ``end`` and
-``close``. What is known from before is read with ``known``, for outcomes, and with ``recall``, for
-the rest.
+A recorder is made with a run and knows what was recorded of it earlier: ``known`` has outcomes,
+``recall`` the rest. ``follow`` comes first, then ``begin``, facts with ``record``, then ``end`` and
+``close``.
 """
 
 from __future__ import annotations
@@ -28,18 +26,15 @@ from axil.runtime.result import Options, Result
 
 @dataclass(slots=True, eq=False, repr=False)
 class Progress:
-    """The progress of a run: a recorder keeps it with each fact, so that a resumed run counts on
-    from there.
-    """
+    """The progress of a run, kept with each fact, so that a resumed run counts on from there."""
 
     clock: Clock
     meter: Meter
     cycles: Mapping[str, CycleTally]
-    """The ends of its cycles so far, by path."""
     before: float = 0.0
-    """Seconds that earlier parts of the run took."""
+    """Seconds of earlier parts of the run."""
     started: float | None = None
-    """The time at which this part began, by the clock; None: it has not begun."""
+    """The time at which this part began; None: it has not."""
 
     @property
     def elapsed(self) -> float:
@@ -50,7 +45,7 @@ class Progress:
 
 
 class RunJournal(Protocol):
-    """A journal as runs need it. Everything else about journals is theirs."""
+    """A journal as runs need it."""
 
     def recorder(
         self, run_id: str, plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options
@@ -59,12 +54,13 @@ class RunJournal(Protocol):
 
         Args:
             values: those of the state that are given with the inputs, checked.
+
         Raises: JournalError: the run cannot be begun or resumed.
         """
         ...
 
     def check_known(self, run_id: str) -> None:
-        """Check that there is such a run. Raises: JournalError (AX503): there is none."""
+        """Raises: JournalError (AX503): there is no such run."""
         ...
 
 
@@ -105,9 +101,9 @@ class StepDone(NamedTuple):
     name: str
     value: Any
     request: str | None
-    """A digest of what was asked for; None: nothing was said of it."""
+    """A digest of what was asked for; None: unknown."""
     prompt: Any = None
-    """The prompt of a model call, as plain data, where ``Options.prompts`` has it kept."""
+    """The prompt of a model call, where ``Options.prompts`` has it kept."""
 
 
 class Asked(NamedTuple):
@@ -116,7 +112,7 @@ class Asked(NamedTuple):
     activation: Activation
     question: Question
     is_shown: bool = False
-    """True if a channel has shown it, and may still answer while the body waits."""
+    """True if a channel has shown it and may still answer."""
 
 
 class Answered(NamedTuple):
@@ -141,29 +137,29 @@ class Recorder(Protocol):
 
     @property
     def inputs(self) -> Any:
-        """The payloads of the run's ``@entry`` edges: on resumption, those that it began with."""
+        """The inputs of the run: on resumption, those that it began with."""
         ...
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """The values that replace the graph's own first values: those that a thread was left with,
-        and those given with the inputs.
+        """Values over the graph's own first ones: those of a thread, and those given with the
+        inputs.
         """
         ...
 
     @property
     def thread(self) -> str:
-        """The thread that the run belongs to; empty: none."""
+        """The thread of the run; empty: none."""
         ...
 
     @property
     def known(self) -> Known | None:
-        """The outcomes that were recorded before; None: the run is new."""
+        """The outcomes recorded before; None: the run is new."""
         ...
 
     @property
     def used(self) -> Mapping[str, Any]:
-        """The usage before this stretch of the run, as ``Meter.as_data`` gives it."""
+        """The usage before this part of the run, as ``Meter.as_data`` gives it."""
         ...
 
     @property
@@ -187,21 +183,21 @@ class Recorder(Protocol):
         ...
 
     def recall(self, kind: type[F], activation: Activation, key: Any, /) -> F | None:
-        """Return what was recorded before of one call or step of a body; None: nothing.
-
-        Of ``EffectBegun`` None as well where it is known what came of it.
+        """Return what was recorded of one call or step of a body; None: nothing, or an
+        ``EffectBegun`` whose result is known.
         """
         ...
 
     def follow(self, progress: Progress, /) -> None:
-        """Take note of how far the run is, which is read with each fact."""
+        """Take note of the progress, which is read with each fact."""
         ...
 
     def begin(self, answers: Mapping[str, Any], /) -> Mapping[str, Any]:
-        """Record that the run begins or goes on, and answers; return all answers, by question id.
+        """Record that the run begins or continues; return all answers, by question id.
 
         Args:
-            answers: those given now, by question id; recorded if they are new.
+            answers: those given now; recorded if they are new.
+
         Raises: JournalError: nothing was recorded.
         """
         ...
@@ -214,10 +210,10 @@ class Recorder(Protocol):
         ...
 
     def take(self, answers: Sequence[Any], /) -> Mapping[str, Any]:
-        """Record answers that an engine brings while it has the run, in the form in which it
-        stores them; return them by question id.
+        """Record answers that an engine brings while the run is at work, in its own form; return
+        them by question id.
 
-        Raises: JournalError: the record takes nothing any more.
+        Raises: JournalError: the record is closed.
         """
         ...
 
@@ -233,8 +229,7 @@ class Recorder(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the run when what was recorded is safe, in the same transaction where there are
-        any; nothing is recorded after that. May be called again: where that failed, it is tried
-        once more.
+        """Release the run when what was recorded is safe, in the same transaction if possible. May
+        be called again after a failure.
         """
         ...

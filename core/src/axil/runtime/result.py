@@ -40,7 +40,7 @@ _METHODS = {
     "executor": "execute",
     "journal": "entries",
 }
-"""Of options that are objects, an attribute that each has."""
+"""An attribute of each option that is an object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,34 +48,30 @@ class Options:
     """The options of a run; each may be left out."""
 
     run_id: str = ""
-    """Empty: a fresh one.
-
-    The id of a run that the journal knows resumes it, if graph and input are the same.
-    """
+    """Empty: a fresh one. That of a known run resumes it, if graph and input are the same."""
     resuming: bool = False
-    """Continue a run that the journal knows, whatever its input was."""
+    """Continue a known run, whatever its input was."""
     journal: RunJournal | None = None
-    """None: nothing is kept, and a run that pauses cannot be resumed."""
+    """None: nothing is kept; a run that pauses cannot be resumed."""
     thread: str = ""
-    """The conversation that the run continues: it begins with the state in which the thread's last
-    run ended. Needs a journal.
+    """The conversation to continue: the run begins with the final state of the thread's last run.
+    Needs a journal.
     """
     migrate: bool = False
-    """Continue a run that was begun with another version of the graph or of its plugins: what was
-    done stays done, under the names that it was done under; the rest runs as it is now. It is that
-    version's run from then on."""
-    origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Plain data that the journal keeps with the run: which file it was, with what variables."""
-    pins: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, "Mapping[str, str]"])
-    """The distributions that the graph's components come from, with their versions; a workflow
-    knows them.
+    """Continue a run that was begun with another version of the graph or its plugins: what was done
+    stays done, under its names; the rest runs as it is now, and it is that version's run from then
+    on.
     """
+    origin: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Plain data to keep with the run: its file, with what variables."""
+    pins: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, "Mapping[str, str]"])
+    """The distributions of the graph's components, with versions; a workflow knows them."""
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Answers to questions that an earlier part of the run asked, by question id."""
     prompts: Prompts = "off"
-    """The part of prompts that the journal keeps: ``off``, no more than a digest of each
-    request, by which a resumed run finds its reply; ``digests``, the role, the length and a digest
-    of each message; ``whole``, the messages as well, without known forms of secrets.
+    """The part of prompts that the journal keeps: ``off``, a digest of each request, by which a
+    resumed run finds its reply; ``digests``, the role, the length and a digest of each message;
+    ``whole``, the messages as well, without known forms of secrets.
     """
     channel: Channel | None = None
     observers: Sequence[Any] = ()
@@ -90,7 +86,8 @@ class Options:
     allow: frozenset[str] = frozenset()
     """Actions that files may do: ``code``. An unknown word is a ConfigError (AX136)."""
     executor: Any = None
-    """The executor of bodies (``axil.driver.Executor``); None: this event loop. The run closes it.
+    """The executor of bodies (``axil.driver.Executor``), closed with the run; None: this event
+    loop.
     """
     threads: int = 64
     """Bodies that may block at the same time, in threads of the run's own."""
@@ -114,7 +111,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result(Generic[S]):
-    """The result of a run; of ``S`` is the state that it ended with.
+    """The result of a run; ``S`` is the type of its final state.
 
     Only ``done`` is a whole result; anything else is partial, and ``error`` says why.
     """
@@ -165,7 +162,7 @@ def made(
     usage: RunUsage,
     cycles: Mapping[str, CycleTally],
 ) -> Result:
-    """Return the result of a run: what its frame left behind, as callers want it."""
+    """Return the result of a run, from its frame."""
     schema, payload = graph.schema, graph.spec.payload
     attributes = ended.state.plain()
     if not ATOMS.issuperset(map(type, attributes.values())):
@@ -205,7 +202,7 @@ def made(
 
 
 class Event(NamedTuple):
-    """One thing that happened in a run, for those who watch it."""
+    """One thing that happened in a run."""
 
     kind: str
     """``run_started``, ``firing_started``, ``chunk``, ``firing_finished``, ``firing_failed``,
@@ -214,4 +211,4 @@ class Event(NamedTuple):
     activation: Any = None
     data: Any = None
     lost: int = 0
-    """Chunks that were dropped just before this event because the reader was slow."""
+    """Chunks that were dropped just before because the reader was slow."""

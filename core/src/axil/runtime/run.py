@@ -1,5 +1,5 @@
-"""One run: how it begins, afresh or where it broke off, how it is driven on an event loop, and what
-comes of it; and the functions that drive one from code that is not async.
+"""One run, from its beginning, afresh or where it broke off, to its result; and functions that
+drive one from code that is not async.
 
 ``RunLoop`` turns commands of the scheduler into deeds, and deeds into its events. An inline body
 costs a call; an async body costs a task if it waits (see ``pool``); a thread body a thread.
@@ -8,7 +8,7 @@ and the end.
 
 Outcomes are recorded in the order in which they take effect, and bodies whose effects could be
 noticed outside start only when all before them is safe (see ``recorder``). A run that failed, was
-cancelled or met a limit stops starting bodies, cancels those at work, innermost first, and gives a
+cancelled or met a limit starts no more bodies, cancels those at work, innermost first, and has a
 result that says so.
 """
 
@@ -59,15 +59,12 @@ from axil.settings.grants import granted
 from axil.spec.graph import Limits
 
 if TYPE_CHECKING:
-    from axil.contract.decisions import Deciders, Outcome
+    from axil.contract.decisions import Outcome
     from axil.settings.grants import Grants
 
 
 class Run:
-    """One run of a plan.
-
-    ``await run`` (or ``run.result()``) drives it to its end; ``cancel`` ends it early.
-    """
+    """One run of a plan: ``await`` it, or ``cancel`` it."""
 
     __slots__ = (
         "__weakref__",
@@ -90,7 +87,7 @@ class Run:
         options: Options | None = None,
         values: Mapping[str, Any] | None = None,
     ) -> None:
-        """``values``: over the graph's own first values of the state, checked here.
+        """Args: values: over the graph's own first values of the state.
 
         Raises: StateError: ``values`` do not fit the schema.
         """
@@ -119,12 +116,12 @@ class Run:
 
     @property
     def meter(self) -> Meter:
-        """The meter, which counts what is used and holds it to limits."""
+        """The meter of the run."""
         return self._loop.meter
 
     @property
     def at_work(self) -> int:
-        """The number of bodies that run or wait for room, without those that wait for sub-runs."""
+        """The number of bodies that run or wait for room, less those that wait for sub-runs."""
         return self._loop.pool.at_work
 
     def cancel(self, reason: str = "cancelled") -> None:
@@ -132,9 +129,9 @@ class Run:
         self._loop.halt(RunCancelled(reason))
 
     async def result(self) -> Result:
-        """Run to the end and give the result, whatever its status.
+        """Run to the end and return the result, whatever its status.
 
-        Raises: CancelledError, if the awaiting task was cancelled.
+        Raises: CancelledError: the awaiting task was cancelled.
         """
         if self._result is not None or self.has_begun:
             if self._result is None:
@@ -149,7 +146,7 @@ class Run:
     async def _to_its_end(self) -> Result:
         loop, services, observers = self._loop, self.services, self._loop.observers
         services.progress.started = services.clock.now()
-        services.loop, services.home = asyncio.get_running_loop(), threading.get_ident()
+        services.loop, services.loop_thread = asyncio.get_running_loop(), threading.get_ident()
         watch = (
             asyncio.create_task(self._deadline(loop.limits.seconds))
             if loop.limits.seconds is not None
@@ -216,7 +213,7 @@ def _grants(plan: Plan, options: Options) -> Grants | None:
 def _recorder(
     run_id: str, plan: Plan, inputs: Any, values: Mapping[str, Any], options: Options
 ) -> Recorder | None:
-    """Return what records a run; None: it has no journal.
+    """Return the recorder of a run; None: it has no journal.
 
     Raises: JournalError: AX507 a thread without a journal; and others.
     """
@@ -232,7 +229,7 @@ def _recorder(
 
 
 def run_sync(doing: Awaitable[Any]) -> Any:
-    """Drive ``doing`` to its end on an event loop of its own and give what it gives.
+    """Drive an awaitable to its end on an event loop of its own and return its result.
 
     Raises: RuntimeError: called from a running event loop; await there instead.
     """
@@ -249,10 +246,9 @@ def run_sync(doing: Awaitable[Any]) -> Any:
 
 
 def run_blocking(doing: Coroutine[Any, Any, Any]) -> Any:
-    """Drive ``doing`` to its end and return what it returns.
-
-    Where an event loop is running in this thread, as in a notebook, another thread drives it, in a
-    copy of the context, and this one waits. An interrupt of the waiting thread cancels it.
+    """Drive a coroutine to its end and return its result, also where an event loop is running: then
+    another thread drives it, in a copy of the context, and this one waits. Interrupting this one
+    cancels it.
     """
     if not _is_running():
         return run_sync(doing)
@@ -279,8 +275,8 @@ def _is_running() -> bool:
 
 
 class _Threads(ThreadPoolExecutor):
-    """The threads of ``asyncio.to_thread``: those that still run when the loop ends finish unseen,
-    as those of bodies do.
+    """The threads of ``asyncio.to_thread``; those that still run when the loop ends are not
+    awaited.
     """
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -298,13 +294,13 @@ class _Driven:
         self.error: BaseException | None = None
 
     async def result(self) -> None:
-        """Await it. The value is not returned: ``asyncio.run`` would make a text of it."""
+        """Await it; its value would be turned into a text by ``asyncio.run``."""
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         self._loop.set_default_executor(_Threads(thread_name_prefix="asyncio"))
         self.value = await self._doing
 
     def drive(self) -> None:
-        """Run its loop, in a thread that another one waits for."""
+        """Run its loop in this thread."""
         try:
             asyncio.run(self.result())
         except BaseException as error:  # noqa: BLE001  # the waiting thread raises it
@@ -336,7 +332,6 @@ class RunLoop:
     ) -> None:
         """
         Args:
-            recorder: what records the run, and knows what is not done again.
             root: what it runs, not started yet.
             grants: those of the file that confine the run; None: it is Python code's.
         """
@@ -356,9 +351,13 @@ class RunLoop:
         if grants is not None and observers is not NO_OBSERVERS:
             free_observers(observers)
         known = None if recorder is None else recorder.known
-        self._deciders = deciders = None if hooks is None else _deciders(hooks)
-        if grants is not None and deciders is not None:
-            self._deciders = deciders = freed(deciders)
+        self._deciders = deciders = None
+        if hooks is not None:  # else none of it is imported
+            from axil.contract.decisions import Deciders
+
+            self._deciders = deciders = Deciders(hooks)
+            if grants is not None:
+                self._deciders = deciders = freed(deciders)
         self.scheduler = Scheduler(
             root,
             known=known,
@@ -403,12 +402,10 @@ class RunLoop:
         self._waiters: dict[RunningFrame, asyncio.Future[FrameResult]] = {}
         self._waiter: asyncio.Future[None] | None = None
 
-    # ------------------------------------------------------------------ the loop
+    # -- the loop
 
     async def drive(self) -> None:
-        """See to what no worker does: the beginning, what a slice of time did not suffice for, and
-        the end.
-        """
+        """Do what no worker does: the beginning, what a slice was too short for, the end."""
         pool, scheduler = self.pool, self.scheduler
         while pool.broken is None:
             if pool.waiting or pool.returning:
@@ -432,8 +429,8 @@ class RunLoop:
         raise pool.broken
 
     def _work(self, command: Command | None = None) -> bool:
-        """Do ``command``, what follows from it, and all else that is due, for a slice of time at
-        most; return whether the run has ended, or was stopped. What is left is for ``drive``.
+        """Do ``command``, what follows from it, and all else that is due, for a slice of time;
+        return whether the run has ended, or was stopped. ``drive`` does the rest.
         """
         scheduler, pool, usage = self.scheduler, self.pool, self.meter.usage
         started, received = self._started, self._received
@@ -489,7 +486,7 @@ class RunLoop:
         return has_ended
 
     def _is_extended(self) -> bool:
-        """Ask plugins for further firings; return whether there are some. Without any, halt."""
+        """Ask plugins for further firings; halt without any."""
         message = f"the run fired {self._most} times, which is its limit."
         limit = LimitReached(message, id="AX412")
         more = 0
@@ -505,7 +502,6 @@ class RunLoop:
         return self.meter.usage.firings < self._most
 
     def _decide(self, limit: LimitReached) -> Command | None:
-        """Ask plugins what becomes of a cycle's limit."""
         assert self._deciders is not None  # the scheduler asks where a hook decides about limits
         try:
             return self.scheduler.decide(self._deciders.limit(limit, "cycle") == "exit")
@@ -514,7 +510,6 @@ class RunLoop:
             return None
 
     def _carry_out(self, command: Command) -> Command | None:
-        """Do a command that starts no body; return what follows."""
         scheduler, recorder = self.scheduler, self._recorder
         if recorder is not None and isinstance(command, (RecordFiring, RecordRound)):
             try:
@@ -532,29 +527,27 @@ class RunLoop:
         return None
 
     def _report(self) -> None:
-        """Tell observers what has happened."""
-        reports, heard = self.scheduler.reports, self.observers.heard
+        reports, receivers = self.scheduler.reports, self.observers.receivers
         for kind, activation, node, data in reports:
             if kind == "finished":
                 # what an observer does to the payload is not seen elsewhere
-                heard[kind](activation, node, isolate(data))
+                receivers[kind](activation, node, isolate(data))
             elif kind == "sent":
-                heard[kind](activation, edge_payloads(*data))
+                receivers[kind](activation, edge_payloads(*data))
             elif kind == "failed":
-                heard[kind](activation, node, data)
+                receivers[kind](activation, node, data)
             else:
-                heard[kind](activation, node)
+                receivers[kind](activation, node)
             if kind == "started":
                 self._report_inputs(data)
         reports.clear()
 
     def _report_inputs(self, task: Task) -> None:
-        """Tell observers what a firing begins with."""
         if self._received is not None:
             plan: Plan = task.owner.plan
             self._received(task.activation, edge_payloads(plan.graph, task.tokens))
 
-    # ------------------------------------------------------------------ bodies
+    # -- bodies
 
     def _context(self, task: Task) -> Context:
         return Context(self.services, task, task.activation)
@@ -587,13 +580,13 @@ class RunLoop:
         if self._received is not None:
             self._report_inputs(task)
 
-    def hear(self, task: Task, out: Any, error: BaseException | None) -> None:
+    def take_outcome(self, task: Task, out: Any, error: BaseException | None) -> None:
         """Take in the outcome or the error of a body, and do what follows from it."""
         scheduler, command = self.scheduler, None
-        if self.services.from_afar:
-            self.services.catch_up()
+        if self.services.calls_of_threads:
+            self.services.make_calls_of_threads()
         if error is not None:
-            self._hear_error(task, error)
+            self._take_error(task, error)
         else:
             if self.pool.gate is not None:
                 self.pool.gate.done(task)
@@ -601,7 +594,7 @@ class RunLoop:
         if command is not None or scheduler.is_due or scheduler.reports:
             self._work(command)
 
-    def _hear_error(self, task: Task, error: BaseException) -> None:
+    def _take_error(self, task: Task, error: BaseException) -> None:
         scheduler = self.scheduler
         if isinstance(error, asyncio.CancelledError):
             if scheduler.is_stopped or scheduler.is_dropped(task):
@@ -623,7 +616,6 @@ class RunLoop:
             self.pool.put(task)
 
     def _conclude(self, task: Task, outcome: Outcome) -> None:
-        """Take in the outcome that a plugin decided on for a firing."""
         from axil.contract.decisions import Fail, Replace
 
         scheduler = self.scheduler
@@ -638,10 +630,10 @@ class RunLoop:
             out = Out(outcome.output, outcome.writes)
         self._work(scheduler.finish(task, out))
 
-    # ------------------------------------------------------------------ sub-runs of bodies
+    # -- sub-runs of bodies
 
     async def enter(self, task: Task, sub: SubRun) -> SubRunResult:
-        """Run a plan inside the firing of ``task``, and wait for what it comes to.
+        """Run a plan inside the firing of ``task``, and wait for its result.
 
         Raises: NodeFailed, Pause: as it ends.
         """
@@ -670,17 +662,17 @@ class RunLoop:
         else:
             waiter.set_exception(Pause(*questions) if error is None else error)
 
-    # ------------------------------------------------------------------ ends
+    # -- ends
 
     def halt(self, why: AxilError) -> None:
         """Start nothing more; from any thread."""
         self.scheduler.stop(why)
         self.pool.is_closed_to_new = True
-        self.services.at_home(self.wake)
+        self.services.call_in_loop(self.wake)
 
     def wake(self) -> None:
-        """See to what no worker does: one has broken, no body is at work any more, or there may be
-        room for those that wait for it.
+        """Let ``drive`` look: a worker has broken, no body is at work, or there may be room for
+        one.
         """
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
@@ -691,10 +683,10 @@ class RunLoop:
             await self.pool.cancel_deepest()
 
     def conclude(self) -> tuple[Result, State]:
-        """Return the result of the run and the state that it leaves."""
+        """Return the result of the run and its final state."""
         scheduler = self.scheduler
         ending, ended = scheduler.ending(), scheduler.ended()
-        self.meter.usage.seconds = self.services.elapsed
+        self.meter.usage.seconds = self.services.progress.elapsed
         result = made(
             self.services.run_id,
             self._plan.graph,
@@ -706,29 +698,20 @@ class RunLoop:
         return result, ended.state
 
     async def close(self) -> None:
-        """Release the threads, the recorder, and all else that would hold the finished run longer
-        than its users do.
-        """
+        """Release the threads, the recorder, and all that would outlive the run's users."""
         try:
             await self.pool.close()
         finally:
             if self._recorder is not None:
                 self._recorder.close()
             self.services.is_closed = True
-            self.services.subs = _Over()
+            self.services.subs = _EndedRun()
             self.scheduler.close()
             self.meter.close()
 
 
-def _deciders(hooks: Any) -> Deciders:
-    """Return what hooks decide. Without hooks none of it is imported."""
-    from axil.contract.decisions import Deciders
-
-    return Deciders(hooks)
-
-
-class _Over:
-    """The host that a finished run offers to bodies that could not be stopped."""
+class _EndedRun:
+    """The host of bodies that could not be stopped when their run ended."""
 
     async def enter(self, task: Task, sub: SubRun) -> SubRunResult:
         raise RunCancelled("the run has ended")

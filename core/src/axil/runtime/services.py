@@ -1,7 +1,4 @@
-"""The services for bodies: clock, sleep, questions, steps, chunks.
-
-Everything read here is recorded.
-"""
+"""The services for bodies: clock, sleep, questions, steps, chunks. All that is read is recorded."""
 
 from __future__ import annotations
 
@@ -50,12 +47,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # seconds between looks of a thread that waits for the run's loop whether the run has ended
-_LOOK = 1.0
+_CHECK_SECONDS = 1.0
 
 
 class Pause(BaseException):
-    """Raised inside a body that asked and got no answer; not an ``Exception``, so that bodies do
-    not swallow it.
+    """Raised inside a body that asked and got no answer; no ``Exception``, so that bodies do not
+    swallow it.
     """
 
     def __init__(self, *questions: Question) -> None:
@@ -64,9 +61,7 @@ class Pause(BaseException):
 
 
 def paused_by(error: BaseException) -> Pause | None:
-    """Return the pause that an error is, or that a group of errors comes to; None: something else
-    is wrong.
-    """
+    """Return the pause that an error, or a group of errors, is; None: something else is wrong."""
     if isinstance(error, Pause):
         return error
     if isinstance(error, BaseExceptionGroup):
@@ -81,9 +76,7 @@ def paused_by(error: BaseException) -> Pause | None:
 
 
 class RealClock:
-    """The machine's clock: ``now`` in seconds that never go back, ``wall`` in seconds since 1970,
-    which may be set.
-    """
+    """The machine's clock: ``now`` in seconds that never go back, ``wall`` in those since 1970."""
 
     now = staticmethod(time.monotonic)
     wall = staticmethod(time.time)
@@ -117,26 +110,21 @@ class RunServices:
     recorder: Recorder | None = None
     """None: nothing is recorded."""
     loop: asyncio.AbstractEventLoop | None = None
-    home: int = 0
-    """The thread of the loop: what a body in another thread says is brought there, so observers are
-    called in one thread.
-    """
-    from_afar: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    loop_thread: int = 0
+    """The thread of the loop, in which observers are called."""
+    calls_of_threads: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     """Calls that other threads left for the loop, oldest first. Since Python 3.14 a future may have
-    its result before the loop runs what was handed to it earlier, so the loop's own queue does not
-    keep a body's chunks before its outcome.
+    its result before the loop runs earlier calls, so the loop's own queue does not keep a body's
+    chunks before its outcome.
     """
     open: dict[Activation, list[Question]] = field(default_factory=dict[Activation, list[Question]])
     """Questions without an answer, by who asked."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
-    """All that were given, by question."""
     is_closed: bool = False
-    """The run has ended: later output of threads that could not be stopped is
-    dropped.
-    """
+    """The run has ended: output of threads that could not be stopped is dropped."""
     diverged: frozenset[Activation] = frozenset()
-    """Activations that asked for something else than is recorded: what they recorded after that no
-    longer counts.
+    """Activations that asked for something else than is recorded: their later records no longer
+    count.
     """
 
     @property
@@ -158,7 +146,6 @@ class RunServices:
         return self.progress.elapsed
 
     def note(self, fact: Fact) -> None:
-        """Record a fact, if there is a recorder; it is safe when ``kept`` says so."""
         if self.recorder is not None:
             self.recorder.record(fact)
 
@@ -168,7 +155,7 @@ class RunServices:
             await waiting
 
     async def keep(self, fact: Fact) -> None:
-        """Record a fact, if there is a recorder, and wait until it and all before it are safe."""
+        """Record a fact, and wait until it and all before it are safe."""
         self.note(fact)
         await self.kept()
 
@@ -181,26 +168,25 @@ class RunServices:
 
     def emit(self, activation: Activation, chunk: Any) -> None:
         if self.observers.chunk is not None and not self.is_closed:
-            self.at_home(self.observers.chunk, activation, chunk)
+            self.call_in_loop(self.observers.chunk, activation, chunk)
 
-    def at_home(self, call: Callable[..., None], *values: Any) -> None:
-        """Call ``call`` in the thread of the run's loop, after what was handed over before it.
-
-        The loop is closed: the run has ended, and has no receivers.
+    def call_in_loop(self, call: Callable[..., None], *values: Any) -> None:
+        """Call ``call`` in the thread of the run's loop, after what was handed over before it. A
+        closed loop has no receivers.
         """
-        if self.loop is None or threading.get_ident() == self.home:
-            if self.from_afar:
-                self.catch_up()
+        if self.loop is None or threading.get_ident() == self.loop_thread:
+            if self.calls_of_threads:
+                self.make_calls_of_threads()
             call(*values)
         else:
-            self.from_afar.append(partial(call, *values))
+            self.calls_of_threads.append(partial(call, *values))
             with suppress(RuntimeError):
-                self.loop.call_soon_threadsafe(self.catch_up)
+                self.loop.call_soon_threadsafe(self.make_calls_of_threads)
 
-    def catch_up(self) -> None:
+    def make_calls_of_threads(self) -> None:
         """Make the calls that other threads left for the loop."""
-        while self.from_afar:
-            self.from_afar.pop(0)()
+        while self.calls_of_threads:
+            self.calls_of_threads.pop(0)()
 
     def now(self, activation: Activation, call: Call) -> float:
         recorder = self.recorder
@@ -211,21 +197,18 @@ class RunServices:
         now = self.elapsed
         if not self.is_closed:
             read = ClockRead(activation, call, now)
-            if self.loop is not None and threading.get_ident() != self.home:
-                self._keep_from_afar(read, self.loop)
+            if self.loop is not None and threading.get_ident() != self.loop_thread:
+                self._keep_from_thread(read, self.loop)
             else:
                 self.note(read)
         return now
 
-    def _keep_from_afar(self, fact: Fact, loop: asyncio.AbstractEventLoop) -> None:
-        """As ``keep``, in another thread.
-
-        The run ends meanwhile, and its loop with it: the kept values are not needed.
-        """
+    def _keep_from_thread(self, fact: Fact, loop: asyncio.AbstractEventLoop) -> None:
+        """Do as ``keep``, in another thread; if the run ends meanwhile, the fact is not needed."""
         from concurrent.futures import wait
 
         kept = asyncio.run_coroutine_threadsafe(self.keep(fact), loop)
-        while not self.is_closed and not wait([kept], _LOOK).done:
+        while not self.is_closed and not wait([kept], _CHECK_SECONDS).done:
             pass
         if kept.done():
             kept.result()
@@ -284,11 +267,8 @@ class RunServices:
     async def _channel_answer(
         self, activation: Activation, asked: Question, deadline: Deadline | None
     ) -> Any:
-        """Return the answer of a channel; ``MISSING``: there is none now; the class ``Overdue``: it
-        is too late.
-
-        Args:
-            deadline: the question's; None: it has none.
+        """Return the answer of a channel; ``MISSING``: none yet; ``Overdue``, the class: too
+        late.
         """
         channel: Channel | None = self.options.channel
         if deadline is None:
@@ -302,7 +282,7 @@ class RunServices:
         return await deadline.wait(channel, self.clock)
 
     def all_asked(self, activation: Activation, pause: Pause) -> Pause:
-        """``pause``, and what else the same body asked without an answer, side by side."""
+        """Return ``pause`` with what else the same body asked side by side."""
         asked = {
             question.id: question for question in (*self.open.pop(activation, ()), *pause.questions)
         }
@@ -330,7 +310,6 @@ class RunServices:
         return value
 
     async def _take(self, activation: Activation, step: StepCall) -> Any:
-        """Make the call of a step, and report it to observers."""
         observers, name = self.observers, step.name
         started, finished = observers.step_started, observers.step_finished
         failed = observers.step_failed
@@ -338,23 +317,23 @@ class RunServices:
             return await step.call()
         if started is not None:
             request = step.request() if callable(step.request) else step.request
-            self.at_home(started, activation, name, isolate(request), step.kind)
+            self.call_in_loop(started, activation, name, isolate(request), step.kind)
         try:
             value = await step.call()
         except BaseException as error:
             if failed is not None:
-                self.at_home(failed, activation, name, error, step.kind)
+                self.call_in_loop(failed, activation, name, error, step.kind)
             raise
         if finished is not None:
-            self.at_home(finished, activation, name, isolate(value), step.kind)
+            self.call_in_loop(finished, activation, name, isolate(value), step.kind)
         return value
 
     async def begin(self, activation: Activation, step: str = "") -> Any:
-        """Before something with effects outside: record that it is about to happen.
+        """Record that something with effects outside is about to happen.
 
-        If it was about to happen when the run broke off, it is unknown whether it did, so a person
-        is asked. Returns: None: do it; a mapping with ``output``: it happened, with this output.
-        Raises: Uncertain: give it up; Pause.
+        If it was about to happen when the run broke off, a person is asked. Returns: None: do it; a
+        mapping with ``output``: it happened, with this output. Raises: Uncertain: give it up;
+        Pause.
         """
         recorder = self.recorder
         known = None if recorder is None else recorder.recall(EffectBegun, activation, step)
@@ -388,16 +367,14 @@ class RunServices:
         return await self.executor.execute(body, task, ctx)
 
     async def execute_once(self, body: Body, task: Task, ctx: Context) -> Any:
-        """Execute a body whose effects must not happen twice unasked: with a word before, which is
-        safe when it begins.
-        """
+        """Execute a body whose effects must not happen twice unasked."""
         happened = await self.begin(ctx.activation)
         if happened is not None:
             return Out(happened["output"])
         return await self.executor.execute(body, task, ctx)
 
     def spend(self, activation: Activation, amounts: Mapping[str, float]) -> None:
-        self.at_home(self.meter.spend, activation, amounts)
+        self.call_in_loop(self.meter.spend, activation, amounts)
 
 
 def _digest(data: Any) -> str:

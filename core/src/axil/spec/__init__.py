@@ -1,3 +1,1 @@
-"""Graphs as data, before anything in them is resolved: what files say and builders build, the rules
-of their structure, and their digests.
-"""
+"""Graphs as data, before anything is resolved; the rules of their structure; their digests."""

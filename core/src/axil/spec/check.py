@@ -1,20 +1,21 @@
-"""Structural rules: everything that can be wrong with a graph before anything is resolved, all at
-once.
-"""
+"""Rules of a graph's structure, checked before anything is resolved."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
+from typing import TypeVar
 
 from axil.errors import Problem, did_you_mean, format_names
 from axil.kernel.tokens import ENTRY, EXIT
 from axil.spec.components import components, is_cyclic
 from axil.spec.graph import EdgeSpec, GraphSpec, Place
 
+V = TypeVar("V", bound=Hashable)
+
 
 def check(spec: GraphSpec) -> list[Problem]:
-    """Return problems of one graph's structure. Cost: O(nodes + edges)."""
+    """Return all problems of one graph's structure. Cost: O(nodes + edges)."""
     found: list[Problem] = []
     ids = [node.id for node in spec.nodes]
     known = set(ids)
@@ -31,7 +32,7 @@ def check(spec: GraphSpec) -> list[Problem]:
 
 
 def check_exit(spec: GraphSpec) -> list[Problem]:
-    """Return a warning if a run of this graph has neither an output nor a state."""
+    """Return a warning if runs of this graph have neither an output nor a state."""
     if spec.payload != "fields" or spec.attributes or any(node.push for node in spec.nodes):
         return []
     if not spec.nodes or any(edge.target == EXIT for edge in spec.edges):
@@ -161,7 +162,7 @@ def _cycles(spec: GraphSpec, ids: list[str], edges: list[EdgeSpec]) -> Iterable[
             successors[at[edge.source]].append(at[edge.target])
     for component in components(successors):
         if is_cyclic(component, successors):
-            path = shortest_path(successors, component[0], component[0]) or component
+            path = shortest_path(successors.__getitem__, component[0], component[0]) or component
             yield Problem(
                 "AX111",
                 f'graph "{spec.id}"',
@@ -171,10 +172,7 @@ def _cycles(spec: GraphSpec, ids: list[str], edges: list[EdgeSpec]) -> Iterable[
 
 
 def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
-    """Yield a problem for each node that nothing can make fire.
-
-    A node without any edge is an error, one out of reach a warning.
-    """
+    """Yield each node that nothing can make fire: an error without any edge, else a warning."""
     onward: dict[str, list[str]] = {}
     touched: set[str] = set()
     for edge in edges:
@@ -202,19 +200,19 @@ def _reach(spec: GraphSpec, edges: list[EdgeSpec]) -> Iterable[Problem]:
             )
 
 
-def shortest_path(successors: Sequence[Sequence[int]], start: int, goal: int) -> list[int] | None:
+def shortest_path(after: Callable[[V], Iterable[V]], start: V, goal: V) -> list[V] | None:
     """Vertices of a shortest path from ``start`` to ``goal``, both included; None if there is none.
 
     ``start == goal`` asks for a cycle: the path then begins and ends there.
 
-    >>> shortest_path([[1], [2], [0]], 0, 0)
+    >>> shortest_path([[1], [2], [0]].__getitem__, 0, 0)
     [0, 1, 2, 0]
     """
-    came: dict[int, int] = {}
+    came: dict[V, V] = {}
     queue = deque([start])
     while queue:
         v = queue.popleft()
-        for w in successors[v]:
+        for w in after(v):
             if w == goal:
                 path = [w, v]
                 while v != start:

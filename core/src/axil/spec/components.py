@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 
 def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Strongly connected components in topological order of the condensation, sources first.
+    """Return strongly connected components, each sorted, in topological order, sources first.
 
     Args:
         successors: for each vertex ``0 … n-1`` the vertices its edges lead to; repeats are
             harmless.
-    Returns: one sorted list of vertices per component.
-    Cost: O(vertices + edges), no recursion; the search is for what a cycle leads to.
-    Source: R. Tarjan, Depth-first search and linear graph algorithms, SIAM J. Comput. 1(2), 1972.
+
+    Cost: O(vertices + edges), no recursion. Source: R. Tarjan, Depth-first search and linear graph
+    algorithms, SIAM J. Comput. 1(2), 1972.
 
     >>> components([[1], [2], [1, 3], []])
     [[0], [1, 2], [3]]
@@ -75,15 +75,12 @@ def components(successors: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def is_cyclic(component: Sequence[int], successors: Sequence[Sequence[int]]) -> bool:
-    """Return whether the component holds a cycle: more than one vertex, or an edge to itself."""
+    """Return whether the component holds a cycle."""
     return len(component) > 1 or component[0] in successors[component[0]]
 
 
 def levels(successors: Sequence[Sequence[int]]) -> list[int]:
-    """Return the longest distance of each vertex from a source; vertices on a cycle share one
-    level.
-
-    Cost: O(vertices + edges).
+    """Return the longest distance of each vertex from a source; vertices on a cycle share a level.
 
     >>> levels([[1, 2], [2], []])
     [0, 1, 2]

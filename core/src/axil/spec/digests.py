@@ -1,4 +1,4 @@
-"""Digests of graphs: a stable hash of everything that a file could say."""
+"""Digests of graphs: a stable hash of all that a file could say."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from axil.spec.graph import SURROUNDINGS, FromEnvironment, GraphSpec, Place
 
 
 def digest_of(spec: GraphSpec) -> str:
-    """See ``GraphSpec.digest``.
-
-    Graphs inside it count by their own digests, innermost first; depth costs no recursion.
+    """See ``GraphSpec.digest``. Graphs inside it count by their own digests; depth costs no
+    recursion.
     """
     order: list[tuple[GraphSpec, int]] = []
     stack = [(spec, 0)]
@@ -49,21 +48,19 @@ _MOVED = {
     "axil.typed.schema": "axil.schema",
     "axil.typed.views": "axil.contract.views",
 }
-"""Module or package of axil that has moved → its name in digests of runs that were recorded before;
-``module:Class`` for a class that is called otherwise. Another package may have such a table, too.
+"""Module or package of axil → its earlier name, in digests of recorded runs; ``module:Class`` for a
+renamed class. Another package may have such a table, too.
 """
 _TOO_DEEP = 200
-_SAID: Mapping[str, Mapping[str, Any]] = {
+_EARLIER_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "GraphSpec": {"flow": "carried"},
     "Limits": {
         "estimate": {"characters_per_token": 4.0, "output_tokens": 1000},
     },
 }
-"""Default values of fields that specs had when runs were first recorded, for digests: those runs
-can still be resumed.
-"""
+"""Earlier default values of fields, in digests of recorded runs."""
 _UNCOUNTED = ("place", "made", "migrations")
-"""Fields that are no part of a graph's content: places in files, objects made of it, migrations."""
+"""Fields that are no part of a graph's content."""
 
 
 def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
@@ -88,7 +85,7 @@ def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
         }
         if plain.get("state_version") == 1:
             del plain["state_version"]  # as if it had not been set
-        for name, stated in _SAID.get(type(value).__name__, {}).items():
+        for name, stated in _EARLIER_DEFAULTS.get(type(value).__name__, {}).items():
             plain[name] = stated if plain.get(name) is None else plain[name]
         return plain
     if isinstance(value, Mapping):
@@ -103,7 +100,7 @@ def _plain(value: Any, depth: int, inner: Mapping[int, str]) -> Any:
 
 
 def _recorded_name(module: str, qualname: str) -> str:
-    """Return ``module:qualname`` as it was when runs were first recorded."""
+    """Return ``module:qualname`` as runs were first recorded."""
     top = module.partition(".")[0]
     moved = _MOVED if top == "axil" else getattr(sys.modules.get(top), "_MOVED", {})
     if (whole := f"{module}:{qualname}") in moved:

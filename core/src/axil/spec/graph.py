@@ -1,7 +1,6 @@
-"""A graph as data: what files say and builders build, before anything is resolved.
+"""A graph as data, before anything is resolved.
 
-Everything in a spec that came from a file is plain data. Specs made in Python may hold live objects
-in ``body``, ``carry``, ``merge``, ``filter`` and ``router``; such a spec runs, but cannot be
+What came from a file is plain data. Specs made in Python may hold live objects, and cannot be
 written to a file.
 """
 
@@ -19,8 +18,8 @@ from axil.kernel.tokens import Effects
 
 
 class FromEnvironment(str):
-    """Text that holds the value of an environment variable; where specs are shown, hashed or
-    written, ``template`` stands for it.
+    """A text from an environment variable; where specs are shown, hashed or written, ``template``
+    stands for it.
 
     >>> key = FromEnvironment("sk-123", "${API_KEY}")
     >>> key == "sk-123", key, f"{key}"
@@ -43,7 +42,7 @@ class FromEnvironment(str):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentRef:
-    """A component reference: its name and its config, ``{type: keyword, config: {any: [x]}}``."""
+    """A component reference: name and config, ``{type: keyword, config: {any: [x]}}``."""
 
     type: str
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -54,8 +53,7 @@ class ComponentRef:
 
     @staticmethod
     def of(given: Any) -> ComponentRef:
-        """Return the reference to a component that is given by its name, as ``{type: …, …}``, as a
-        ``ComponentRef``, or as the component itself.
+        """Return the reference to a component given by name, as ``{type: …, …}``, or itself.
 
         >>> ComponentRef.of("inbox"), ComponentRef.of({"type": "retry", "tries": 3}).config
         (ComponentRef(type='inbox', config={}), {'tries': 3})
@@ -89,8 +87,8 @@ class ComponentRef:
 class Place:
     """The place in a file where something was written; ``line`` counts from 1.
 
-    Nothing changes it. It is not declared frozen, which would make it twice as dear: a file has
-    one for each of its nodes, edges and components.
+    Immutable, but not declared frozen, which would double its cost: a file has one for each of its
+    nodes, edges and components.
     """
 
     file: str = ""
@@ -98,7 +96,7 @@ class Place:
     path: str = ""
     """``nodes[2].config.max_duration``"""
     keys: tuple[str | int, ...] = field(default=(), repr=False)
-    """The same as keys and positions: ``("graph", "nodes", 2, "config", "max_duration")``."""
+    """``("nodes", 2, "config", "max_duration")``"""
     lines: Mapping[tuple[str | int, ...], int] | None = field(
         default=None, compare=False, repr=False
     )
@@ -106,7 +104,7 @@ class Place:
 
     def at(self, *keys: str | int) -> Place:
         """Return the place of something inside: ``place.at("config", "max_duration")``; on the
-        nearest line that is known.
+        nearest known line.
         """
         path, whole, line = self.path, self.keys, self.line
         for key in keys:
@@ -130,15 +128,12 @@ class NodeSpec:
     body: Any = None
     """A callable, or an instance of a node class; Python only."""
     join: str | ComponentRef | Join | None = None
-    """The join, by name or with settings; None: that of the node's class,
-    else ``gate``."""
+    """By name or with settings; None: that of the node's class, else ``gate``."""
     merge: Mapping[str, Any] | None = None
     """Per edge group: a callable from the list of states to the values of the merged one."""
     lane: str | None = None
     effects: Effects | None = None
-    """The effects of running the body once more; None: those that the node's class states, else
-    ``idempotent``.
-    """
+    """Of running the body once more; None: those of the node's class, else ``idempotent``."""
     wrappers: tuple[ComponentRef, ...] = ()
     """Outermost first."""
     pull: Mapping[str, str] | None = None
@@ -149,8 +144,8 @@ class NodeSpec:
     """The node's own attributes, with their first values."""
     description: str = ""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Plain data that the kernel carries and does not read: ``log_output``, ``input``, ``output``;
-    ``resources``: the amounts that the body needs of a machine, for executors of a cluster.
+    """Plain data that the kernel does not read: ``log_output``, ``input``, ``output``;
+    ``resources``: what the body needs of a machine, for executors.
     """
     place: Place | None = field(default=None, repr=False)
 
@@ -163,8 +158,7 @@ class NodeSpec:
 def with_usual_wrappers(
     own: Sequence[ComponentRef], usual: Sequence[ComponentRef]
 ) -> tuple[ComponentRef, ...]:
-    """Return a node's own wrappers, inside the usual ones of its graph; of one type, its own is the
-    one.
+    """Return a node's own wrappers, inside the usual ones of its graph of other types.
 
     >>> retry, timeout = ComponentRef(type="retry"), ComponentRef(type="timeout")
     >>> [use.type for use in with_usual_wrappers([retry], [timeout, retry])]
@@ -176,22 +170,17 @@ def with_usual_wrappers(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeSpec:
-    """One edge.
-
-    What it carries: ``condition`` asks, ``keys`` select, ``process`` rewrites; ``carry`` replaces
-    all three.
-    """
+    """One edge: ``condition`` asks, ``keys`` select, ``process`` rewrites what it carries."""
 
     source: str
     target: str
     trigger: bool = True
-    """False: carries data and never makes the target live."""
+    """False: never makes the target live."""
     group: str = ""
     condition: Any = None
     """A ``ComponentRef``, a callable ``(payload, state) -> bool``, or None: always."""
     keys: Mapping[str, str] | None = None
-    """Fields to carry, with descriptions; ``{}``: none, only the trigger; None: the whole payload.
-    """
+    """Fields to carry, with descriptions; ``{}``: only the trigger; None: the whole payload."""
     process: Any = None
     """A ``ComponentRef``, a callable ``payload -> payload | None``, or None."""
     filter: Callable[..., Any] | None = None
@@ -201,9 +190,9 @@ class EdgeSpec:
     marks: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Put on every message carried, for the receiving node to read: ``{"keep": True}``."""
     router: str | None = None
-    """The name of the router (``GraphSpec.routers``) that decides whether this edge is taken."""
+    """The name of the router that decides whether it is taken."""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Plain data that the kernel carries and does not read: ``description``."""
+    """Plain data that the kernel does not read: ``description``."""
     place: Place | None = field(default=None, repr=False)
 
     @property
@@ -214,10 +203,8 @@ class EdgeSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouterSpec:
-    """A function asked once per firing of ``source`` for the targets among ``targets`` that its
-    edges lead to.
-
-    It gives a name, a list of names, ``(name, filter)`` or a list of those.
+    """A function asked once per firing of ``source`` for the targets of its edges, among
+    ``targets``: a name, a list of names, ``(name, filter)`` or a list of those.
     """
 
     source: str
@@ -237,15 +224,15 @@ class Limits:
     concurrency: int | None = None
     """Bodies at work at the same time."""
     lanes: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Bodies at work at the same time per lane; a lane that is not listed admits 1."""
+    """The same per lane; a lane that is not listed admits 1."""
     tokens: int | None = None
-    """Model tokens of all kinds together."""
+    """Model tokens of all kinds."""
     cost: float | None = None
     """Money, in the unit of the prices."""
     pricing: Any = None
-    """The prices of models (``axil_models.Pricing``), for what models do not report themselves."""
+    """The prices of models (``axil_models.Pricing``), for what they do not report."""
     estimate: Any = None
-    """The estimate of a call before it is made: an ``axil_models.Estimator``."""
+    """The estimate of a call (``axil_models.Estimator``)."""
 
     def __post_init__(self) -> None:
         for name in ("firings", "seconds", "concurrency", "tokens", "cost"):
@@ -261,7 +248,7 @@ class Limits:
 
     @property
     def need_ledger(self) -> bool:
-        """True if model tokens or money are limited, or are to be estimated."""
+        """True if model tokens or money are limited or estimated."""
         return any(
             each is not None for each in (self.tokens, self.cost, self.pricing, self.estimate)
         )
@@ -274,10 +261,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphSpec:
-    """A graph: nodes, edges, the shape of its state, and its limits.
-
-    Edges may start at ``@entry`` and end at ``@exit``.
-    """
+    """A graph; edges may start at ``@entry`` and end at ``@exit``."""
 
     id: str
     nodes: tuple[NodeSpec, ...] = ()
@@ -288,31 +272,28 @@ class GraphSpec:
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """First values of the state."""
     payload: Literal["fields", "messages", "state"] = "fields"
-    """The payload kind of its edges: fields of a message, lists of messages, or (typed state)
-    nothing.
-    """
+    """The payload kind: fields of a message, lists of messages, or (typed state) nothing."""
     end: tuple[str, ...] = ()
     """Message graphs: whose output is the result, in order of preference."""
     cycles: Literal["allow", "forbid"] = "allow"
     cycle_limits: Mapping[str, CycleLimit] = field(default_factory=dict[str, CycleLimit])
     """By the name of the node at which the cycle is entered; ``""``: all others."""
     loop: str = ""
-    """A loop's controller: every node that it reaches belongs to its cycle, also where no edge
-    leads back.
-    """
+    """A loop's controller: every node that it reaches belongs to its cycle."""
     state_version: int = 1
     """Of the shape of the state; see ``migrations``."""
     migrations: Mapping[int, Any] = field(default_factory=dict[int, Any])
     """By the version it begins at: a function from what was written under it (plain data by field:
     a whole state, or what one node wrote) to the same under the next one; in files its import path.
-    Used where an old run continues with this graph, or a thread does."""
+    Used where an old run or a thread continues with this graph.
+    """
     limits: Limits = field(default_factory=Limits)
     requires: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Distributions that provide what the graph uses, with version specifiers."""
+    """Distributions that it needs, with version specifiers."""
     description: str = ""
     extras: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Plain data that the kernel carries and does not read, but for ``READ``: ``memory``,
-    ``log_level``; and ``SURROUNDINGS``.
+    """Plain data that the kernel does not read, but for ``READ``: ``memory``, ``log_level``; and
+    ``SURROUNDINGS``.
     """
     place: Place | None = field(default=None, repr=False)
 
@@ -329,11 +310,10 @@ class GraphSpec:
         return replace(own, fields={**own.fields, **grown}) if grown else own
 
     def digest(self) -> str:
-        """Return a stable hash of everything that a file could say; live objects count by their
-        qualified name.
+        """Return a stable hash of all that a file could say; live objects count by qualified name.
 
-        Where the file lies and what the environment held do not count: a run resumes after a key
-        was renewed.
+        The place of the file and the environment do not count: a run resumes after a key was
+        renewed.
         """
         from axil.spec.digests import digest_of
 
@@ -350,36 +330,31 @@ class SubgraphSpec:
     hidden: frozenset[str] = frozenset()
     """Fields that are neither pulled nor pushed, whatever the rules say."""
     offered: frozenset[str] = frozenset()
-    """Of the fields that are pushed those that a graph around it with declared fields need not
-    have.
-    """
+    """Pushed fields that a graph around it need not have declared."""
     keep: bool = False
     """True if its nodes' own fields are kept until the next visit in the same run."""
 
 
 READ = frozenset({"growing", "lenient"})
-"""Keys of ``GraphSpec.extras`` that the kernel and the planner read. They follow from other keys:
-the reader of a file sets them.
+"""Keys of ``GraphSpec.extras`` that are read here; a file's reader sets them.
 
-``growing``: names of fields of the state to which items are appended, whatever the schema;
-``lenient``: whether settings may have keys that their component does not know.
+``growing``: names of fields to which items are appended, whatever the schema; ``lenient``: whether
+settings may have unknown keys.
 """
 _AROUND = "folder root trail texts included vars environment secrets warnings grants read"
 SURROUNDINGS = READ | set(_AROUND.split())
-"""Keys of ``GraphSpec.extras`` that say where a file was read and with what, not what it says."""
+"""Keys of ``GraphSpec.extras`` about where a file was read and with what."""
 
 
 KEPT = "@kept/"
-"""The beginning of the names of fields that nodes keep from one run of a thread to the next."""
+"""The beginning of names of fields that nodes keep between the runs of a thread."""
 
 
 def local_field(node: str) -> str:
-    """Return the name of the state field in which a node keeps what is its own."""
+    """Return the name of the field in which a node keeps what is its own."""
     return f"@node/{node}"
 
 
 def kept_field(node: str) -> str:
-    """Return the name of the state field in which a node keeps what the next run of the thread
-    begins with.
-    """
+    """Return the name of the field in which a node keeps what the thread's next run begins with."""
     return f"{KEPT}{node}"

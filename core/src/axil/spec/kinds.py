@@ -1,6 +1,4 @@
-"""The kinds of components, their entry-point groups, and which version of a kind's contract this
-kernel understands.
-"""
+"""The kinds of components, their entry-point groups, and the versions of their contracts."""
 
 from __future__ import annotations
 
@@ -40,17 +38,15 @@ COMPONENT_KINDS: Final[Mapping[str, str]] = {
     "options": "option",
     "protocols": "protocol",
 }
-"""Kinds of components, each with the words for one of them.
-
-The entry-point group of a kind is ``axil.<kind>``.
-"""
+"""Kinds of components, each with the words for one; the entry-point group is ``axil.<kind>``."""
 
 CONTRACT_VERSIONS: Final[Mapping[str, str]] = dict.fromkeys(COMPONENT_KINDS, "1.0")
 """The contract of each kind, ``major.minor``.
 
-What is added raises the minor, what breaks the major; a major and the one before it are
-understood. A major from the second on has a group of its own, ``axil.nodes.v2``, so that a plugin
-can serve old and new kernels."""
+What is added raises the minor, what breaks the major; a major and the one before it are understood.
+From the second on a major has a group of its own, ``axil.nodes.v2``, so that a plugin can serve old
+and new kernels.
+"""
 
 KERNEL: Final = "axil-core"
 """The kernel's own distribution."""
@@ -61,15 +57,12 @@ _VERSION: Final = re.compile(r"(\d+)\.(\d+)")
 
 
 def canonical_name(distribution: str) -> str:
-    """Return a distribution's name in the one spelling that is compared: ``Axil_Files`` is
-    ``axil-files``.
-    """
+    """Return a distribution's name in one spelling: ``Axil_Files`` is ``axil-files``."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def kind_of_group(group: str) -> tuple[str, int]:
-    """Return the kind and the major version that an entry-point group means; no kind: it is none of
-    ours.
+    """Return the kind and the major version of an entry-point group; no kind: not ours.
 
     >>> kind_of_group("axil.nodes"), kind_of_group("axil.nodes.v2")
     (('nodes', 1), ('nodes', 2))
@@ -81,8 +74,7 @@ def kind_of_group(group: str) -> tuple[str, int]:
 
 
 def incompatibility(kind: str, spec: str) -> str:
-    """Return why a component written for ``spec`` of its kind cannot be used with this kernel;
-    empty: it can.
+    """Return why a component written for ``spec`` of its kind cannot be used; empty: it can.
 
     >>> incompatibility("nodes", "1.0"), incompatibility("nodes", "2.0")
     ('', 'it is written for version 2.0 of node types, and this axil understands 1.0')

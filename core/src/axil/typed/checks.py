@@ -1,9 +1,8 @@
-"""The check of a typed field's values, and their form as data: pydantic's validators, adapted to
-``state``.
+"""The check of a typed field's values, and their form as data, by pydantic.
 
-A value is checked in lax mode. Values of fields that grow stay ``Log``s; what a journal keeps is
-read back before it is accepted, so a value that would come back different is refused while it can
-still be named.
+A value is checked in lax mode. Values of growing fields stay ``Log``s; what a journal keeps is read
+back before it is accepted, so one that would come back different is refused while it can still be
+named.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from axil.kernel.values import Log, same_value
 
 def adapter(kind: Any, config: Mapping[str, Any]) -> Any:
     """Return pydantic's ``TypeAdapter`` of a type, under the model's configuration where the type
-    has none of its own.
+    has none.
 
-    Raises: whatever pydantic raises for a type it cannot validate.
+    Raises: whatever pydantic raises for a type that it cannot validate.
     """
     # by identity: int | float equals float | int
     shared = not config and type(kind) is type and kind.__module__ == "builtins"
@@ -55,9 +54,7 @@ def _made(kind: Any, config: Mapping[str, Any]) -> Any:
 
 
 class Checks:
-    """The check of one field's values, and their form as data: a call returns the value as the
-    field's type.
-    """
+    """The check of one field's values, and their form as data."""
 
     __slots__ = ("_full", "_loose", "_name", "_read", "_stays", "log")
 
@@ -70,11 +67,10 @@ class Checks:
         stays: bool,
         read: Callable[[Any], Any] | None = None,
     ) -> None:
-        """
-        Args:
-            full, loose: pydantic's validator with the field's constraints, and without.
-            log: lists become logs. stays: logs stay logs.
-            read: makes the field's type of other forms in which its values are given.
+        """Args:
+        full, loose: pydantic's validator with the field's constraints, and without.
+        log: lists become logs. stays: logs stay logs.
+        read: makes the field's type of other forms of its values.
         """
         self._name, self._full, self._loose, self.log, self._stays = name, full, loose, log, stays
         self._read = read
@@ -116,17 +112,11 @@ class Checks:
         return list(value.raw()) if type(value) is Log else value
 
     def json_schema(self) -> dict[str, Any]:
-        """Return what the field accepts, as a JSON Schema.
-
-        Raises: PydanticUserError: JSON has no word for it.
-        """
+        """Return a JSON Schema of the field. Raises: PydanticUserError: there is none."""
         return cast("dict[str, Any]", self._full.json_schema())
 
     def encode(self, value: Any) -> Any:
-        """Return plain data from which ``decode`` makes an equal value.
-
-        Raises: JournalError: there is none.
-        """
+        """Return plain data from which ``decode`` makes an equal value. Raises: JournalError."""
         items = self.as_list(value)
         try:
             data = self._loose.dump_python(
@@ -146,9 +136,7 @@ class Checks:
         return self.as_log(self._loose.validate_json(json.dumps(data)))
 
     def encode_delta(self, value: Any) -> Any:
-        """Do as ``encode``, for a field whose deltas need not be of its type: marked with whether
-        this one was.
-        """
+        """Do as ``encode`` for a delta, and mark whether it was of the field's type."""
         try:
             return ["typed", self.encode(value)]
         except JournalError:
@@ -188,9 +176,7 @@ _CONTAINERS: Final = (list, tuple, set, frozenset, dict)
 
 
 def is_plain(kind: Any) -> bool:
-    """Return whether the journal keeps values of the type as they are; of ``Any`` it is unknown, so
-    it judges each value.
-    """
+    """Return whether the journal keeps all values of the type as they are."""
     if any(kind is each for each in (*_ATOMS, *_CONTAINERS)):
         return True
     origin, args = typing.get_origin(kind), typing.get_args(kind)

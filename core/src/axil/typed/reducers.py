@@ -35,11 +35,8 @@ from axil.kernel.values import ATOMS, MISSING, Log, isolate
 Reduce = Callable[[Any, Any], Any]
 
 
-# --------------------------------------------------------------------------------------------------
-
-
 def message_id(message: Any) -> Any:
-    """Return the id of a message: its key or attribute ``id``, else ``msg_id``, else None."""
+    """Return a message's ``id``, else its ``msg_id``, else None."""
     if isinstance(message, Mapping):
         fields = cast("Mapping[str, Any]", message)
         found = fields.get("id")
@@ -49,14 +46,14 @@ def message_id(message: Any) -> Any:
 
 
 def append_messages(old: Any, new: Any) -> Any:
-    """Return ``old`` and those messages of ``new`` whose id is not there yet; the first of several
-    with one id stays.
+    """Return ``old`` and those messages of ``new`` whose id is not there yet; the first with an id
+    stays.
 
     Args:
         new: a list of messages (mappings or objects). One without an id is always appended.
-    Raises: InvalidValue: ``new`` is not a list of messages.
-    Cost: O(messages in ``new``), amortised: ids are looked up in an index that versions of the list
-    share.
+
+    Raises: InvalidValue: it is no such list. Cost: O(messages in ``new``), amortised: versions of
+    the list share an index of ids.
     """
     log = Log() if old is MISSING or old is None else old if type(old) is Log else Log(old)
     added: list[Any] = []
@@ -103,12 +100,12 @@ _ROLES = {
     "tool": "tool",
     "user": "user",
 }
-"""Roles as people write them, and as messages have them."""
+"""Roles as people write them → as messages have them."""
 
 
 def as_messages(given: Any) -> Any:
-    """Return what was given for a conversation as a list of messages; what is no list, no mapping
-    and no text is returned as it is.
+    """Return what was given for a conversation as a list of messages; what is no list, mapping or
+    text as it is.
 
     A text is a user's message, a pair the message of a role, a mapping without a role a user's.
 
@@ -126,7 +123,6 @@ def as_messages(given: Any) -> Any:
 
 
 def _is_pair(given: Any) -> bool:
-    """Return whether this is a role and a text."""
     if not isinstance(given, (list, tuple)) or len(cast("Sequence[Any]", given)) != 2:
         return False
     role, content = cast("Sequence[Any]", given)
@@ -158,9 +154,6 @@ def _as_message(given: Any, position: int) -> Any:
 
 def _kind(value: Any) -> str:
     return "None" if value is None else f"a value of type {type(value).__name__}"
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 def _is_nothing(old: Any) -> bool:
@@ -228,17 +221,17 @@ def _tried(name: str, act: Callable[[], Any]) -> Any:
 APPEND_MESSAGES: Final = Reducer(
     "append_messages", append_messages, compose=append_messages, pure=True, whole=True
 )
-"""The reducer ``append_messages``: messages go behind those that are there, each id once."""
+"""Messages go behind those that are there, each id once."""
 SUM: Final = Reducer("sum", _sum, compose=_sum, pure=True, whole=True)
-"""The reducer ``sum``: a delta is added to what is there."""
+"""A delta is added to what is there."""
 UNION: Final = Reducer("union", _union, compose=_union, many=_union_of, pure=True, whole=True)
-"""The reducer ``union`` of sets."""
+"""Sets are united."""
 MERGE: Final = Reducer("merge", _merge, compose=_merge, many=_merge_of, pure=True, whole=True)
-"""The reducer ``merge`` of dicts: the later of two values of a key stays."""
+"""Dicts are updated: the later value of a key stays."""
 MAXIMUM: Final = Reducer("maximum", _maximum, compose=_maximum, pure=True, whole=True)
-"""The reducer of fields that keep the greatest value written."""
+"""The greatest value written stays."""
 MINIMUM: Final = Reducer("minimum", _minimum, compose=_minimum, pure=True, whole=True)
-"""The reducer of fields that keep the least value written."""
+"""The least value written stays."""
 
 BUILT_IN: Final[Mapping[str, Reducer]] = MappingProxyType(
     {
@@ -246,14 +239,11 @@ BUILT_IN: Final[Mapping[str, Reducer]] = MappingProxyType(
         for each in (OVERWRITE, APPEND, APPEND_MESSAGES, SUM, UNION, MERGE, MAXIMUM, MINIMUM)
     }
 )
-"""By name. The registry offers the same ones as ``axil.reducers``."""
+"""By name; the registry offers them as ``axil.reducers``."""
 
 
 def named(name: str) -> Reducer:
-    """Return the built-in reducer called ``name``.
-
-    Raises: SpecError (AX150), which lists what there is.
-    """
+    """Return the built-in reducer called ``name``. Raises: SpecError (AX150)."""
     found = BUILT_IN.get(name)
     if found is None:
         raise SpecError(unknown_strategy(name))
@@ -261,7 +251,7 @@ def named(name: str) -> Reducer:
 
 
 def unknown_strategy(name: str, where: str = "", hint: str = "") -> Problem:
-    """Return the report that no update strategy is called ``name``."""
+    """Return the problem that no update strategy is called ``name``."""
     known = ", ".join(BUILT_IN)
     return Problem(
         "AX150",
@@ -269,9 +259,6 @@ def unknown_strategy(name: str, where: str = "", hint: str = "") -> Problem:
         f'no update strategy is called "{name}"; built in: {known}.',
         did_you_mean(name, BUILT_IN) or hint,
     )
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 @overload
@@ -293,8 +280,8 @@ def reducer(
 ) -> Reducer | Callable[[Reduce], Reducer]:
     """Turn a function ``f(old, new) -> value`` into a reducer.
 
-    ``old`` is ``MISSING`` where nothing was ever written; ``new`` never is. What ``f`` gives is
-    validated against the field.
+    ``old`` is ``MISSING`` where nothing was ever written; ``new`` never is. The result is validated
+    against the field.
 
     Args:
         name: None: the function's name.
@@ -302,6 +289,7 @@ def reducer(
         associative: ``f`` itself composes two deltas: ``f(f(a, b), c)`` is ``f(a, f(b, c))``.
         pure: ``f`` never changes ``old`` or ``new``; else it gets private copies. Cost:
             O(containers in ``old``) a write.
+
     Raises: SpecError: ``f`` is not a function of two arguments that returns at once (AX151).
 
     >>> @reducer(associative=True)
@@ -332,9 +320,7 @@ def reducer(
 
 
 def takes_two(function: Any) -> bool:
-    """Say whether ``function`` can be called with two arguments and gives a value rather than
-    something to await.
-    """
+    """Return whether ``function`` can be called with two arguments and returns at once."""
     if not callable(function) or inspect.iscoroutinefunction(function):
         return False
     if inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
@@ -349,7 +335,7 @@ def takes_two(function: Any) -> bool:
 
 
 def unfit_strategy(name: str, where: str = "") -> Problem:
-    """Return the report that something given as a strategy is not a function ``(old, new)``."""
+    """Return the problem that a strategy is not a function ``(old, new)``."""
     return Problem(
         "AX151",
         where,
@@ -358,18 +344,18 @@ def unfit_strategy(name: str, where: str = "") -> Problem:
 
 
 def as_reducer(given: Any, name: str = "") -> Reducer:
-    """Return a reducer as it is, or make one of ``f(old, new)``. Raises: SpecError (AX151)."""
+    """Return a reducer, made of ``f(old, new)`` if necessary. Raises: SpecError (AX151)."""
     return given if isinstance(given, Reducer) else reducer(name or None)(given)
 
 
 def register_strategy(
     name: str, *, compose: Reduce | None = None, associative: bool = False, pure: bool = False
 ) -> Callable[[Reduce], Reducer]:
-    """Do as ``reducer``, and make it known by ``name`` to all schemas of this process from then on.
+    """Do as ``reducer``, and make it known by ``name`` to all later schemas of this process; a
+    plugin has entry points ``axil.reducers`` instead.
 
-    Raises: SpecError (AX150): the name is a built-in one's; whatever the registry raises for a name
-    that is taken. Source: EvoFabric ``StateUpdater.register``. A plugin offers its reducers as
-    entry points ``axil.reducers`` instead.
+    Raises: SpecError (AX150): the name is a built-in one's; as the registry: it is taken. Source:
+    EvoFabric ``StateUpdater.register``.
     """
 
     def made(function: Reduce) -> Reducer:

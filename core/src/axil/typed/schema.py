@@ -6,19 +6,17 @@ become reducers.
         notes: Annotated[list[str], "append"]
         cost: Annotated[float, "sum", Field(ge=0)] = 0.0
 
-What is validated: every value of a field's type, in pydantic's lax mode (``"5"`` is 5), with the
-constraints and the ``field_validator``s of the field. Not run: validators of the model as a whole,
-and ``info.data`` is not there, because a write is checked alone, before anybody knows which others
-it will meet. A delta is checked against the field's type; where the field has constraints, its
-result is checked against them too, in O(value) a write.
+Validated is every value of a field's type, in pydantic's lax mode (``"5"`` is 5), with the field's
+constraints and ``field_validator``s. Not run are validators of the whole model, and there is no
+``info.data``: a write is checked alone. A delta is checked against the field's type; where the
+field has constraints, its result is checked too, in O(value) a write.
 
-What a new state starts with: the declared default (a factory is asked for each state), else an
-empty value where the type has one that it accepts (``[]``, ``{}``, ``0``, ``""``, ``False``,
-``None`` for optional ones, …), else nothing. A ``NotRequired`` field starts with nothing;
-``total=False`` alone changes nothing, as in EvoFabric. ``append`` and ``append_messages`` fields
-hold a ``Log``, whatever is assigned to them.
+A new state starts with the declared default (a factory is asked for each state), else with the
+type's empty value, if it accepts it (``[]``, ``0``, ``None`` for optional ones, …), else with
+nothing, as a ``NotRequired`` field does; ``total=False`` alone changes nothing, as in EvoFabric.
+``append`` and ``append_messages`` fields hold a ``Log``.
 
-pydantic is imported when the first schema is made, not with this module.
+pydantic is imported when the first schema is made.
 """
 
 from __future__ import annotations
@@ -52,9 +50,7 @@ from axil.typed.reducers import (
 from axil.typed.views import model_view
 
 Resolve = Callable[[str], Any]
-"""From a strategy's name to a ``Reducer`` or a function; raises KeyError or UnknownComponent where
-there is none.
-"""
+"""From a strategy's name to a ``Reducer`` or a function; raises KeyError or UnknownComponent."""
 
 # one schema a class: states join only where the schema is the same
 _made: WeakKeyDictionary[type, Schema] = WeakKeyDictionary()
@@ -64,19 +60,19 @@ def schema_of(model: Any, *, resolve: Resolve | None = None) -> Schema:
     """Return the closed schema of a pydantic model or a TypedDict, one object for each class.
 
     A field's reducer is what its ``Annotated[…]`` names: a strategy's name, a ``Reducer``, or a
-    function ``(old, new)``, anywhere among the metadata; without one the field is overwritten. A
-    model with ``extra="allow"`` gives an open schema.
+    function ``(old, new)``; without one the field is overwritten. A model with ``extra="allow"``
+    gives an open schema.
 
     Args:
         model: the class; a ``Schema`` is returned as it is.
         resolve: where names that are not built in come from; None: the registry of this process.
             With one, nothing is cached.
-    Raises: SpecError, with all problems at once: AX150 unknown strategy, AX151 a strategy that is
-    not one, or several,
-        AX152 annotation that cannot be resolved, AX153 not a schema, AX154 type that cannot be
-        validated, AX156 default that cannot be made.
-    Cost: one pydantic validator for each field, once per class.
-    Source: EvoFabric, schemas; fields without a strategy and constraints differ, see
+
+    Raises: SpecError, with all problems at once: AX150 unknown strategy, AX151 no strategy, or
+    several, AX152 annotation that cannot be resolved, AX153 not a schema, AX154 type that cannot be
+    validated, AX156 default that cannot be made.
+
+    Cost: one pydantic validator for each field, once per class. Source: EvoFabric, schemas; see
     docs/explanation/divergences.md.
     """
     if isinstance(model, Schema):
@@ -107,9 +103,10 @@ def generate_state_schema(
             strategy is a name, a ``Reducer`` or a function. A field ``messages`` (a list,
             ``append_messages``) is added unless it is declared.
         resolve: as for ``schema_of``.
-    Raises: SpecError, with all problems at once: as ``schema_of``, and AX155 a name that is not an
-    identifier or comes twice. Source: EvoFabric ``generate_state_schema``, which refuses a
-    ``messages`` of your own, and evaluates the text of types.
+
+    Raises: SpecError, as ``schema_of``, and AX155 a name that is not an identifier or comes twice.
+    Source: EvoFabric ``generate_state_schema``, which refuses a ``messages`` of your own, and
+    evaluates the text of types.
     """
     problems: list[Problem] = []
     declared: dict[str, _Declared] = {}
@@ -174,22 +171,17 @@ def _is_typed_dict(kind: Any) -> bool:
     )
 
 
-# ------------------------------------------------------------------------------------------- what i
-
-
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """One field as somebody declared it; what is not known yet is whether any of it is right."""
-
     name: str
     kind: Any
     """The type, without constraints of the field."""
     full: Any
-    """The type with the constraints; the same object where there are none."""
+    """The type with the field's constraints; the same object where there are none."""
     strategies: tuple[Any, ...] = ()
     default: Callable[[], Any] | None = None
     optional: bool = False
-    """Starts with nothing, even where the type has an empty value."""
+    """True if it starts with nothing."""
     problem: Problem | None = None
 
 
@@ -324,8 +316,8 @@ def _default_of(info: Any, where: str) -> tuple[Callable[[], Any] | None, Proble
 
 
 def _portable(kind: Any, inside: tuple[Any, ...] = ()) -> Any:
-    """Return ``kind`` with ``typing.TypedDict``s inside it remade as ``typing_extensions``'s, which
-    is what pydantic takes before 3.12.
+    """Return ``kind`` with ``typing.TypedDict``s inside it as ``typing_extensions``'s, which
+    pydantic takes before 3.12.
     """
     if sys.version_info >= (3, 12):
         return kind
@@ -361,9 +353,6 @@ def _portable(kind: Any, inside: tuple[Any, ...] = ()) -> Any:
     if origin is types.UnionType:
         return functools.reduce(lambda a, b: a | b, parts)
     return kind.copy_with(parts) if hasattr(kind, "copy_with") else origin[parts]
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 def _schema(
@@ -481,8 +470,8 @@ def _resolved(name: str) -> Any:
 
 
 def _constrained(reducer: Reducer, checks: Checks) -> Reducer:
-    """Return ``reducer`` for a field with constraints: they hold for the result, the type alone for
-    each delta.
+    """Return ``reducer`` for a field with constraints, which hold for the result, not for each
+    delta.
     """
     reduce = reducer.reduce
 
@@ -520,7 +509,6 @@ _EMPTY: dict[Any, Any] = {
 
 
 def _empty(kind: Any) -> Any:
-    """Return the empty value of a type; MISSING if it has none."""
     while (
         hasattr(kind, "__value__")
         or hasattr(kind, "__supertype__")
@@ -539,8 +527,6 @@ def _empty(kind: Any) -> Any:
     except TypeError:  # an unhashable annotation
         return MISSING
 
-
-# ------------------------------------------------------------------------------------------------ t
 
 _NAMED: dict[str, Any] = {
     "str": str, "int": int, "float": float, "bool": bool, "bytes": bytes, "list": list,

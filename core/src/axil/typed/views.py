@@ -1,8 +1,8 @@
 """Views of states as instances of pydantic models: what a typed body is given.
 
-A mapping would not do: a body that declares ``state: Model`` reads attributes, calls the model's
-methods and asks ``isinstance``. A whole instance for each firing would copy every field, and would
-not tell what the body wrote from what it was given.
+A body that declares ``state: Model`` reads attributes, calls methods and asks ``isinstance``, so a
+mapping will not do. A whole instance for each firing would copy every field, and would not tell
+what the body wrote from what it was given.
 """
 
 from __future__ import annotations
@@ -12,22 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any, SupportsIndex, cast
 
-from axil.contract.views import InstanceView, read_only
-from axil.errors import did_you_mean
+from axil.contract.views import InstanceView, names_in, read_only, what_is_absent
 from axil.kernel.state import State
 from axil.kernel.values import MISSING, Log, isolate
-
-
-def _names(state: State) -> Iterator[str]:
-    return (name for name in state if not name.startswith("@"))
-
-
-def _absent(state: State, name: str) -> str:
-    if name in state.schema.fields:
-        return f'"{name}" of {state.schema.name} was never written and has no default.'
-    hint = did_you_mean(name, _names(state))
-    return f'{state.schema.name} has no "{name}".' + (f" {hint}" if hint else "")
-
 
 # all other __pydantic_…__ are the class's
 _NONE: Mapping[str, Any] = MappingProxyType({})
@@ -50,9 +37,9 @@ class ModelView(InstanceView):
 
     Fields are isolated when first read. Anything else (methods, properties, ``model_dump``) makes a
     real instance with ``model_construct`` once, in O(fields), and asks that; from then on it holds
-    the values, and lists are lists. Its ``model_fields_set`` holds what was assigned here, so
+    the values, and lists are lists. Its ``model_fields_set`` is what was assigned here, so
     ``state.model_copy(update=…)`` writes its update and no more. What a body assigns is part of its
-    result, validated when it is committed; what it deletes fails it.
+    result, validated when committed; what it deletes fails it.
     """
 
     # a field may have any name but these
@@ -71,7 +58,7 @@ class ModelView(InstanceView):
     _axil_state: State
     _axil_whole: Any
     _axil_written: set[str] | None
-    """The names that were assigned; None: it takes nothing."""
+    """The names that were assigned; None: it is read-only."""
 
     def __init__(self, state: State, model: Any) -> None:
         put = object.__setattr__
@@ -113,7 +100,7 @@ class ModelView(InstanceView):
                 else self._axil_state.get(name, MISSING)
             )
             if value is MISSING:
-                raise AttributeError(_absent(self._axil_state, name), name=name, obj=self)
+                raise AttributeError(what_is_absent(self._axil_state, name), name=name, obj=self)
             if name not in kept:
                 value = kept[name] = isolate(value)
             return value
@@ -157,7 +144,9 @@ class ModelView(InstanceView):
         return str(_whole(self))
 
     def __eq__(self, other: object) -> bool:
-        return bool(_whole(self) == (_whole(other) if _is_model_view(other) else other))
+        return bool(
+            _whole(self) == (_whole(other) if issubclass(type(other), ModelView) else other)
+        )
 
     def __hash__(self) -> int:
         return hash(_whole(self))
@@ -184,14 +173,14 @@ def _is_field(view: ModelView, name: str) -> bool:
 
 
 def _whole(view: Any) -> Any:
-    """Return the model instance behind a ``ModelView``, made on first use; view and instance share
-    their values from then on.
+    """Return the instance behind a ``ModelView``, made on first use; they share their values from
+    then on.
     """
     made = view._axil_whole
     if made is None:
         kept: dict[str, Any] = view._axil_kept
         state: State = view._axil_state
-        for name in _names(state):
+        for name in names_in(state):
             if name not in kept:
                 kept[name] = isolate(state[name])
         values = {
@@ -214,9 +203,8 @@ def _whole(view: Any) -> Any:
 
 
 def model_view(model: Any) -> Callable[[State], Any]:
-    """Return what makes views of states as instances of ``model``.
-
-    Special methods of the model's own (``__len__``) work on them, too.
+    """Return what makes views of states as instances of ``model``; its own special methods
+    (``__len__``) work on them.
     """
     own: dict[str, Any] = {"__slots__": (), "__doc__": ModelView.__doc__}
     for kind in reversed(model.__mro__):
@@ -245,14 +233,8 @@ def _forwarded(name: str) -> Any:
     return method
 
 
-def _is_model_view(value: Any) -> bool:
-    return issubclass(type(value), ModelView)
-
-
 def safe_get_attr(data: Any, name: str, default: Any = MISSING) -> Any:
-    """Return the key ``name`` of a mapping or the attribute ``name`` of an object; ``default`` if
-    there is none, or no object.
-    """
+    """Return a mapping's key or an object's attribute ``name``; ``default`` if there is none."""
     if data is None:
         return default
     if isinstance(data, Mapping):

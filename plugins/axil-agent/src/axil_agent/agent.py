@@ -86,7 +86,7 @@ class Agent:
     """
 
     strict = True
-    says = "its reply"
+    reply_name = "its reply"
     pull_default: Mapping[str, str] = {}
     push_default: Mapping[str, str] = {}
 

@@ -28,7 +28,7 @@ class HumanNode:
 
     lane = "human"
     strict = True
-    says = "the answer"
+    reply_name = "the answer"
 
     def __init__(
         self,

@@ -236,7 +236,7 @@ class AgentNode:
     )
 
     Config = AgentConfig
-    says = "its reply"
+    reply_name = "its reply"
 
     def __init__(self, config: AgentConfig) -> None:
         self.config: Any = config

@@ -36,7 +36,7 @@ class Human:
 
     examples = ({"description": "May it be sent?", "within": "2 days", "default": "no"},)
     lane = "human"
-    says = "the answer"
+    reply_name = "the answer"
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """The task for the person."""

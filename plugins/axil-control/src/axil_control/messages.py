@@ -41,7 +41,7 @@ class Constant:
     examples = ({"content": "Go on."},)
 
     inline = True
-    says = "its text"
+    reply_name = "its text"
 
     class Config(BaseModel, extra="forbid", frozen=True):
         """The text of ``literal``."""

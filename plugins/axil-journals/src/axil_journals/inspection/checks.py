@@ -57,12 +57,12 @@ def check_workflow(make: Callable[[], Workflow], registry: Registry) -> CheckRes
             registry=registry)`` does.
     """
     renamed: list[Problem] = []
-    former, registry.tell = registry.tell, renamed.append
+    former, registry.warn = registry.warn, renamed.append
     try:
         with noting_wants() as wants:
             found = _examined(make, registry, renamed)
     finally:
-        registry.tell = former
+        registry.warn = former
     problems = dict.fromkeys((*refusals_of(wants), *found.problems))
     return replace(found, problems=tuple(problems), wants=tuple(wants))
 
