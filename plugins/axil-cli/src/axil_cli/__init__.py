@@ -8,6 +8,8 @@ _SUBJECTS = {
     "Commands": {
         "arguments": "add_shared_arguments",
         "command": "Command Exit Session",
+        "plain": "as_json",
+        "record": "find_run",
         "worker": "Submit Worker",
     },
     "Servers of commands": {

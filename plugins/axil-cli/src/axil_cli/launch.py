@@ -142,13 +142,6 @@ def given(found: Mapping[str, Any], options: argparse.Namespace) -> tuple[Given,
     return tuple(typed)
 
 
-def prepared(launch: Launch, options: Iterable[Given]) -> Launch:
-    """``launch`` as the options want it."""
-    for each in options:
-        each.option.prepare(each.value, launch)
-    return launch
-
-
 def recorded(entries: Iterable[Entry]) -> list[tuple[str, Any]]:
     """Return the steps of bodies that are done, with their results."""
     from axil_journals import decode_value  # journals, which --help does without
@@ -227,4 +220,4 @@ def _describe(parser: argparse.ArgumentParser, command: str, registry: Registry)
         _declare(group, name, option)
 
 
-__all__ = ["Given", "Launch", "Option", "add", "given", "prepared", "recorded"]
+__all__ = ["Given", "Launch", "Option", "add", "given", "recorded"]
