@@ -39,10 +39,10 @@ from axil.plugin import (
     noting_wants,
     recorded_files,
 )
-from axil_cli import add_shared_arguments
-from axil_files import dependencies_of, load, python_target
+from axil_cli import Exit, Session, add_shared_arguments, as_json
+from axil_files import AnyVariable, dependencies_of, load, python_target
 from axil_plugins.closure import closure, metadata_of
-from axil_plugins.output import as_json, put
+from axil_plugins.output import put
 from axil_plugins.pylock import pylock_of
 
 VERSION: Final = 1
@@ -62,21 +62,19 @@ class Lock:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments."""
         parser.add_argument("files", nargs="+", metavar="WORKFLOW")
         parser.add_argument(
             "--check", action="store_true", help="write nothing; print what has changed since"
         )
-        add_shared_arguments(parser, "--workflow")
+        add_shared_arguments(parser, "--workflow", "--format")
         parser.add_argument(
             "--pylock",
             action="store_true",
             help="write also pylock.NAME.toml beside the lock: its distributions for installers, "
             "with what pip says of their files",
         )
-        parser.add_argument("--format", choices=("text", "json"), default="text")
 
-    def run(self, options: argparse.Namespace, session: Any) -> int:
+    def run(self, options: argparse.Namespace, session: Session) -> int:
         """Lock the files, or check their locks; 2: something has changed."""
         lines: list[dict[str, Any]] = []
         reading = session.reading(options)
@@ -96,20 +94,15 @@ class Lock:
                     put(place, text)
                 lines.append({"file": file, "lock": str(place), "written": before != text})
         if options.format == "json":
-            session.say(as_json(lines))
+            session.say_json(lines)
         for each in lines if options.format == "text" else ():
-            if "changed" in each:
-                session.say(
-                    f"{each['file']}: "
-                    + (
-                        "as locked"
-                        if not each["changed"]
-                        else "\n    ".join(["changed:", *each["changed"]])
-                    )
-                )
-            else:
+            if "written" in each:
                 session.say(f"{each['lock']}: {'written' if each['written'] else 'current'}")
-        return 2 if any(each.get("changed") for each in lines) else 0
+            elif each["changed"]:
+                session.say("\n    ".join([f"{each['file']}: changed:", *each["changed"]]))
+            else:
+                session.say(f"{each['file']}: as locked")
+        return Exit.MISUSE if any(each.get("changed") for each in lines) else Exit.DONE
 
 
 class Locked:
@@ -129,11 +122,10 @@ class Locked:
         if changed:
             place = place_of(launch.file)
             hint = f"If that is meant: axil lock {launch.file}"
+            hints = [*[""] * (len(changed) - 1), hint]
             raise ConfigError(
-                [
-                    Problem("AX737", place, each, hint if each is changed[-1] else "")
-                    for each in changed
-                ]
+                Problem("AX737", place, each, hint)
+                for each, hint in zip(changed, hints, strict=True)
             )
 
 
@@ -200,29 +192,13 @@ def _wanted(
     allow: frozenset[str],
     folder: str,
 ) -> set[str]:
-    """Return what a file wants, in words; that of a graph in Python is nothing.
-
-    What cannot be made here, for lack of a variable of the environment or otherwise, is left out:
-    the run says so.
-    """
+    """Return what a file wants, in words; what cannot be made here is left out."""
     if python_target(file) is not None:
         return set()
     with noting_wants() as wants, suppress(AxilError):
-        workflow = load(
-            file, registry=registry, vars=vars, allow=allow, environment=_AnyVariable(os.environ)
-        )
+        workflow = load(file, registry=registry, vars=vars, allow=allow, environment=AnyVariable())
         Compiler(workflow.setting).compile(workflow.spec)
     return {_beside(each.word, folder) for each in wants}
-
-
-class _AnyVariable(dict[str, str]):
-    """An environment in which every variable is set: what is wanted does not depend on keys."""
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str)
-
-    def __missing__(self, name: str) -> str:
-        return f"${name}"
 
 
 def _beside(word: str, folder: str) -> str:

@@ -1,8 +1,7 @@
-"""The output of commands: tables for people, JSON for programs; and the writing of files."""
+"""The output of commands: tables, and the writing of files."""
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -48,11 +47,6 @@ def unwritten(place: Path, error: OSError) -> ConfigError:
     )
 
 
-def as_json(value: Any) -> str:
-    """``value`` as JSON text."""
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
-
-
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None) -> str:
     """Return columns side by side; the last one is cut at the edge of the terminal, if there is
     one.
@@ -75,8 +69,3 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | No
 def width_of(stream: Any) -> int | None:
     """Return the columns of a terminal; None: it is not a terminal, and nothing is cut."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
-
-
-def bullet(lines: Sequence[str], mark: str = "- ") -> str:
-    """Return one item of a list a line."""
-    return "\n".join(f"{mark}{line}" for line in lines)

@@ -74,9 +74,12 @@ class Plan:
         }
 
 
-def plan(settings: Settings, registry: Registry) -> Plan:
+def plan(settings: Settings, registry: Registry, vars: Mapping[str, Any] | None = None) -> Plan:
     """Return the plan of a build.
 
+    Args:
+        registry: has the functions that the settings name.
+        vars: variables of the workflows.
     Raises: ConfigError: AX741 something that is needed is not installed, all at once; AX744
     something is denied. SpecError: a workflow cannot be read.
     """
@@ -88,7 +91,7 @@ def plan(settings: Settings, registry: Registry) -> Plan:
     files = [str(file) for file in settings.workflow_files()]
     targets = settings.graphs()
     named = [*files, *(each.kept if each.file else each.text for each in targets)]
-    found = dependencies_of(named, registry=registry, functions=functions)
+    found = dependencies_of(named, registry=registry, vars=vars, functions=functions)
     graphs = dict(map(_graph, targets))
     workflows = (*(Path(os.path.realpath(file)) for file in files), *graphs)
     if found.problems:
