@@ -8,7 +8,7 @@ _SUBJECTS = {
     "Commands": {
         "arguments": "add_shared_arguments",
         "command": "Command Exit Session equipped",
-        "plain": "as_json",
+        "plain": "as_json table_lines",
         "record": "find_run",
         "worker": "Submit Worker",
     },

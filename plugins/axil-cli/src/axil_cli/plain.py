@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, fields, is_dataclass
 from datetime import date, time
 from enum import Enum
@@ -87,6 +87,19 @@ def as_json(value: Any, *, indent: int | None = 2) -> str:
         .replace("\x85", "\\u0085")
         .replace("\x7f", "\\u007f")
     )
+
+
+def table_lines(rows: Sequence[Sequence[str]], *, width: int | None = None) -> Iterator[str]:
+    """Yield rows as lines with columns side by side, cut where there is a ``width``.
+
+    >>> list(table_lines([("CASE", "EXACT"), ("a", "1.00")]))
+    ['CASE  EXACT', 'a     1.00']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        line = "  ".join(cell.ljust(size) for cell, size in cells).rstrip()
+        yield line if not width or len(line) <= width else line[: width - 1] + "…"
 
 
 def _problem(problem: Problem) -> dict[str, str]:

@@ -18,11 +18,11 @@ from axil_cli.command import Exit, Session, equipped, misuse, read_text
 from axil_cli.folder import RUNS, placed, remove_folder
 from axil_cli.picture import (
     difference_lines,
-    listed,
     open_question_lines,
     outline_lines,
     prompt_lines,
     run_lines,
+    run_table,
     step_lines,
 )
 from axil_cli.plain import as_json, plain
@@ -230,7 +230,7 @@ class Runs:
         if options.format == "json":
             session.say_json([{**plain(info), "due": dues.get(info.run_id)} for info in some])
             return Exit.DONE
-        for line in listed(some, time.time(), dues):
+        for line in run_table(some, time.time(), dues):
             session.say(line)
         if len(some) < len(infos):
             session.tell("There are more; --limit 0 shows all.")
@@ -485,7 +485,7 @@ class Runs:
         if options.format == "json":
             session.say_json([info.run_id for info in old])
         else:
-            for line in listed(old, time.time()):
+            for line in run_table(old, time.time()):
                 session.say(line)
             session.tell(f"{len(old)} run(s) {'would be' if options.dry_run else 'are'} forgotten.")
         return Exit.DONE
