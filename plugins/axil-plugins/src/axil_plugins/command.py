@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from axil import ConfigError, Problem
 from axil.plugin import COMPONENT_KINDS, Registry, install_advice
 from axil_cli import Exit, add_shared_arguments
-from axil_plugins.output import put, table, width_of
+from axil_plugins.output import put, tell_table
 
 if TYPE_CHECKING:
     from axil_cli import Session
@@ -143,7 +143,7 @@ def _list(options: argparse.Namespace, session: Session) -> int:
             for r in found
         ]
         head = ["kind", "name", "distribution", "version", "spec", "status", "summary"]
-        session.say(table(head, cells, width=width_of(session.stdout)))
+        tell_table(head, cells, session)
         for report in session.registry.unreadable:
             session.tell(f"warning: {report}")
     return Exit.DONE
@@ -184,7 +184,7 @@ def _show(options: argparse.Namespace, session: Session) -> int:
             )
             head = ["kind", "name", "status", "summary"]
             cells = [[row[name] for name in head] for row in stated["components"]]
-            session.say(table(head, cells, width=width_of(session.stdout)))
+            tell_table(head, cells, session)
         return Exit.DONE
     if options.example:
         session.say_json(survey.example(options.what, session.registry))
@@ -212,9 +212,8 @@ def _show(options: argparse.Namespace, session: Session) -> int:
             ]
             for name, shape in properties.items()
         ]
-        session.say(
-            "\n" + table(["setting", "default", "is"], cells, width=width_of(session.stdout))
-        )
+        session.say()
+        tell_table(["setting", "default", "is"], cells, session)
     return Exit.DONE
 
 

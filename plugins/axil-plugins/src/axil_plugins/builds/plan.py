@@ -110,26 +110,17 @@ def plan(settings: Settings, registry: Registry, vars: Mapping[str, Any] | None 
     ):
         _keep(roots, registry, asks or "dist.keep_runs")
     distributions = closure(roots, found.extras())
-    strangers = [name for name in roots if name not in distributions]
-    if strangers:
-        hint = install_advice(*strangers)
-        raise ConfigError(
-            Problem("AX741", "plugins.include", f"not installed: {', '.join(strangers)}.", hint)
-        )
+    if absent := [name for name in roots if name not in distributions]:
+        message = f"not installed: {', '.join(absent)}."
+        raise ConfigError(Problem("AX741", "plugins.include", message, install_advice(*absent)))
     _admitted(distributions, settings)
     files = tuple(Path(file) for file in found.files)
     # names are written into the metadata of a wheel and into a Dockerfile, line by line
     odd = [file for file in files if not str(file).isprintable()]
     if odd:
         shown = str(odd[0]).encode("unicode_escape").decode()
-        raise ConfigError(
-            Problem(
-                "AX745",
-                shown,
-                "the name of the file or of its folder has characters that are not printable.",
-                "Rename it.",
-            )
-        )
+        message = "the name of the file or of its folder has characters that are not printable."
+        raise ConfigError(Problem("AX745", shown, message, "Rename it."))
     around = [os.path.realpath(each.folder) for each in targets]
     around += [os.path.realpath(functions)] if functions else []
     root = Path(os.path.commonpath([*(str(file.parent) for file in files), *around]))
