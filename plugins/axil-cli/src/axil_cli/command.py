@@ -123,7 +123,7 @@ class Session:
         self,
         file: str,
         *,
-        entries: Iterable[Entry] = (),
+        entries: Sequence[Entry] = (),
         reading: Mapping[str, Any] | None = None,
         **running: Any,
     ) -> Generator[Launch]:
@@ -142,7 +142,7 @@ class Session:
             tell=self.tell,
             reading=dict(reading or {}),
             running=running,
-            recorded=recorded(entries),
+            recorded=recorded(entries) if entries else (),
         )
         with made.within:
             for each in self.options:

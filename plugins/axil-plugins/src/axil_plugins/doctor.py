@@ -109,7 +109,7 @@ _WHY: Final[Mapping[str, str]] = {
     "output": "Output of the command is read by programs.",
     "slow": "Each of its users waits for it.",
 }
-"""Why a finding matters, by its check."""
+"""The reasons why findings matter, by check."""
 
 
 def _finding(
