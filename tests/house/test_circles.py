@@ -32,6 +32,7 @@ REASONS: Mapping[frozenset[str], str] = {
         {
             "axil_cli.command",
             "axil_cli.launch",
+            "axil_cli.plain",
             "axil_cli.record",
             "axil_cli.signals",
             "axil_cli.source",

@@ -82,7 +82,7 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     "axil_workspace/workspace.py": ("granted", "none: the workspace itself is made"),
     # documents as workflows
     "axil_agent/scripted.py": ("load", "a loader on a script that Python code or a test names"),
-    "axil_cli/record.py": ("load read read", "what a journal kept, with the words typed now"),
+    "axil_cli/record.py": ("load load_spec load_spec", "what a journal kept, with the words typed"),
     "axil_cli/sketch.py": ("load_spec", "the file that the user named; nothing of it is made"),
     "axil_cli/source.py": ("load", "the file that the user named, with the words typed"),
     "axil_control/subgraph.py": (
@@ -123,7 +123,7 @@ REVIEWED: Mapping[str, tuple[str, str]] = {
     # programs
     "axil_plugins/builds/verify.py": ("subprocess.run subprocess.run", _COMMAND),
     "axil_plugins/builds/wheels.py": ("subprocess.run", _COMMAND),
-    "axil_plugins/doctor.py": ("subprocess.run subprocess.run", _COMMAND),
+    "axil_plugins/doctor.py": ("subprocess.run", _COMMAND),
     "axil_plugins/proof.py": ("subprocess.run", _COMMAND),
     "axil_plugins/pylock.py": ("subprocess.run", _COMMAND),
     "axil_plugins/scaffold.py": ("subprocess.run", _COMMAND),

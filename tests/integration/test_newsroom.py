@@ -212,7 +212,7 @@ def test_the_demo_can_be_read(capsys, monkeypatch, width):
     """
     monkeypatch.setenv("COLUMNS", str(width))
     # on no machine does anything here take so long
-    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)
+    monkeypatch.setattr("axil_cli.progress._NOTICE_SECONDS", 1000)
     assert main([*DEMO, "--input", "why?", "--progress"]) == 0
     printed = capsys.readouterr()
     lines = printed.err.splitlines()
@@ -253,7 +253,7 @@ def test_the_readme_shows_what_the_demo_prints(capsys, monkeypatch, tmp_path):
     readme = (ROOT / "README.md").read_text("utf-8")
     monkeypatch.setenv("COLUMNS", "80")
     # on no machine does anything here take so long
-    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)
+    monkeypatch.setattr("axil_cli.progress._NOTICE_SECONDS", 1000)
     question = re.search(
         r"^QUESTION +\?= (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
     )[1]

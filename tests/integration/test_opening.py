@@ -21,6 +21,9 @@ OPENING = (
     ["worker"],
     ["submit"],
     ["lock"],
+    ["build"],
+    ["plugins", "why"],
+    ["plugins", "freeze"],
     ["mcp", "serve"],
     ["runs", "resume"],
     ["runs", "answer"],
@@ -85,6 +88,10 @@ def test_functions_of_ones_own_are_known_to_every_command(folder):
     )  # fmt: skip
     assert json.loads(scored)
     axil(folder, "lock", "flow.yaml", *own)
+    axil(folder, "plugins", "why", "flow.yaml", *own)
+    assert "axil-control" in axil(folder, "plugins", "freeze", "flow.yaml", *own)
+    built = axil(folder, "build", "flow.yaml", *own, "--until", "plan", "--format", "json")
+    assert json.loads(built)["plan"]["functions"] == "own"
 
 
 def test_a_run_that_is_submitted_is_executed_with_the_functions_that_it_was_submitted_with(folder):

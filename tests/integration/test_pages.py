@@ -93,7 +93,7 @@ def test_the_tutorial_of_agents_shows_what_the_command_prints(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     # on no machine does anything here take so long
-    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)
+    monkeypatch.setattr("axil_cli.progress._NOTICE_SECONDS", 1000)
     for name, text in zip(("desk.yaml", "replies.yaml"), blocks(page, "yaml"), strict=True):
         (tmp_path / name).write_text(text)
     command, _, shown = blocks(page, "console")[0].partition("\n")

@@ -24,7 +24,7 @@ def plain(monkeypatch) -> Iterator[None]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "60")
     # on no machine does anything here take so long
-    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)
+    monkeypatch.setattr("axil_cli.progress._NOTICE_SECONDS", 1000)
     return None
 
 

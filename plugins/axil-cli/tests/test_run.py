@@ -267,7 +267,7 @@ def test_what_bodies_print_does_not_spoil_the_output(axil, flow):
 
 def test_progress_shows_firings_rounds_and_chunks(axil, flow, monkeypatch):
     # on no machine does anything here take so long
-    monkeypatch.setattr("axil_cli.progress._PATIENCE", 1000)
+    monkeypatch.setattr("axil_cli.progress._NOTICE_SECONDS", 1000)
     edges = [
         "a b",
         {"from": "b", "to": "a", "condition": "yes"},
@@ -444,7 +444,7 @@ def test_progress_is_quiet_while_a_question_is_open_and_a_question_is_shown_once
     known.register("loaders", "json", parse_json)
     monkeypatch.setattr(sys, "stdin", Typed(""))
     monkeypatch.setattr("axil_cli.main._registry", lambda options: known)
-    monkeypatch.setattr("axil_cli.progress._PATIENCE", 500)
+    monkeypatch.setattr("axil_cli.progress._NOTICE_SECONDS", 500)
     assert main(["run", flow(["a askt"]), "--progress"]) == Exit.PAUSED
     reported = capsys.readouterr().err
     assert reported.count("how much?") == 1

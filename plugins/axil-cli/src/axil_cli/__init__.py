@@ -7,7 +7,9 @@ from axil.plugin import lazy_names
 _SUBJECTS = {
     "Commands": {
         "arguments": "add_shared_arguments",
-        "command": "Command Exit Session",
+        "command": "Command Exit Session equipped",
+        "plain": "as_json table_lines",
+        "record": "find_run",
         "worker": "Submit Worker",
     },
     "Servers of commands": {

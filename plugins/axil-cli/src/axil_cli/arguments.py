@@ -12,8 +12,8 @@ from axil.plugin import Grants, did_you_mean, format_names
 
 JOURNAL_FOLDER: Final = ".axil"
 OPENS: Final = "opens_workflows"
-"""A default of parsers whose command opens workflows: options ``workflow.…`` of plugins are theirs,
-and their session has the functions of ``--functions``.
+"""The default of parsers whose command opens workflows: they have the options ``workflow.…`` of
+plugins, and their session the functions of ``--functions``.
 """
 
 
@@ -21,33 +21,22 @@ def add_shared_arguments(parser: argparse.ArgumentParser, *names: str) -> None:
     """Add arguments that mean the same for each command that has them.
 
     Args:
-        names: ``--workflow``: all that says how workflows are opened, as every command that opens
-            some takes it: ``--set``, their variables; ``--allow``, with ``--allow-code``, what
-            files may do; ``--functions``, a folder of functions. ``session.reading`` reads the
-            first two, the session has the third. ``--set`` and ``--allow`` alone, for commands
-            that open none. ``--journal``: the place of runs, for ``session.journal``.
+        names: ``--workflow``: how workflows are opened, for every command that opens some:
+            ``--set``, their variables; ``--allow`` and ``--allow-code``, what files may do;
+            ``--functions``, a folder of functions. ``session.reading`` reads the first two, the
+            session has the third. ``--allow`` alone, for commands that open none of the user's.
+            ``--journal``: the place of runs, for ``session.journal``. ``--format``: text or json.
     Raises: ValueError: no argument is called so.
 
     >>> parser = argparse.ArgumentParser()
-    >>> add_shared_arguments(parser, "--set", "--allow")
-    >>> parser.parse_args(["--allow", "network", "--allow-code", "--set", "tone=dry"])
-    Namespace(set=['tone=dry'], allow=['network', 'code'])
+    >>> add_shared_arguments(parser, "--allow", "--format")
+    >>> parser.parse_args(["--allow", "network", "--allow-code"])
+    Namespace(allow=['network', 'code'], format='text')
     """
     for name in names:
         if name not in _ADDERS:
             raise ValueError(f"expected {format_names(list(_ADDERS))}, found {name}.")
         _ADDERS[name](parser)
-
-
-def _set(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a variable of the file (${NAME}) has this value; JSON where it is JSON, else text; "
-        "may be repeated",
-    )
 
 
 def _allow(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +69,16 @@ def _allowed(given: str) -> str:
     return word
 
 
-def _functions(parser: argparse.ArgumentParser) -> None:
+def _workflow(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a variable of the file (${NAME}) has this value; JSON where it is JSON, else text; "
+        "may be repeated",
+    )
+    _allow(parser)
     parser.add_argument(
         "--functions",
         metavar="DIR",
@@ -88,11 +86,6 @@ def _functions(parser: argparse.ArgumentParser) -> None:
         "needs --allow code",
     )
     parser.set_defaults(**{OPENS: True})
-
-
-def _workflow(parser: argparse.ArgumentParser) -> None:
-    for add in (_set, _allow, _functions):
-        add(parser)
 
 
 def _journal(parser: argparse.ArgumentParser) -> None:
@@ -104,11 +97,15 @@ def _journal(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
 _ADDERS: Final = {
     "--workflow": _workflow,
-    "--set": _set,
     "--allow": _allow,
     "--journal": _journal,
+    "--format": _format,
 }
 
 
@@ -118,12 +115,14 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with a message. Raises: SystemExit."""
         hint = ""
+        actions = [action for part in _parsers(self) for action in _actions(part)]
         if found := re.match(r"unrecognized arguments: (--[^ =]+)", message):
-            hint = did_you_mean(found[1], sorted(_options_of(self)))
+            known = {name for action in actions for name in action.option_strings}
+            hint = did_you_mean(found[1], sorted(known))
         elif found := re.match(r"argument ([^:]+): invalid choice: '([^']*)'", message):
             choices = [
                 each.choices
-                for each in _actions_of(self)
+                for each in actions
                 if found[1] in ("/".join(each.option_strings), each.metavar, each.dest)
                 and each.choices is not None
             ]
@@ -131,31 +130,24 @@ class CommandParser(argparse.ArgumentParser):
         super().error(f"{message.rstrip('.')}. {hint}" if hint else message)
 
 
-def _actions_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield the arguments of a parser and of its sub-commands."""
-    for action in parser._actions:  # pyright: ignore[reportPrivateUsage]  # there is no other way
-        yield action
+def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield a parser and the parsers of its sub-commands."""
+    yield parser
+    for action in _actions(parser):
         choices: Any = action.choices
         if isinstance(choices, Mapping):
             for part in cast("Mapping[str, Any]", choices).values():
                 if isinstance(part, argparse.ArgumentParser):
-                    yield from _actions_of(part)
+                    yield from _parsers(part)
 
 
-def _options_of(parser: argparse.ArgumentParser) -> set[str]:
-    return {name for action in _actions_of(parser) for name in action.option_strings}
+def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    return parser._actions  # pyright: ignore[reportPrivateUsage]  # there is no other way
 
 
-def opening(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """Yield those of a parser and the parsers of its sub-commands that open workflows."""
-    if parser.get_default(OPENS):
-        yield parser
-    for action in parser._actions:  # pyright: ignore[reportPrivateUsage]  # there is no other way
-        choices: Any = action.choices
-        if isinstance(choices, Mapping):
-            for part in cast("Mapping[str, Any]", choices).values():
-                if isinstance(part, argparse.ArgumentParser):
-                    yield from opening(part)
+def opening(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """Return those of a parser and the parsers of its sub-commands that open workflows."""
+    return [each for each in _parsers(parser) if each.get_default(OPENS)]
 
 
 __all__ = ["JOURNAL_FOLDER", "OPENS", "CommandParser", "add_shared_arguments", "opening"]

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from axil import EdgeSpec
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session
-from axil_cli.plain import as_json
-from axil_cli.source import TARGET, settings, workflow_of
+from axil_cli.source import TARGET, workflow_of
 from axil_journals import CheckResult, check_workflow, cycle_bounds, want_lines, want_rows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """The findings of one file."""
-
-    file: str
-    result: CheckResult
 
 
 class Check:
@@ -31,69 +23,49 @@ class Check:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", metavar="WORKFLOW", help=TARGET)
-        add_shared_arguments(parser, "--workflow")
-        parser.add_argument("--format", choices=("text", "json"), default="text")
+        add_shared_arguments(parser, "--workflow", "--format")
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Check the files."""
-        variables = settings(options.set)
-        findings = [
-            finding(file, session, vars=variables, allow=frozenset(options.allow))
-            for file in options.files
-        ]
+        reading = session.reading(options)
+        findings = [(file, _checked(file, session, reading)) for file in options.files]
+        is_fine = all(result.is_fine for _, result in findings)
         if options.format == "json":
-            session.say(
-                as_json(
-                    {
-                        "fine": all(each.result.is_fine for each in findings),
-                        "files": [_data(each) for each in findings],
-                    }
-                )
-            )
+            files = [_data(file, result) for file, result in findings]
+            session.say_json({"fine": is_fine, "files": files})
         else:
-            for each in findings:
-                _tell(each, session)
-        return Exit.DONE if all(each.result.is_fine for each in findings) else Exit.MISUSE
+            for file, result in findings:
+                session.say("\n".join(_lines(file, result)))
+        return Exit.DONE if is_fine else Exit.MISUSE
 
 
-def finding(file: str, session: Session, **reading: Any) -> Finding:
-    """Everything that can be known of a file without running it."""
-    result = check_workflow(lambda: workflow_of(file, session, **reading), session.registry)
-    return Finding(file=file, result=result)
+def _checked(file: str, session: Session, reading: Mapping[str, Any]) -> CheckResult:
+    return check_workflow(lambda: workflow_of(file, session, **reading), session.registry)
 
 
-def _tell(each: Finding, session: Session) -> None:
-    for problem in each.result.problems:
-        session.say(f"{problem.severity}: {problem}")
-    errors = sum(1 for problem in each.result.problems if problem.severity == "error")
-    warnings = len(each.result.problems) - errors
+def _lines(file: str, result: CheckResult) -> Iterator[str]:
+    for problem in result.problems:
+        yield f"{problem.severity}: {problem}"
+    severities = [problem.severity for problem in result.problems]
     counts = ", ".join(
-        _counted(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n
+        _counted(n, word) for word in ("error", "warning") if (n := severities.count(word))
     )
-    if each.result.plan is None:
-        hidden = any(problem.id != "AX100" for problem in each.result.problems)
-        session.say(
-            f"{each.file}: {counts}" + ("; more may follow once these are mended" if hidden else "")
-        )
-        _tell_wants(each, session)
-        return
-    spec, cycles = each.result.plan.graph.spec, each.result.cycles
-    size = [
-        _counted(len(spec.nodes), "node"),
-        _counted(sum(map(_is_written, spec.edges)), "edge"),
-        *([_counted(len(cycles), "cycle")] if cycles else []),
-    ]
-    session.say(f"{each.file}: {counts or 'fine'}; {', '.join(size)}")
-    for cycle in cycles:
-        session.say(
-            f"{'  ' * cycle.depth}{cycle.name}: {', '.join(cycle.members)}; {cycle_bounds(cycle)}"
-        )
-    _tell_wants(each, session)
-
-
-def _tell_wants(each: Finding, session: Session) -> None:
-    for line in want_lines(each.result.wants):
-        session.say(line)
+    if result.plan is None:
+        is_partial = any(problem.id != "AX100" for problem in result.problems)
+        more = "; more may follow once these are mended" if is_partial else ""
+        yield f"{file}: {counts}{more}"
+    else:
+        spec, cycles = result.plan.graph.spec, result.cycles
+        size = [
+            _counted(len(spec.nodes), "node"),
+            _counted(sum(map(_is_written, spec.edges)), "edge"),
+            *([_counted(len(cycles), "cycle")] if cycles else []),
+        ]
+        yield f"{file}: {counts or 'fine'}; {', '.join(size)}"
+        for cycle in cycles:
+            margin, members = "  " * cycle.depth, ", ".join(cycle.members)
+            yield f"{margin}{cycle.name}: {members}; {cycle_bounds(cycle)}"
+    yield from want_lines(result.wants)
 
 
 def _is_written(edge: EdgeSpec) -> bool:
@@ -105,12 +77,12 @@ def _counted(n: int, word: str) -> str:
     return f"{n} {word}{'' if n == 1 else 's'}"
 
 
-def _data(each: Finding) -> dict[str, Any]:
+def _data(file: str, result: CheckResult) -> dict[str, Any]:
     return {
-        "file": each.file,
-        "fine": each.result.is_fine,
-        "problems": [asdict(problem) for problem in each.result.problems],
-        "wants": want_rows(each.result.wants),
+        "file": file,
+        "fine": result.is_fine,
+        "problems": [asdict(problem) for problem in result.problems],
+        "wants": want_rows(result.wants),
         "cycles": [
             {
                 "name": cycle.name,
@@ -125,6 +97,6 @@ def _data(each: Finding) -> dict[str, Any]:
                     for name in cycle.entries
                 ],
             }
-            for cycle in each.result.cycles
+            for cycle in result.cycles
         ],
     }

@@ -3,8 +3,7 @@
     [project.entry-points."axil.commands"]
     hello = "acme_hello:Hello"
 
-An entry point names a class without arguments, or an object, with two methods; nothing has to be
-inherited or imported:
+An entry point names a class without arguments, or an object, with two methods:
 
     class Hello:
         \"\"\"say hello\"\"\"                            # the text of `axil hello --help`
@@ -16,8 +15,8 @@ It is imported when it is typed. What it raises as ``AxilError`` is printed as p
 code 2.
 
 A command may have more: ``refuse(self, error, options, session)`` is called before such an error is
-printed; ``prepares_options = True`` says that it prepares the ``workflow`` options of plugins
-itself.
+printed; ``prepares_options = True`` says that it calls ``session.launch`` itself for the options of
+plugins; ``takes`` lists its parsers that have another command's, with that command's name.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -34,11 +33,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from axil import AxilError, ConfigError, Problem
-from axil.plugin import Registry, format_names, use_registry
+from axil.plugin import Registry, UnknownComponent, format_names, use_registry
 
 if TYPE_CHECKING:
     from axil import Workflow
+    from axil.plugin import Channel
     from axil_cli.launch import Given, Launch
+    from axil_journals import Entry
 
 
 class Exit(IntEnum):
@@ -54,12 +55,21 @@ class Exit(IntEnum):
     UNREAD = 141
     """The reader of the output has gone, ``axil … | head``, or it cannot be written."""
 
+    @classmethod
+    def of(cls, status: str) -> Exit:
+        """Return the code for the status of a result."""
+        return {
+            "done": cls.DONE,
+            "failed": cls.FAILED,
+            "paused": cls.PAUSED,
+            "limited": cls.LIMITED,
+            "cancelled": cls.INTERRUPTED,
+        }[status]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """The session of a sub-command: the installed components under the policy in force, and the
-    output streams.
-    """
+    """The session of a sub-command: components under the policy in force, and streams."""
 
     registry: Registry
     stdin: TextIO
@@ -72,46 +82,35 @@ class Session:
     options: tuple[Given, ...] = ()
     """Options of plugins that were given; see ``axil_cli.launch``."""
     functions: str | None = None
-    """The folder whose functions are among the components; None: there is none."""
+    """The folder of ``--functions``, which are among the components."""
 
     def workflow(self, target: str, **reading: Any) -> Workflow:
-        """Return the workflow that a target names: a file, or a graph in Python.
-
-        ``reading``: arguments of ``axil_files.load``. Raises: as ``axil_cli.source.workflow_of``.
-        """
+        """Return the workflow that a target names, as ``axil_cli.source.workflow_of`` does."""
         from axil_cli.source import workflow_of
 
         return workflow_of(target, self, **reading)
 
-    def variables(self, given: Iterable[str]) -> dict[str, Any]:
-        """Return ``NAME=VALUE`` options as variables of workflow files. Raises: ConfigError."""
-        from axil_cli.source import settings
-
-        return settings(given)
-
     def reading(self, options: argparse.Namespace) -> dict[str, Any]:
-        """Return arguments of ``axil_files.load``, from ``--allow`` and (where it is) ``--set``.
+        """Return arguments of ``axil_files.load``: ``vars`` and ``allow``, from ``--set`` and
+        ``--allow``.
 
         Raises: ConfigError (AX700): a variable is not ``name=value``.
         """
-        reading: dict[str, Any] = {"allow": frozenset[str](options.allow)}
-        if variables := self.variables(getattr(options, "set", ())):
-            reading["vars"] = variables
-        return reading
+        from axil_cli.source import settings
+
+        return {"vars": settings(options.set), "allow": frozenset[str](options.allow)}
 
     def origin(self, target: str, workflow: Workflow, reading: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is kept with the runs of a workflow, so that they are resumed with what they
-        began with.
-        """
+        """Return what is kept with the runs of a workflow: what they are resumed with."""
         from axil_cli.record import origin
 
-        return origin(target, workflow, dict(reading), self.functions)
+        return origin(target, workflow, reading, self.functions)
 
     def reopened(self, kept: Mapping[str, Any], allow: frozenset[str]) -> Workflow:
         """Return the workflow of a kept run, from its origin. Raises: ConfigError."""
         from axil_cli.record import reopened
 
-        return reopened(dict(kept), self, allow=allow)
+        return reopened(kept, self, allow=allow)
 
     def journal(self, options: argparse.Namespace, needed: str = "") -> Any:
         """Return the journal that ``--journal`` names; see ``axil_cli.record``."""
@@ -119,48 +118,81 @@ class Session:
 
         return opened(options, self, needed=needed)
 
-    def launch(self, file: str, *, entries: Iterable[Any] = (), **running: Any) -> Launch:
-        """Return the launch of a run, with the options of plugins that were given. The caller
-        enters its ``within``.
+    @contextmanager
+    def launch(
+        self,
+        file: str,
+        *,
+        entries: Sequence[Entry] = (),
+        reading: Mapping[str, Any] | None = None,
+        **running: Any,
+    ) -> Generator[Launch]:
+        """Give the launch of a run, as the options of plugins want it.
 
         Args:
             entries: those of the journal, of a run that is resumed.
+            reading: arguments of ``axil_files.load``.
             running: fields of ``axil.Options``.
         """
-        from axil_cli.launch import Launch, prepared, recorded
+        from axil_cli.launch import Launch, recorded
 
         made = Launch(
             file=file,
             registry=self.registry,
             tell=self.tell,
+            reading=dict(reading or {}),
             running=running,
-            recorded=recorded(entries),
+            recorded=recorded(entries) if entries else (),
         )
-        return prepared(made, self.options)
+        with made.within:
+            for each in self.options:
+                each.option.prepare(each.value, made)
+            yield made
 
-    def interruptible(self, stop: Callable[[], None]) -> AbstractContextManager[None]:
+    def interruptible(self, stop: Callable[[], object]) -> AbstractContextManager[None]:
         """Call ``stop`` at the first interrupt; see ``axil_cli.signals``."""
         from axil_cli.signals import interruptible
 
         return interruptible(stop)
 
-    def say(self, text: str = "") -> None:
-        """Write a result to standard output; on a terminal without characters that would steer
-        it.
+    def terminal(self, where: str) -> Channel | None:
+        """Return the channel to the person at the terminal; None: there is none, or no plugin that
+        could ask.
         """
+        if not self.stdin.isatty():
+            return None
+        try:
+            found = self.registry.resolve("channels", "terminal", where)
+        except UnknownComponent:
+            return None
+        from axil.plugin import make_component  # settings, which --help does without
+
+        return make_component(found, {}, where)
+
+    def confirms(self, question: str) -> bool:
+        """Return whether the person says yes to a question."""
+        write(self.stderr, f"{question} [y/N] ")
+        return self.stdin.readline().strip().lower() in ("y", "yes")
+
+    def say(self, text: str = "") -> None:
+        """Write a result to standard output; for a terminal, without control characters."""
         write(self.stdout, (clean(text) if self.stdout.isatty() else text) + "\n")
 
+    def say_json(self, value: Any, *, indent: int | None = 2) -> None:
+        """Write a result as JSON, on one line without ``indent``; see ``axil_cli.as_json``."""
+        from axil_cli.plain import as_json
+
+        self.say(as_json(value, indent=indent))
+
     def tell(self, text: str = "") -> None:
-        """Something about the work itself, on standard error."""
+        """Write something about the work itself to standard error."""
         write(self.stderr, clean(text) + "\n")
 
 
 @contextmanager
 def equipped(session: Session, folder: str | None, allow: Iterable[str]) -> Generator[Session]:
-    """Give the session with the functions of a folder among its components; unchanged, where it has
-    those of ``--functions`` already, or no folder is named.
-
-    Raises: ConfigError (AX700, AX884).
+    """Give the session with the functions of a folder; unchanged, where it has some already or no
+    folder is named. Raises: ConfigError (AX700, AX884).
     """
     if folder is None or session.functions is not None:
         yield session
@@ -195,8 +227,7 @@ _STEERING = re.compile(
 
 
 def clean(text: str) -> str:
-    r"""``text`` with its control characters shown instead of obeyed: models and files do not steer
-    a terminal.
+    r"""Return ``text`` with its control characters as escapes, so that it steers no terminal.
 
     >>> clean("a\x1b[2Jb\tc")
     'a\\x1b[2Jb\tc'
@@ -209,7 +240,7 @@ class Unwritten(OSError):
 
 
 def write(stream: TextIO, text: str) -> None:
-    """Write and flush; what the stream's encoding lacks is written as an escape.
+    """Write and flush, with escapes for what the stream's encoding lacks.
 
     Raises: BrokenPipeError; Unwritten.
     """
@@ -242,13 +273,10 @@ def read_text(path: str, option: str) -> str:
     """
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = (
-            error.strerror or str(error)
-            if isinstance(error, OSError)
-            else "this is not text in UTF-8"
-        )
-        raise misuse(option, f"{path} cannot be read: {why}.") from error
+    except OSError as error:
+        raise misuse(option, f"{path} cannot be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise misuse(option, f"{path} cannot be read: this is not text in UTF-8.") from error
 
 
 def misuse(option: str, message: str, hint: str = "") -> ConfigError:
@@ -269,20 +297,21 @@ def without_repeats(problems: Iterable[Problem]) -> list[str]:
     places: dict[Problem, dict[str, None]] = {}
     for problem in problems:
         places.setdefault(replace(problem, where=""), {})[problem.where] = None
+    lines: list[str] = []
+    for problem, (first, *others) in places.items():
+        files = [place.rpartition("/")[2] for place in others]
+        also = f" Also at {format_names(files)}." if files else ""
+        lines.append(f"{replace(problem, where=first)}{also}")
+    return lines
+
+
+def error_lines(error: AxilError) -> list[str]:
+    """Write an error as lines: its problems, and the errors that came with it."""
+    others: Sequence[Any] = getattr(error, "others", ())
     return [
-        f"{replace(problem, where=first)}{_also(others)}"
-        for problem, (first, *others) in places.items()
+        *(f"error: {line}" for line in without_repeats(problems_of(error))),
+        *(f"also: {other}" for other in others),
     ]
-
-
-def _also(places: list[str]) -> str:
-    """Name the other places of a problem, without their folders; empty: there are none."""
-    return f" Also at {format_names([_short(place) for place in places])}." if places else ""
-
-
-def _short(place: str) -> str:
-    """Return a place without its folder."""
-    return place.rpartition("/")[2]
 
 
 def is_debugging() -> bool:

@@ -1,9 +1,7 @@
-"""Connections of clients of the servers of commands: each has a limited time to say what it asks
-for, and names one host.
+"""Connections of the servers of commands: headers have a limited time, and name one host.
 
-A client that sends its headers a byte at a time, or nothing, costs the server a connection, and
-no route sees it. uvicorn ends connections that are idle between requests, and forgets that at the
-first byte; so the time of the headers is counted here.
+uvicorn ends connections that are idle between requests, but waits without end for the rest of the
+headers once a byte of them has come; so their time is counted here.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ import re
 from typing import Any, Final, cast
 
 HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{0,5})?")
-"""The form of a header ``Host``, whole: what stands behind a colon is a port, and nothing else."""
+"""The form of a whole header ``Host``: behind a colon there is a port, and nothing else."""
 HEADER_SECONDS: Final = 10.0
 """The time in which the headers of a request have to come, from its first byte or the connection's
 beginning."""

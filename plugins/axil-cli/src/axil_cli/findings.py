@@ -16,10 +16,10 @@ _MOST: Final = 5
 
 
 def check_input(workflow: Workflow, registry: Registry) -> None:
-    """Check that a workflow does without an input: that no model is asked for a reply to nothing.
+    """Check that no model is asked for a reply to nothing, where a workflow is given no input.
 
-    Fields are checked when the run begins: an edge that lacks one says so. Raises: ConfigError
-    (AX120): a node that asks a model is given the input of the run, and there is none.
+    Fields are checked when the run begins. Raises: ConfigError (AX120): a node that asks a model is
+    given the input of the run.
     """
     spec = workflow.plan.graph.spec
     if spec.payload != "messages":

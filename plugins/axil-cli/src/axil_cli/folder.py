@@ -57,10 +57,8 @@ def remove_folder(root: str, run_id: str) -> None:
 
 
 class RunFolder:
-    """The folder of one run.
-
-    It is made when something is put there; if it was made for this run and stays empty, it is gone
-    at the end.
+    """The folder of one run, made when something is put there; an empty one of the run's own is
+    removed at the end.
     """
 
     def __init__(self, given: str | None, run_id: str) -> None:
@@ -72,17 +70,13 @@ class RunFolder:
         self.path = Path(os.path.realpath(given if given is not None else Path(RUNS) / run_id))
         self.shown = given if given is not None else f"{RUNS}/{run_id}"
         if self.path.exists() and not self.path.is_dir():
-            raise misuse(
-                "--workspace",
-                f"{self.shown} is not a folder.",
-                "Give a folder, or the name of one that is to be made.",
-            )
+            hint = "Give a folder, or the name of one that is to be made."
+            raise misuse("--workspace", f"{self.shown} is not a folder.", hint)
         self._before: dict[str, tuple[int, ...]] = {}
         self.attachments: list[Kept] = []
         self.artifacts: list[Artifact] = []
-        """Files that the run made or changed; hidden ones and those of caches are left out.
-
-        Known when it is over.
+        """Files that the run made or changed, known when it is over; hidden ones and those of
+        caches are left out.
         """
 
     def attach(self, files: Iterable[str]) -> None:
@@ -94,9 +88,8 @@ class RunFolder:
         for file in files:
             name = Path(file).name
             if name in taken:
-                raise misuse(
-                    "--attach", f"{taken[name]} and {file} have the same name.", "Rename one."
-                )
+                message = f"{taken[name]} and {file} have the same name."
+                raise misuse("--attach", message, "Rename one.")
             taken[name] = file
             self.attachments.append(self._copied(file, name))
         if self.attachments:
@@ -157,20 +150,16 @@ class RunFolder:
                 size, digest = _copy(source, copy)
         except OSError as error:
             temporary.unlink(missing_ok=True)
-            raise misuse(
-                "--attach", f"{file} cannot be attached: {error.strerror or error}."
-            ) from error
+            message = f"{file} cannot be attached: {error.strerror or error}."
+            raise misuse("--attach", message) from error
         new = Kept(
             name=f"{ATTACHMENTS}/{name}", size=size, media_type=_media_type(name), sha256=digest
         )
         before = self._kept(new.name)
         if before is not None and before != new:
             temporary.unlink()
-            raise misuse(
-                "--attach",
-                f"{self.shown} has another file called {new.name}.",
-                "Rename one, or use another workspace.",
-            )
+            message = f"{self.shown} has another file called {new.name}."
+            raise misuse("--attach", message, "Rename one, or use another workspace.")
         os.replace(temporary, target)
         return new
 
@@ -191,9 +180,8 @@ class RunFolder:
         except OSError as error:
             with suppress(OSError):
                 temporary.unlink()
-            raise misuse(
-                "--attach", f"{file} cannot be written: {error.strerror or error}."
-            ) from error
+            message = f"{file} cannot be written: {error.strerror or error}."
+            raise misuse("--attach", message) from error
 
     def _seen(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Yield every plain file that may be an artifact, with the facts that change when it does.
@@ -230,7 +218,7 @@ class RunFolder:
 
 
 def _opened(path: str, flags: int) -> int:
-    """No link is followed, and a pipe causes no wait."""
+    """Open a file without following a link or waiting for a pipe."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -252,8 +240,8 @@ def _media_type(name: str) -> str:
 
 
 def placed(running: dict[str, Any], given: str | None) -> RunFolder:
-    """Return the folder of the run that ``running`` describes (fields of ``axil.Options``), and its
-    id and workspace put there.
+    """Return the folder of the run that ``running`` describes (fields of ``axil.Options``), where
+    its id and workspace are put.
 
     Raises: ConfigError (AX700): it is not a folder.
     """

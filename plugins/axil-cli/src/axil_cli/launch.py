@@ -4,9 +4,8 @@
     "run.greet" = "acme_greet:Greet"                    # `axil run FILE --greet NAME`
 
 The name says which command and which option; ``workflow.greet`` is an option of every command that
-opens workflows. An entry point names a class without arguments, or an
-object; nothing has to be inherited or imported. Its docstring is its help, and it is imported only
-when somebody types it or asks for help:
+opens workflows. An entry point names a class without arguments, or an object. Its docstring is its
+help, and it is imported only when somebody types it or asks for help:
 
     class Greet:
         \"\"\"say hello to NAME first\"\"\"
@@ -40,6 +39,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import combinations, takewhile
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -75,9 +75,7 @@ class Launch:
     inputs: list[Callable[[Any, Workflow], Any]] = field(
         default_factory=list["Callable[[Any, Workflow], Any]"]
     )
-    """Each gets the input as the graph takes it (a text or messages; fields) and the workflow, and
-    gives the input to use.
-    """
+    """Functions of the input as the graph takes it, and of the workflow, to the input to use."""
     recorded: Sequence[tuple[str, Any]] = ()
     """The steps that a run which goes on has done already, in order: names and results."""
     within: ExitStack = field(default_factory=ExitStack)
@@ -105,9 +103,8 @@ def add(
     parser: argparse.ArgumentParser, command: str, registry: Registry, arguments: Sequence[str]
 ) -> Mapping[str, Any]:
     """Add those options of plugins to ``parser`` that are among ``arguments``, or all where help is
-    asked for: name → option.
+    asked for, and return them by name. What the command declares itself is never a plugin's.
 
-    What the command declares itself is never a plugin's.
     Raises: PluginError: one that was typed cannot be had; it says which distribution provides it.
     """
     known = {f"{_KIND}:{each.name}" for each in registry.candidates(_KIND)} | set(component_index())
@@ -131,22 +128,11 @@ def given(found: Mapping[str, Any], options: argparse.Namespace) -> tuple[Given,
         Given(name=name, option=option, value=getattr(options, _slot(name)))
         for name, option in found.items()
     ]
-    for at, one in enumerate(typed):
-        for other in typed[at + 1 :]:
-            if other.name in _excluded(one) or one.name in _excluded(other):
-                raise misuse(
-                    f"--{other.name}",
-                    f"it cannot be used together with --{one.name}.",
-                    "Leave one of them out.",
-                )
+    for one, other in combinations(typed, 2):
+        if other.name in _excluded(one) or one.name in _excluded(other):
+            message = f"it cannot be used together with --{one.name}."
+            raise misuse(f"--{other.name}", message, "Leave one of them out.")
     return tuple(typed)
-
-
-def prepared(launch: Launch, options: Iterable[Given]) -> Launch:
-    """``launch`` as the options want it."""
-    for each in options:
-        each.option.prepare(each.value, launch)
-    return launch
 
 
 def recorded(entries: Iterable[Entry]) -> list[tuple[str, Any]]:
@@ -161,13 +147,9 @@ def recorded(entries: Iterable[Entry]) -> list[tuple[str, Any]]:
 
 
 def _typed(arguments: Sequence[str]) -> list[str]:
-    names: dict[str, None] = {}
-    for argument in arguments:
-        if argument == "--":
-            break
-        if argument.startswith("--"):
-            names[argument[2:].partition("=")[0]] = None
-    return list(names)
+    before = takewhile(lambda argument: argument != "--", arguments)
+    typed = (argument[2:].partition("=")[0] for argument in before if argument.startswith("--"))
+    return list(dict.fromkeys(typed))
 
 
 def _found(component: Any, name: str) -> Any:
@@ -189,32 +171,22 @@ def _excluded(each: Given) -> Sequence[str]:
 
 
 def _declare(parser: Any, name: str, option: Any) -> bool:
-    """Add one option to a parser or to a group of one; whether its name was free."""
+    """Add one option to a parser or to a group of one; return whether its name was free."""
     metavar = getattr(option, "metavar", None)
-    words: dict[str, Any] = {
-        "dest": _slot(name),
-        "help": (inspect.getdoc(option) or "").replace("%", "%%"),
-    }
+    settings: dict[str, Any] = {"action": "store_true"}
     if metavar is not None:
-        words["metavar"] = metavar
-    action = (
-        "store_true"
-        if metavar is None
-        else "append"
-        if getattr(option, "repeated", False)
-        else "store"
-    )
+        is_repeated = getattr(option, "repeated", False)
+        settings = {"action": "append" if is_repeated else "store", "metavar": metavar}
+    about = (inspect.getdoc(option) or "").replace("%", "%%")
     try:
-        parser.add_argument(f"--{name}", action=action, **words)
+        parser.add_argument(f"--{name}", dest=_slot(name), help=about, **settings)
     except argparse.ArgumentError:
         return False
     return True
 
 
 def _describe(parser: argparse.ArgumentParser, command: str, registry: Registry) -> None:
-    """Describe all options of plugins for help; one that cannot be loaded shows the reason instead
-    of its help.
-    """
+    """Describe all options of plugins for help, or why one cannot be loaded."""
     group = parser.add_argument_group("options of plugins")
     for each in registry.candidates(_KIND):
         if each.status == "blocked" or not each.name.startswith(f"{command}."):
@@ -227,4 +199,4 @@ def _describe(parser: argparse.ArgumentParser, command: str, registry: Registry)
         _declare(group, name, option)
 
 
-__all__ = ["Given", "Launch", "Option", "add", "given", "prepared", "recorded"]
+__all__ = ["Given", "Launch", "Option", "add", "given", "recorded"]

@@ -39,54 +39,50 @@ from axil_cli.command import (
     Unwritten,
     clean,
     equipped,
+    error_lines,
     is_debugging,
-    problems_of,
-    without_repeats,
     write,
 )
 
 SELF = "axil-cli"
-_PATIENCE = 0.5
-"""Seconds that threads of bodies have to end, once all is said."""
+_GRACE_SECONDS = 0.5
+"""The time that threads of bodies have to end."""
 _COLLECTED_AFTER = 50_000
-"""Objects that are made before the collector of this process looks at them."""
+"""Objects that are made before the garbage collector looks at them."""
 _BODIES = ("axil-", "asyncio_")
 """The beginning of the names of such threads."""
 OWN = frozenset({SELF, "axil-files", "axil-plugins", KERNEL})
 """Always admitted: with every plugin blocked one can still see which there are, and why."""
-_OWN = {
+_SUMMARIES = {
     "run": "run a workflow file",
     "check": "say everything that is wrong with workflow files, and what bounds them",
     "show": "draw a workflow: as text, as mermaid, as data",
     "schema": "print the JSON Schema of workflow files",
     "runs": "look at kept runs, resume or fork them",
 }
-"""Summaries of our own commands, so that asking for help imports none."""
+"""Summaries of this distribution's commands, so that asking for help imports none."""
 
 
 def main(argv: Sequence[str] | None = None, *, program: str = "") -> int:
-    """Return the command. Gives the exit code; see ``Exit``.
+    """Execute a command and return the exit code; see ``Exit``.
 
     Args:
         program: the command of a distribution that was built around one workflow: it is what help
             and hints name, ``PROGRAM axil COMMAND``, and the workflow of ``run`` is its own.
     """
     try:
-        return int(_obeyed(sys.argv[1:] if argv is None else list(argv), program))
+        return int(_execute(sys.argv[1:] if argv is None else list(argv), program))
     except SystemExit as leaving:  # argparse has printed its help or its complaint
         return leaving.code if isinstance(leaving.code, int) else Exit.MISUSE
     except AxilError as error:
         if is_debugging():
             raise
-        write(
-            sys.stderr,
-            "".join(f"error: {clean(line)}\n" for line in without_repeats(problems_of(error))),
-        )
+        write(sys.stderr, "".join(f"{clean(line)}\n" for line in error_lines(error)))
         return Exit.MISUSE
     except (BrokenPipeError, Unwritten) as error:
-        # nothing more can be said, not even at the end of the process
+        # nothing more can be written, not even at the end of the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        if isinstance(error, Unwritten):  # else the reader has enough
+        if isinstance(error, Unwritten):  # else the reader has closed its end
             with suppress(OSError):
                 write(sys.stderr, f"error: the output cannot be written: {error.strerror}.\n")
         return Exit.UNREAD
@@ -94,7 +90,7 @@ def main(argv: Sequence[str] | None = None, *, program: str = "") -> int:
         return Exit.INTERRUPTED
 
 
-def _obeyed(arguments: list[str], program: str) -> int:
+def _execute(arguments: list[str], program: str) -> int:
     name = f"{program} axil" if program else "axil"
     parser = _parser(name)
     options = parser.parse_args(arguments)
@@ -104,11 +100,10 @@ def _obeyed(arguments: list[str], program: str) -> int:
     registry = _registry(options)
     command: Any = _command(registry, options.command)
     is_own = bool(program) and options.command == "run"
+    about = f"Run this workflow; {name} COMMAND is the whole command, {name} --help."
     own = CommandParser(
         prog=program if is_own else f"{name} {options.command}",
-        description=f"Run this workflow; {name} COMMAND is the whole command, {name} --help."
-        if is_own
-        else inspect.getdoc(command),
+        description=about if is_own else inspect.getdoc(command),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -116,9 +111,9 @@ def _obeyed(arguments: list[str], program: str) -> int:
     if is_own and hasattr(command, "workflow"):  # it is known, and not typed
         command.workflow.help = argparse.SUPPRESS
     contributed: dict[str, Any] = {}
-    # a sub-command of its own may take another one's options
-    lends = getattr(command, "lends", ((own, options.command),))
-    for parser, of in (*lends, *((each, "workflow") for each in opening(own))):
+    # a command may take another one's options, as `runs resume` those of `run`
+    takes = getattr(command, "takes", ((own, options.command),))
+    for parser, of in (*takes, *((each, "workflow") for each in opening(own))):
         contributed |= launch.add(parser, of, registry, options.rest)
     given = own.parse_args(options.rest)
     extra = launch.given(contributed, given)
@@ -134,7 +129,7 @@ def _obeyed(arguments: list[str], program: str) -> int:
                 ExitStack() as within,
             ):
                 if extra and not getattr(command, "prepares_options", False):
-                    within.enter_context(here.launch(options.command).within)
+                    within.enter_context(here.launch(options.command))
                 return command.run(given, here)
         except AxilError as error:
             if refuse := getattr(command, "refuse", None):
@@ -199,7 +194,10 @@ def _listed() -> str:
     except ConfigError as error:  # settings that make no sense must not take the help away
         return "\n".join(map(str, error.problems))
     lines = [
-        (each.name, _OWN.get(each.name, "") if each.distribution == SELF else _said(each, registry))
+        (
+            each.name,
+            _SUMMARIES.get(each.name) if each.distribution == SELF else _summary(each, registry),
+        )
         for each in found
     ]
     width = max((len(name) for name, _ in lines), default=0)
@@ -208,10 +206,8 @@ def _listed() -> str:
     )
 
 
-def _said(command: Component, registry: Registry) -> str:
-    """Return a distribution's description of its command, from its manifest or else its metadata,
-    and the source.
-    """
+def _summary(command: Component, registry: Registry) -> str:
+    """Return what the manifest, else the metadata, of a distribution says of its command."""
     manifest = registry.manifest(command.distribution)
     described = manifest.find("commands", command.name) if manifest is not None else None
     words = described.get("summary", "") if described is not None else ""
@@ -229,17 +225,15 @@ def _registry(options: argparse.Namespace) -> Registry:
     The command's own distributions are always admitted.
     """
     only: str | None = getattr(options, "only_plugins", None)
-    chosen = None if only is None else frozenset(filter(None, only.replace(",", " ").split()))
-    chosen = frozenset[str]() if getattr(options, "no_plugins", False) else chosen
+    option = "--only-plugins"
+    if getattr(options, "no_plugins", False):
+        only, option = "", "--no-plugins"
+    chosen = None if only is None else frozenset(only.replace(",", " ").split())
     policy = Policy.in_force(folder=".")
     if chosen is None and replace(policy, hooks=()) == Policy() == default_registry().policy:
         return default_registry()
     only_these = policy.only if chosen is None else chosen
-    given = (
-        {"only": "--no-plugins" if getattr(options, "no_plugins", False) else "--only-plugins"}
-        if chosen is not None
-        else {}
-    )
+    given = {} if chosen is None else {"only": option}
     made = Registry(
         replace(
             policy,
@@ -274,8 +268,7 @@ def _command(registry: Registry, name: str) -> Command:
 
 
 def _hooks(registry: Registry, wanted: Sequence[str]) -> Any:
-    """Return a manager with the hook plugins that the settings and ``--hook`` name, each once; None
-    without any.
+    """Return a manager with the hook plugins that the settings and ``--hook`` name; None: none.
 
     Raises: UnknownComponent and its kin: it cannot be had; PluginContract: it implements no hook.
     """
@@ -298,15 +291,13 @@ def _hooks(registry: Registry, wanted: Sequence[str]) -> Any:
 
 
 def script() -> None:
-    """Run the command as a program: main, then the end of the process.
-
-    A body may have left a thread behind that does not end; the interpreter would wait for it.
+    """Run the command as a program, and end the process: the interpreter would wait for a thread
+    that a body left behind.
     """
-    # what is imported, read and compiled is kept: looking through it every 700 objects is a third
-    # of the work on a large file
+    # Collecting after every 700 objects is a third of the work on a large file.
     gc.set_threshold(_COLLECTED_AFTER)
     code = main()
-    ends = time.monotonic() + _PATIENCE
+    ends = time.monotonic() + _GRACE_SECONDS
     for thread in threading.enumerate():
         if thread.name.startswith(_BODIES) and not thread.daemon:
             thread.join(max(0.0, ends - time.monotonic()))

@@ -36,7 +36,6 @@ class Page:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self.is_live = stream.isatty()
         self.is_coloured = _is_coloured(stream)
         self._signs = {
             sign: sign if can_show(stream, sign) else bare for sign, bare in _BARE.items()
@@ -57,7 +56,7 @@ class Page:
         return self._signs[sign]
 
     def fit(self, text: str, room: int) -> str:
-        """``text`` on one line of at most ``room`` columns."""
+        """Return ``text`` on one line of at most ``room`` columns."""
         return shortened(text, room, self.sign("…"))
 
     def styled(self, text: str, style: str | int) -> str:
@@ -187,17 +186,17 @@ def columns(text: str) -> int:
 
 
 def _fitting(word: str, room: int) -> int:
-    """Return how many letters of a word that is too long fit; at least one."""
+    """Return how many characters of a word that is too long fit; at least one."""
     used = 0
-    for at, letter in enumerate(word):
-        used += columns(letter)
+    for at, character in enumerate(word):
+        used += columns(character)
         if used > room:
             return max(at, 1)
     return len(word)
 
 
 def shortened(text: str, room: int, sign: str = "…") -> str:
-    r"""``text`` on one line of at most ``room`` columns; ``sign`` says that there is more.
+    r"""Return ``text`` on one line of at most ``room`` columns; ``sign``: there is more.
 
     >>> shortened("one  two\nthree", 9)
     'one two …'

@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from axil import Question
 from axil.plugin import is_messages, render, text_of
-from axil_cli.plain import as_json, plain
+from axil_cli.page import shortened
+from axil_cli.plain import as_json, plain, table_lines
 from axil_files import format_duration
 from axil_journals import (
     Difference,
@@ -17,33 +18,22 @@ from axil_journals import (
     RunInfo,
     RunStep,
     format_time,
-    shortened,
 )
 
 _WIDTH = 100
 
 
-def listed(
+def run_table(
     infos: Sequence[RunInfo], now: float, dues: Mapping[str, float] | None = None
 ) -> Iterator[str]:
-    """Runs as a table. ``dues``: by run, when the first of its questions is due."""
+    """Yield runs as a table. ``dues``: by run, when the first of its questions is due."""
     rows = [("RUN", "STATUS", "STEPS", "TOUCHED", "GRAPH", "THREAD")] if infos else []
     for info in infos:
         due = (dues or {}).get(info.run_id)
         status = info.status if due is None else f"{info.status}, {until(due - now)}"
-        rows.append(
-            (
-                info.run_id,
-                status,
-                str(info.entries),
-                ago(now - info.touched),
-                info.graph,
-                info.thread,
-            )
-        )
-    widths = [max(len(row[i]) for row in rows) for i in range(6)] if rows else []
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        age = ago(now - info.touched)
+        rows.append((info.run_id, status, str(info.entries), age, info.graph, info.thread))
+    return table_lines(rows)
 
 
 def ago(seconds: float) -> str:
@@ -82,7 +72,7 @@ def open_question_lines(question: Question, now: float) -> Iterator[str]:
     yield f"waits for {what} {question.id}{when}"
     yield from (f"    {line}" for line in question_lines(question))
     if question.due is not None:
-        yield f"    then: {'it fails' if question.default is None else said(question.default)}"
+        yield f"    then: {'it fails' if question.default is None else inline(question.default)}"
 
 
 def question_lines(question: Question) -> Iterator[str]:
@@ -112,7 +102,7 @@ def question_lines(question: Question) -> Iterator[str]:
 
 
 def _fields(values: Mapping[str, Any]) -> Iterator[str]:
-    """Values by name, each line of a text on a line of its own."""
+    """Yield values by name, each line of a text on a line of its own."""
     for name, value in values.items():
         report = text_of(value) if is_messages(value) else value
         first, *more = (render(report).splitlines() or [""]) if report is not None else ["null"]
@@ -146,7 +136,7 @@ def outline_lines(drawn: Outline) -> Iterator[str]:
     firings = drawn.used.get("firings", 0)
     parts = [f"{drawn.seconds:.1f} s", f"{firings} firing{'s' if firings != 1 else ''}", *used]
     yield "  " + " · ".join(parts)
-    if drawn.input and (given := said(drawn.input)):
+    if drawn.input and (given := inline(drawn.input)):
         yield f"input: {shortened(given, _WIDTH - 7)}"
     rows = [_row(drawn.nodes, number) for number in range(len(drawn.nodes))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)] if rows else []
@@ -154,7 +144,7 @@ def outline_lines(drawn: Outline) -> Iterator[str]:
         name, *cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         yield f"  {name}  {'  '.join(cells)}".rstrip()
     if drawn.output is not None:
-        yield f"output: {shortened(said(drawn.output), _WIDTH - 8)}"
+        yield f"output: {shortened(inline(drawn.output), _WIDTH - 8)}"
     if drawn.error and not any(node.waits for node in drawn.nodes):
         first = drawn.error.strip().splitlines()[0]
         yield f"error: {shortened(first, _WIDTH - 7)}"
@@ -165,10 +155,10 @@ def _row(nodes: Sequence[OutlineNode], number: int) -> tuple[str, str, str, str]
     node = nodes[number]
     later = [each for each in nodes[number + 1 :] if len(each.path) >= len(node.path)]
     margin = "".join(
-        ("│  " if _goes_on(nodes[number + 1 :], depth) else "   ")
+        ("│  " if _continues(nodes[number + 1 :], depth) else "   ")
         for depth in range(1, len(node.path))
     )
-    is_last = not _goes_on(later, len(node.path))
+    is_last = not _continues(later, len(node.path))
     name = f"{margin}{'└' if is_last else '├'} {node.path[-1]}"
     rounds = f"{node.rounds} round{'s' if node.rounds != 1 else ''}" if node.rounds else ""
     times = f"×{node.times}" if node.times > 1 else ""
@@ -178,7 +168,7 @@ def _row(nodes: Sequence[OutlineNode], number: int) -> tuple[str, str, str, str]
     return name, message, ended, " · ".join(spent(node.tokens, node.cost))
 
 
-def _goes_on(later: Sequence[OutlineNode], depth: int) -> bool:
+def _continues(later: Sequence[OutlineNode], depth: int) -> bool:
     """Return whether a branch at this depth has another node below."""
     for node in later:
         if len(node.path) == depth:
@@ -189,7 +179,7 @@ def _goes_on(later: Sequence[OutlineNode], depth: int) -> bool:
 
 
 def spent(tokens: Mapping[str, float], cost: float) -> list[str]:
-    """Tokens and money in words; nothing where there are none.
+    """Return tokens and money in words; nothing where there are none.
 
     >>> spent({"input": 1200, "output": 30}, 0.0021)
     ['1,200 input, 30 output tokens', 'cost 0.0021']
@@ -235,11 +225,11 @@ def prompt_lines(prompts: Sequence[Prompt]) -> Iterator[str]:
             if "digest" in message:
                 text = f"{message['characters']} characters, {message['digest']}"
             else:
-                text = said(message.get("content") or message.get("tool_calls"))
+                text = inline(message.get("content") or message.get("tool_calls"))
             yield from _block(f"{message.get('role')}: ", text)
         reply = prompt.reply
         text = f"{reply['characters']} characters" if "characters" in reply else None
-        yield from _block("reply: ", text or said(reply.get("text") or reply.get("tool_calls")))
+        yield from _block("reply: ", text or inline(reply.get("text") or reply.get("tool_calls")))
         used = cast("Mapping[str, Any]", reply.get("usage") or {})
         if amounts := [f"{value} {name}" for name, value in used.items() if value]:
             yield from _block("used: ", ", ".join(amounts))
@@ -255,10 +245,10 @@ _KINDS = {"run": "input"}
 
 
 def _line(name: str, value: Any) -> str:
-    return " " * 18 + shortened(name + said(value), _WIDTH - 18)
+    return " " * 18 + shortened(name + inline(value), _WIDTH - 18)
 
 
-def said(value: Any) -> str:
+def inline(value: Any) -> str:
     """Return a value on one line: of messages and replies what they say, else JSON."""
     if is_messages(value):
         return " | ".join(" ".join(text_of(plain(each)).split()) for each in value)
@@ -285,8 +275,8 @@ def difference_lines(each: Difference) -> Iterator[str]:
         if value is None:
             continue
         lines = (
-            [f"{name}: {said(part)}" for name, part in cast("Mapping[str, Any]", value).items()]
+            [f"{name}: {inline(part)}" for name, part in cast("Mapping[str, Any]", value).items()]
             if isinstance(value, Mapping)
-            else [said(value)]
+            else [inline(value)]
         )
         yield from (f"  {sign} {shortened(line, _WIDTH)}" for line in lines)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, fields, is_dataclass
 from datetime import date, time
 from enum import Enum
 from os import PathLike, fspath
 from typing import Any, Final, cast
 
-from axil import AxilError, Result
+from axil import AxilError, Problem, Result
 from axil.plugin import FromEnvironment, thaw
 from axil_cli.command import problems_of
 
@@ -21,8 +21,7 @@ _LARGEST: Final = 1 << 13
 
 
 def plain(value: Any, depth: int = 0, *, hide: bool = False) -> Any:
-    """``value`` in the types of JSON; what has no counterpart becomes text that says what it was,
-    never an error.
+    """Return ``value`` in the types of JSON; what has no counterpart becomes text, never an error.
 
     ``hide``: values that came from the environment are shown as the placeholders that they were.
 
@@ -78,7 +77,7 @@ def _key(key: Any) -> str:
 
 
 def as_json(value: Any, *, indent: int | None = 2) -> str:
-    """Write ``value`` as JSON; without ``indent`` on one line, by every reader's ends of lines."""
+    """Write ``value`` as JSON; without ``indent`` on one line, whatever ends lines for a reader."""
     text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
     if any("\ud800" <= c <= "\udfff" for c in text):
         return json.dumps(plain(value), indent=indent)
@@ -90,17 +89,21 @@ def as_json(value: Any, *, indent: int | None = 2) -> str:
     )
 
 
-def error_data(error: AxilError | None) -> dict[str, Any] | None:
-    """Return an error as data."""
-    if error is None:
-        return None
-    problem = problems_of(error)[0]
-    return {
-        "id": problem.id,
-        "where": problem.where,
-        "message": problem.message,
-        "hint": problem.hint,
-    }
+def table_lines(rows: Sequence[Sequence[str]], *, width: int | None = None) -> Iterator[str]:
+    """Yield rows as lines with columns side by side, cut where there is a ``width``.
+
+    >>> list(table_lines([("CASE", "EXACT"), ("a", "1.00")]))
+    ['CASE  EXACT', 'a     1.00']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        line = "  ".join(cell.ljust(size) for cell, size in cells).rstrip()
+        yield line if not width or len(line) <= width else line[: width - 1] + "…"
+
+
+def _problem(problem: Problem) -> dict[str, str]:
+    return {name: getattr(problem, name) for name in ("id", "where", "message", "hint")}
 
 
 def summary(result: Result) -> dict[str, Any]:
@@ -114,15 +117,12 @@ def summary(result: Result) -> dict[str, Any]:
         "cycles": {path: asdict(tally) for path, tally in result.cycles.items()},
         "usage": {**asdict(result.usage), "seconds": round(result.usage.seconds, 6)},
         "questions": plain(result.questions),
-        "error": error_data(result.error),
+        "error": None if result.error is None else _problem(problems_of(result.error)[0]),
     }
 
 
 def refused(error: AxilError) -> dict[str, Any]:
-    """Write what ``run`` tells where nothing could run: an empty result, and every problem."""
+    """Return, where nothing could run, an empty result and every problem."""
     nothing = Result(status="failed", run_id="", error=error)
-    problems = [
-        {"id": p.id, "where": p.where, "message": p.message, "hint": p.hint}
-        for p in problems_of(error)
-    ]
+    problems = [_problem(each) for each in problems_of(error)]
     return {**summary(nothing), "activations": [], "problems": problems}

@@ -1,8 +1,7 @@
 """The events of a run for a person who watches: texts in order, tool calls, rounds.
 
-One node speaks at a time. What others do meanwhile waits until it has finished what it says, so
-that words never mix; nothing is lost, and the order of each node's own deeds stays. On a terminal
-words appear as they come.
+One node writes at a time. The events of others wait until its text ends, so that words never mix;
+nothing is lost, and the order of each node's events stays. On a terminal words appear as they come.
 """
 
 from __future__ import annotations
@@ -22,21 +21,17 @@ from axil_cli.page import Page, Paragraph, columns
 from axil_cli.plain import as_json
 from axil_journals import walk_plan
 
-_PATIENCE: Final = 0.2
-"""Seconds until a firing that goes on is announced; one that is over sooner is shown when it is
-over.
-"""
+_NOTICE_SECONDS: Final = 0.2
+"""Seconds until a firing is announced that has not ended."""
 _LINES: Final = 8
-"""Lines of what somebody says; the run's output is printed in full behind it."""
+"""Lines of a node's text; the run's output is printed in full."""
 _NAME: Final = 14
-"""Columns for names; longer ones push what is said to the right."""
+"""Columns for names; behind longer ones a text begins further to the right."""
 _INPUT: Final = "input"
 _TAKEN_BACK: Final = "(taken back)"
-"""The mark of a text that does not count, because its reply broke off or did not fit."""
+"""The mark of the text of a reply that broke off or did not fit."""
 _STRUCTURED: Final = ("{", "[", "`")
-"""Beginnings of replies that are data rather than words: their fields are shown when they are
-whole.
-"""
+"""Beginnings of replies that are data: their fields are shown when they are whole."""
 
 
 class Progress:
@@ -45,29 +40,27 @@ class Progress:
     def __init__(self, stream: TextIO, input: Any = None) -> None:
         """``input``: what the run is given; it is shown first."""
         self.page = Page(stream)
-        self._input = "" if input is None or input == {} else _spoken(input)
+        self._input = "" if input is None or input == {} else _as_text(input)
         self._title = "run"
         self._column = len(_INPUT) + 2
         """The position at which the shown text begins."""
         self._colours: dict[str, int] = {}
         self._heading: tuple[str, str] | None = None
         self._since: dict[Activation, float] = {}
-        self._silent: dict[Activation, asyncio.TimerHandle] = {}
+        self._notices: dict[Activation, asyncio.TimerHandle] = {}
         self._turns: dict[Activation, _Turn] = {}
-        self._speaker: Activation | None = None
+        self._writer: Activation | None = None
         self._later: list[tuple[Activation, Callable[[], None]]] = []
         self._questions = 0
-        self._named_last: Activation | None = None
+        self._last_named: Activation | None = None
         self._last = ""
         """The last text, on one line."""
 
     @contextmanager
     def quiet(self) -> Generator[None]:
-        """While a question is open nothing is written over it; events in the meantime are shown
-        behind the answer.
-        """
+        """Hold events while a question is open; they are shown after the answer."""
         if not self._questions:
-            self._hush()
+            self._end_turns()
             self.page.hold()
         self._questions += 1
         try:
@@ -88,7 +81,7 @@ class Progress:
         ]
         self._column = min(max([*names, len(_INPUT)]), _NAME) + 2
         if self._input:
-            self._headed(("", ""))
+            self._write_heading(("", ""))
             self.page.write(self.page.styled(_INPUT.ljust(self._column), "dim"))
             paragraph = Paragraph(self.page, self._column, lines=_LINES)
             paragraph.feed(self._input)
@@ -97,97 +90,95 @@ class Progress:
     def firing_started(self, activation: Activation, kind: str) -> None:
         self._since[activation] = time.monotonic()
         if kind == "node":
-            self._silent[activation] = asyncio.get_running_loop().call_later(
-                _PATIENCE, self._announce, activation
+            self._notices[activation] = asyncio.get_running_loop().call_later(
+                _NOTICE_SECONDS, self._announce, activation
             )
 
     def chunk(self, activation: Activation, chunk: Any) -> None:
         if isinstance(chunk, Mapping) and cast("Mapping[str, Any]", chunk).get("inside"):
-            self._inside_taken_back(activation)
-        self._in_turn(activation, lambda: self._heard(activation, chunk))
+            self._take_back_inside(activation)
+        self._when_free(activation, lambda: self._show_chunk(activation, chunk))
 
     def firing_finished(self, activation: Activation, kind: str, output: Any) -> None:
         took = self._took(activation)
         if kind == "node":
-            self._in_turn(activation, lambda: self._finished(activation, output, took))
+            self._when_free(activation, lambda: self._finished(activation, output, took))
 
     def firing_failed(self, activation: Activation, kind: str, error: BaseException) -> None:
         self._took(activation)
         # a failure inside a graph was shown already
         if kind == "node" or not isinstance(error, NodeFailed):
-            self._in_turn(activation, lambda: self._failed(activation, error))
+            self._when_free(activation, lambda: self._failed(activation, error))
 
     def firing_skipped(self, activation: Activation, kind: str) -> None:
-        self._in_turn(activation, lambda: self._noted(activation, "·", "skipped"))
+        self._when_free(activation, lambda: self._write_line(activation, "·", "skipped"))
 
     def run_finished(self, run_id: str) -> None:
-        self._hush()
-        for waiting in self._silent.values():
+        self._end_turns()
+        for waiting in self._notices.values():
             waiting.cancel()
-        self._silent.clear()
+        self._notices.clear()
 
-    # -- whose turn it is
+    # -- one node at a time
 
-    def _in_turn(self, activation: Activation, tell: Callable[[], None]) -> None:
-        if self._speaker is None or self._speaker == activation:
+    def _when_free(self, activation: Activation, tell: Callable[[], None]) -> None:
+        if self._writer is None or self._writer == activation:
             tell()
         else:
             self._later.append((activation, tell))
 
     def _release(self) -> None:
-        """Release the speaker's turn, and show the texts of the waiting ones until one of them
-        continues.
-        """
-        self._speaker = None
+        """Let the next one write, and show what waited until one of these texts goes on."""
+        self._writer = None
         waiting, self._later = self._later, []
         for activation, tell in waiting:
-            self._in_turn(activation, tell)
+            self._when_free(activation, tell)
 
-    def _hush(self) -> None:
-        """End what is being said, and tell all that waited."""
-        while self._speaker is not None:
-            turn = self._turns.get(self._speaker)
+    def _end_turns(self) -> None:
+        """End the present text, and show all that waited."""
+        while self._writer is not None:
+            turn = self._turns.get(self._writer)
             if turn is not None:
                 turn.end()
             self._release()
 
-    # -- telling
+    # -- texts
 
     def _announce(self, activation: Activation) -> None:
-        """It continues, and nothing of it was shown yet."""
-        if self._silent.pop(activation, None) is None:
+        """Show that a firing goes on, of which nothing was shown yet."""
+        if self._notices.pop(activation, None) is None:
             return
-        if self._questions or self._speaker is not None:
-            self._silent[activation] = asyncio.get_running_loop().call_later(
-                _PATIENCE, self._announce, activation
+        if self._questions or self._writer is not None:
+            self._notices[activation] = asyncio.get_running_loop().call_later(
+                _NOTICE_SECONDS, self._announce, activation
             )
         else:
-            self._noted(activation, "▸", self.page.sign("…"))
+            self._write_line(activation, "▸", self.page.sign("…"))
 
-    def _heard(self, activation: Activation, chunk: Any) -> None:
+    def _show_chunk(self, activation: Activation, chunk: Any) -> None:
         data: Mapping[str, Any] = (
             cast("Mapping[str, Any]", chunk) if isinstance(chunk, Mapping) else {"text": chunk}
         )
         kind, call = data.get("kind", "text"), str(data.get("id", ""))
         turn = self._turns.setdefault(activation, _Turn())
         if kind == "text":
-            self._said(activation, turn, text_of(data.get("text", "")))
+            self._show_text(activation, turn, text_of(data.get("text", "")))
         elif kind == "output":
-            self._fielded(activation, turn, cast("Mapping[str, Any]", data.get("fields") or {}))
+            self._show_fields(activation, turn, cast("Mapping[str, Any]", data.get("fields") or {}))
         elif kind == "reset":
-            self._taken_back(activation, turn)
+            self._take_back(activation, turn)
         elif kind == "tool_call":
-            turn.calls[call] = _called(data)
-            self._paused(activation, turn)
+            turn.calls[call] = _call_of(data)
+            self._end_text(activation, turn)
         elif kind == "tool_result":
-            self._paused(activation, turn)
+            self._end_text(activation, turn)
             known = turn.calls.pop(call, (str(data.get("name", "")), ""))
             self._tool(
                 activation, known, text_of(data.get("content", "")), failed=bool(data.get("failed"))
             )
-        elif kind == "retry":  # what was said of a reply that broke off is followed by all of it
-            self._paused(activation, turn)
-            self._noted(
+        elif kind == "retry":  # the text of a reply that broke off is followed by all of it
+            self._end_text(activation, turn)
+            self._write_line(
                 activation,
                 "↻",
                 f"{data.get('try', '')} of {data.get('of', '')}: {data.get('error', '')}",
@@ -197,24 +188,24 @@ class Progress:
                 str(data.get(name, "")) for name in ("action", "guard", "place")
             )
             text = f"guard {guard}, {place}: {action}, {data.get('reason', '')}"
-            self._noted(activation, "✗", text, bad=action == "block")
+            self._write_line(activation, "✗", text, bad=action == "block")
         elif kind == "context_failed":
-            self._noted(
+            self._write_line(
                 activation, "✗", f"{data.get('provider', '')}: {data.get('error', '')}", bad=True
             )
 
-    def _said(self, activation: Activation, turn: _Turn, text: str) -> None:
+    def _show_text(self, activation: Activation, turn: _Turn, text: str) -> None:
         turn.text += text
         begun = turn.text.lstrip()
         if not begun or turn.fields is not None or begun.startswith(_STRUCTURED):
             return
         if turn.paragraph is None:
             text = begun
-        self._spoken_by(activation, turn).feed(text)
+        self._paragraph_of(activation, turn).feed(text)
 
-    def _fielded(self, activation: Activation, turn: _Turn, fields: Mapping[str, Any]) -> None:
-        """Write the fields of a structured reply that are whole: a reply has one field after the
-        other, so those are whole that no longer change where others do.
+    def _show_fields(self, activation: Activation, turn: _Turn, fields: Mapping[str, Any]) -> None:
+        """Write the fields of a structured reply that are whole: those that stay where others
+        change.
         """
         known, turn.fields = turn.fields or {}, fields
         if fields != known:
@@ -225,44 +216,42 @@ class Progress:
         for name, value in fields.items():
             if name not in turn.written:
                 text = f"{name}: {render(value)}"
-                self._spoken_by(activation, turn).feed(f"\n{text}" if turn.written else text)
+                self._paragraph_of(activation, turn).feed(f"\n{text}" if turn.written else text)
                 turn.written.add(name)
 
-    def _spoken_by(self, activation: Activation, turn: _Turn) -> Paragraph:
-        """Return the paragraph of the text that a node has begun; it has the turn."""
+    def _paragraph_of(self, activation: Activation, turn: _Turn) -> Paragraph:
+        """Return the paragraph of the text that a node has begun."""
         if turn.paragraph is None:
-            self._waits_no_more(activation)
-            self._speaker = activation
+            self._cancel_notice(activation)
+            self._writer = activation
             turn.paragraph = self._paragraph(activation)
         return turn.paragraph
 
-    def _taken_back(self, activation: Activation, turn: _Turn) -> None:
-        """End the present text, which does not count: a page cannot unsay what is written."""
+    def _take_back(self, activation: Activation, turn: _Turn) -> None:
+        """End the present text with a mark that it does not count."""
         turn.end(_TAKEN_BACK)
         turn.text, turn.fields, turn.written = "", None, set()
-        if self._speaker == activation:
+        if self._writer == activation:
             self._release()
 
-    def _inside_taken_back(self, activation: Activation) -> None:
-        """Take back the texts that firings inside of this one have begun: at once, since one of
-        them may be the speaker.
-        """
+    def _take_back_inside(self, activation: Activation) -> None:
+        """Take back the texts that firings inside of this one have begun."""
         around = (*activation.frame, activation.node)
         for inner in [a for a in self._turns if a.frame[: len(around)] == around]:
-            self._taken_back(inner, self._turns[inner])
+            self._take_back(inner, self._turns[inner])
 
-    def _paused(self, activation: Activation, turn: _Turn) -> None:
+    def _end_text(self, activation: Activation, turn: _Turn) -> None:
         """End the present text; the node continues."""
         if turn.paragraph is not None:
             self._last = " ".join(turn.text.split())
         turn.end()
         turn.text, turn.fields, turn.written = "", None, set()
-        if self._speaker == activation:
+        if self._writer == activation:
             self._release()
 
     def _finished(self, activation: Activation, output: Any, took: str) -> None:
         turn = self._turns.pop(activation, None) or _Turn()
-        stated = _spoken(output)
+        stated = _as_text(output)
         if turn.fields is not None:
             self._write_fields(activation, turn, _fields_of(output) or turn.fields)
         if turn.paragraph is not None:
@@ -277,26 +266,28 @@ class Progress:
             line = " ".join(stated.split())
             words = "(nothing)" if not line else "(passed on)" if line == self._last else line
             self._last = line or self._last
-            self._noted(activation, "", f"{took}  {words}".strip())
-        if self._speaker == activation:
+            self._write_line(activation, "", f"{took}  {words}".strip())
+        if self._writer == activation:
             self._release()
 
     def _failed(self, activation: Activation, error: BaseException) -> None:
         turn = self._turns.pop(activation, None)
         if turn is not None:
             turn.end()
-        self._noted(activation, "✗", f"{type(error).__name__}: {error}", bad=True)
-        if self._speaker == activation:
+        self._write_line(activation, "✗", f"{type(error).__name__}: {error}", bad=True)
+        if self._writer == activation:
             self._release()
 
     # -- lines
 
     def _paragraph(self, activation: Activation) -> Paragraph:
-        return Paragraph(self.page, self._column, column=self._named(activation), lines=_LINES)
+        return Paragraph(self.page, self._column, column=self._write_name(activation), lines=_LINES)
 
-    def _noted(self, activation: Activation, sign: str, words: str, *, bad: bool = False) -> None:
+    def _write_line(
+        self, activation: Activation, sign: str, words: str, *, bad: bool = False
+    ) -> None:
         """Write one line."""
-        at = self._named(activation, bad=bad)
+        at = self._write_name(activation, bad=bad)
         mark = f"{self.page.sign(sign)} " if sign else ""
         text = self.page.fit(clean(mark + words), self.page.width - at - 1)
         self.page.write(self.page.styled(text, "bad" if bad else "dim").rstrip() + "\n")
@@ -305,8 +296,8 @@ class Progress:
         self, activation: Activation, call: tuple[str, str], result: str, *, failed: bool
     ) -> None:
         """Write a call and its result on one line; the result is cut last."""
-        self._waits_no_more(activation)
-        at = self._named(activation)
+        self._cancel_notice(activation)
+        at = self._write_name(activation)
         name, arguments = call
         sign, arrow = f"{self.page.sign('⚙')} {name}(", f") {self.page.sign('→')} "
         room = self.page.width - at - 1 - columns(sign) - columns(arrow)
@@ -318,26 +309,26 @@ class Progress:
             + "\n"
         )
 
-    def _named(self, activation: Activation, *, bad: bool = False) -> int:
-        """Return the heading, if it is another one, and the node's name unless it was named last;
-        where what is said of it begins.
+    def _write_name(self, activation: Activation, *, bad: bool = False) -> int:
+        """Write the heading, if it is another one, and the node's name unless it was the last one;
+        return the column behind it.
         """
         rounds, item, path = where(activation.frame, activation.path)
         scope, _, node = path.rpartition("/")
-        is_new = self._headed((scope, rounds))
+        is_new = self._write_heading((scope, rounds))
         name = clean(f"{node} {item}".strip())
         at = max(self._column, columns(name) + 2)
-        if is_new or activation != self._named_last:
+        if is_new or activation != self._last_named:
             colour = self._colours.setdefault(path, len(self._colours))
             self.page.write(
                 self.page.styled(name, "bad" if bad else colour) + " " * (at - columns(name))
             )
         else:
             self.page.write(" " * at)
-        self._named_last = activation
+        self._last_named = activation
         return at
 
-    def _headed(self, heading: tuple[str, str]) -> bool:
+    def _write_heading(self, heading: tuple[str, str]) -> bool:
         """Write the heading, if it is another one."""
         if heading == self._heading:
             return False
@@ -345,16 +336,16 @@ class Progress:
         self.page.rule(" · ".join(part for part in heading if part) or self._title)
         return True
 
-    def _waits_no_more(self, activation: Activation) -> None:
-        waiting = self._silent.pop(activation, None)
+    def _cancel_notice(self, activation: Activation) -> None:
+        waiting = self._notices.pop(activation, None)
         if waiting is not None:
             waiting.cancel()
 
     def _took(self, activation: Activation) -> str:
-        """Return how long a finished firing took, if that is worth a word."""
-        self._waits_no_more(activation)
+        """Return how long a finished firing took, if it was long."""
+        self._cancel_notice(activation)
         seconds = time.monotonic() - self._since.pop(activation, time.monotonic())
-        return f"{seconds:.1f} s" if seconds >= _PATIENCE else ""
+        return f"{seconds:.1f} s" if seconds >= _NOTICE_SECONDS else ""
 
 
 class _Turn:
@@ -376,7 +367,7 @@ class _Turn:
             self.paragraph = None
 
 
-def _called(chunk: Mapping[str, Any]) -> tuple[str, str]:
+def _call_of(chunk: Mapping[str, Any]) -> tuple[str, str]:
     """Return a call's name and arguments, as they would be written."""
     given = cast("Mapping[str, Any]", chunk.get("arguments") or {})
     return str(chunk.get("name", "")), ", ".join(
@@ -408,7 +399,7 @@ def _fields_of(output: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
 
 
-def _spoken(output: Any) -> str:
+def _as_text(output: Any) -> str:
     """Return an output in words: messages as their texts, fields one after the other."""
     if isinstance(output, Mapping) and not is_messages(output):
         fields = cast("Mapping[str, Any]", output)
@@ -419,9 +410,7 @@ def _spoken(output: Any) -> str:
 
 def where(frame: Frame, path: str) -> tuple[str, str, str]:
     """Return the rounds of the cycles and the items of the maps that a frame belongs to, counted
-    from one, and the node's path.
-
-    A tree's items are counted in each of its layers.
+    from one (a tree's in each layer), and the node's path.
     """
     rounds: list[int] = []
     fans: list[list[int]] = []

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Mapping
 from typing import Any, Final
 
 from axil import AxilError, Workflow
@@ -19,9 +20,10 @@ from axil.plugin import (
 from axil_cli.arguments import JOURNAL_FOLDER
 from axil_cli.command import Session, misuse, problems_of
 from axil_cli.source import hooked
-from axil_files import PythonTarget, load, load_spec as read, python_target, spec_changes
+from axil_files import PythonTarget, load, load_spec, python_target, spec_changes
 
 _OFF: Final = ("off", "none", "no", "0")
+_LISTED: Final = "axil runs list shows them."
 _UNREADABLE: Final = ("AX513", "AX514", "AX515")
 """Errors of keys: a journal that is encrypted is never left out silently."""
 
@@ -31,8 +33,8 @@ def opened(
 ) -> Any:
     """Return the journal, or None: nothing is kept.
 
-    ``needed``: what cannot do without; empty: where the journal cannot be used and was not asked
-    for, the reason is shown, and the run goes on. ``kept``: a folder that is named has to be there.
+    ``needed``: what cannot do without; empty: a usual journal that cannot be used is a warning.
+    ``kept``: a folder that is named has to be there.
     Raises: ConfigError, UnknownComponent, JournalError.
     """
     named = options.journal or os.environ.get("AXIL_JOURNAL", "")
@@ -88,20 +90,38 @@ def _cipher(session: Session) -> Any:
     return None
 
 
-def origin(
-    file: str, workflow: Workflow, reading: dict[str, Any], functions: str | None = None
-) -> dict[str, Any]:
-    """Return the part of a file that is kept with a run: its texts, those that it includes among
-    them, so that the run continues with what it began with. Of a graph in Python: its name, and a
-    digest of its file.
+def find_run(journal: Any, name: str) -> str:
+    """Return the id of the run that is called ``name``, or the only one that begins so.
 
-    Args:
-        functions: the folder of functions of one's own, which is kept by its name.
+    Raises: JournalError (AX503): none, or several.
+    """
+    if journal.infos([name]):
+        return name
+    near = [each.run_id for each in journal.runs() if name and each.run_id.startswith(name)]
+    if len(near) == 1:
+        return near[0]
+    if not near:
+        raise unknown_run(name)
+    message = f'several runs begin with "{name}": {", ".join(near[:5])}.'
+    raise JournalError(message, id="AX503", hint=_LISTED)
+
+
+def unknown_run(name: str) -> JournalError:
+    """Return the error of a name that no run has."""
+    return JournalError(f'the journal knows no run "{name}".', id="AX503", hint=_LISTED)
+
+
+def origin(
+    file: str, workflow: Workflow, reading: Mapping[str, Any], functions: str | None = None
+) -> dict[str, Any]:
+    """Return what is kept with a run, so that it continues with what it began with: the texts of
+    its file and of those it includes; of a graph in Python its name, and a digest of its file.
+
+    ``functions``: the folder of functions, which is kept by its name.
     """
     folder = None if functions is None else os.path.realpath(functions)
     workflow.plan  # noqa: B018  # what the file includes is read when it is compiled
-    python = python_target(file)
-    if python is not None:
+    if (python := python_target(file)) is not None:
         return {
             "python": python.kept,
             "folder": python.folder,
@@ -131,21 +151,20 @@ def origin(
     return {**kept, "allow": allow, "allow_code": "code" in allow, "functions": folder}
 
 
-def source_of(kept: dict[str, Any]) -> str:
+def source_of(kept: Mapping[str, Any]) -> str:
     """Return the source of a run's workflow: a file, or a graph in Python; empty: neither."""
     return str(kept.get("python") or kept.get("file") or "")
 
 
 def reopened(
-    kept: dict[str, Any],
+    kept: Mapping[str, Any],
     session: Session,
     *,
     allow: frozenset[str],
     current: bool = False,
     hooks: Any = None,
 ) -> Workflow:
-    """Return the workflow of a run, as it was when the run began. ``current``: as its files are
-    now.
+    """Return the workflow of a run, as it was when the run began; ``current``: as its files are.
 
     Raises: ConfigError: the run was not begun from a file; it used code, which is not allowed now.
     """
@@ -179,31 +198,30 @@ def reopened(
     )
 
 
-def _python(kept: dict[str, Any]) -> PythonTarget | None:
+def _python(kept: Mapping[str, Any]) -> PythonTarget | None:
     named = kept.get("python")
     return python_target(str(named), folder=str(kept["folder"])) if named else None
 
 
-def _variables(kept: dict[str, Any]) -> dict[str, Any]:
-    """Return the variables of a run; those that are secret are not kept, and are in the environment
-    or given again.
-
-    Raises: ConfigError (AX700): one is not.
+def _variables(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables of a run. Raises: ConfigError (AX700): a secret one, which is not kept,
+    is neither given again nor in the environment.
     """
     found: dict[str, Any] = dict(kept["vars"])
     for name in kept.get("secret_vars", ()):
-        if name not in found and name not in os.environ:
+        if name in found:
+            continue
+        if name not in os.environ:
             raise misuse(
                 name,
                 "the run was begun with this secret, which is not kept.",
                 f"Set the environment variable {name}.",
             )
-        if name not in found:
-            found[name] = FromEnvironment(os.environ[name], "${" + name + "}")
+        found[name] = FromEnvironment(os.environ[name], "${" + name + "}")
     return found
 
 
-def changed(kept: dict[str, Any]) -> list[str]:
+def changed(kept: Mapping[str, Any]) -> list[str]:
     """Return the files of a run that are not what they were, or are gone."""
     python = _python(kept)
     if python is not None:
@@ -214,20 +232,20 @@ def changed(kept: dict[str, Any]) -> list[str]:
     return [name for name, text in texts.items() if _text(os.path.join(root, name)) != text]
 
 
-def differences(kept: dict[str, Any], session: Session, *, allow: frozenset[str]) -> list[str]:
+def differences(kept: Mapping[str, Any], session: Session, *, allow: frozenset[str]) -> list[str]:
     """Return the differences, in lines, between the graph that a run began with and that of its
     files now; or why they are unknown.
     """
     if kept.get("python"):
         return ["a graph in Python goes on as it is now"]
-    ways: dict[str, Any] = {
+    reading: dict[str, Any] = {
         "registry": session.registry,
         "vars": _variables(kept),
         "allow": allow,
     }
     try:
-        before = read(kept["file"], texts=dict(kept["texts"]), **ways)
-        now = read(kept["file"], **ways)
+        before = load_spec(kept["file"], texts=dict(kept["texts"]), **reading)
+        now = load_spec(kept["file"], **reading)
     except AxilError as error:
         return [f"the graph as it is now cannot be read: {problems_of(error)[0]}"]
     return spec_changes(before, now) or [

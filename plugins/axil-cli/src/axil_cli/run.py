@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from axil import (
     MISSING,
@@ -23,45 +23,20 @@ from axil import (
     Workflow,
     run_sync,
 )
-from axil.plugin import (
-    ENTRY,
-    Channel,
-    MissingKeys,
-    UnknownComponent,
-    make_component,
-    render,
-    text_of,
-)
-from axil_cli import record
+from axil.plugin import ENTRY, Channel, MissingKeys, render, text_of
 from axil_cli.arguments import add_shared_arguments
-from axil_cli.command import (
-    Exit,
-    Session,
-    is_debugging,
-    misuse,
-    problems_of,
-    read_text,
-)
+from axil_cli.command import Exit, Session, error_lines, is_debugging, misuse, read_text
 from axil_cli.findings import check_input, not_taken
 from axil_cli.folder import RunFolder, placed
-from axil_cli.launch import Launch, prepared
 from axil_cli.plain import as_json, plain, refused, summary
-from axil_cli.signals import interruptible
-from axil_cli.source import TARGET, as_data, check_breaks, settings, stopping, workflow_of
+from axil_cli.source import TARGET, as_data, as_input, check_breaks, with_breaks, workflow_of
 from axil_cli.wants import opened
 from axil_cli.watch import Lines, Record
 
 if TYPE_CHECKING:
+    from axil_cli.launch import Launch
     from axil_cli.page import Page
     from axil_cli.progress import Progress
-
-CODES: Final[Mapping[str, Exit]] = {
-    "done": Exit.DONE,
-    "failed": Exit.FAILED,
-    "paused": Exit.PAUSED,
-    "limited": Exit.LIMITED,
-    "cancelled": Exit.INTERRUPTED,
-}
 
 
 class Run:
@@ -77,7 +52,7 @@ class Run:
     def refuse(self, error: AxilError, options: argparse.Namespace, session: Session) -> None:
         """Say as data, too, with ``--format json``, that the file or an option cannot be used."""
         if options.format == "json" and not is_debugging():
-            session.say(as_json(refused(error)))
+            session.say_json(refused(error))
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         self.workflow = parser.add_argument("file", metavar="WORKFLOW", help=TARGET)
@@ -116,58 +91,28 @@ class Run:
             default="",
             help="continue the conversation NAME",
         )
-        ways_of_watching(parser)
+        add_watching_arguments(parser)
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Run the file; see ``Exit``."""
-        variables, allow = settings(options.set), frozenset(options.allow)
-        launch = Launch(
-            file=options.file,
-            registry=session.registry,
-            tell=session.tell,
-            reading={"vars": variables, "allow": allow},
-            running={"allow": allow},
-        )
-        with launch.within:
-            prepared(launch, session.options)
+        reading = session.reading(options)
+        with session.launch(options.file, reading=reading, allow=reading["allow"]) as launch:
             launch.running.setdefault("run_id", options.run_id or os.urandom(4).hex())
             folder = placed(launch.running, options.workspace)
             folder.attach(options.attach)
-            asked_for = next(
-                (option for option in ("thread", "run_id") if getattr(options, option)), ""
-            )
-            journal = record.opened(
-                options, session, needed=f"--{asked_for}".replace("_", "-") if asked_for else ""
-            )
+            needed = "--thread" if options.thread else "--run-id" if options.run_id else ""
+            journal = session.journal(options, needed)
             if journal is not None:
                 launch.within.callback(journal.close)
-            here, hooks = (
-                replace(session, registry=launch.registry),
-                stopping(options.breaks, session.hooks),
-            )
-            workflow, allow = opened(
-                lambda words: workflow_of(
-                    launch.file, here, hooks=hooks, **{**launch.reading, "allow": words}
-                ),
-                frozenset(launch.reading["allow"]),
-                launch.file,
-                session,
-                asks=options.format == "text"
-                and options.input_file != "-"
-                and session.stdin.isatty(),
-            )
-            launch.reading["allow"] = launch.running["allow"] = allow
-            check_breaks(options.breaks, workflow)
-            for name in _unused(variables, launch.file, workflow):
+            workflow = _opened(launch, options, session)
+            for name in _unused(reading["vars"], launch.file, workflow):
                 session.tell(
                     f"warning: nothing in {launch.file} is called {name}; "
                     f"--set {name}=… has no effect."
                 )
-            text = (
-                read_text(options.input_file, "--input-file")
-                if options.input_file
-                else options.input
-            )
+            text = options.input
+            if options.input_file:
+                text = read_text(options.input_file, "--input-file")
             is_begun = journal is not None and bool(
                 options.run_id and journal.entries(options.run_id)
             )
@@ -177,23 +122,37 @@ class Run:
             for change in launch.inputs:
                 input = change(input, workflow)
             if journal is not None:
-                origin = {
-                    **record.origin(launch.file, workflow, launch.reading, session.functions),
-                    "workspace": str(folder.path),
-                }
+                origin = session.origin(launch.file, workflow, launch.reading)
                 launch.running = {
                     "journal": journal,
                     "thread": options.thread,
-                    "origin": origin,
+                    "origin": {**origin, "workspace": str(folder.path)},
                     **launch.running,
                 }
-            return watched(
-                Job(workflow, input, launch.running, launch.observers, folder), options, session
-            )
+            job = Job(workflow, input, launch.running, launch.observers)
+            return watched(job, folder, options, session)
 
 
-def ways_of_watching(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every command that lets a run go on."""
+def _opened(launch: Launch, options: argparse.Namespace, session: Session) -> Workflow:
+    """Return the workflow of a launch, which is given the words that the person allows."""
+    here = replace(session, registry=launch.registry)
+    hooks = with_breaks(options.breaks, session.hooks)
+    reading = launch.reading
+    is_asking = options.format == "text" and options.input_file != "-" and session.stdin.isatty()
+    workflow, allow = opened(
+        lambda words: workflow_of(launch.file, here, hooks=hooks, **{**reading, "allow": words}),
+        frozenset(reading["allow"]),
+        launch.file,
+        session,
+        asks=is_asking,
+    )
+    reading["allow"] = launch.running["allow"] = allow
+    check_breaks(options.breaks, workflow)
+    return workflow
+
+
+def add_watching_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of each command that starts or continues one run."""
     parser.add_argument(
         "--answers",
         metavar="FILE",
@@ -221,102 +180,87 @@ def ways_of_watching(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def watched(job: Job, options: argparse.Namespace, session: Session) -> int:
-    """Run the job, show it and print what it comes to."""
-    shown = (
-        (options.format == "text" and session.stderr.isatty())
-        if options.progress is None
-        else options.progress
-    )
-    progress = _progress(job, session) if shown else None
+def watched(job: Job, folder: RunFolder, options: argparse.Namespace, session: Session) -> int:
+    """Run the job, show it, print its result and return the exit code."""
+    is_shown = options.progress
+    if is_shown is None:
+        is_shown = options.format == "text" and session.stderr.isatty()
+    progress = None
+    if is_shown:
+        from axil_cli.progress import Progress
+
+        progress = Progress(session.stderr, job.input)
     asked = set[str]()
-    job.ways.setdefault("channel", _channel(options, session, progress, asked))
+    job.options.setdefault("channel", _channel(options, session, progress, asked))
     seen = Record()
     job.observers.insert(0, seen)
     lines = Lines(session.stdout, job.stop) if options.format == "events" else None
     job.observers.extend(each for each in (lines, progress) if each is not None)
     # what bodies print must not spoil the output, and questions are none
-    with job.folder, redirect_stdout(session.stderr), interruptible(job.interrupt):
-        result: Result = run_sync(job.done())
+    with folder, redirect_stdout(session.stderr):
+        result = job.run(session)
     if lines is not None and lines.fault is not None:
         raise lines.fault
     if (unfit := _unfit(result)) is not None:
         raise unfit
-    answers = job.ways["channel"]
+    answers = job.options["channel"]
     if result.status == "done" and isinstance(answers, Answers) and answers.left:
         session.tell(
             f"warning: {len(answers.left)} of the answers in {options.answers} had no question."
         )
     if options.format == "json":
-        data = summary(result)
-        session.say(as_json({**data, **job.folder.as_data(), "activations": seen.activations}))
+        session.say_json({**summary(result), **folder.as_data(), "activations": seen.activations})
     elif options.format == "text":
         page = progress.page if progress is not None else None
         _print(result, session, page, asked, lambda: not_taken(job.workflow.plan, seen.activations))
-        if result.status != "done" and "journal" in job.ways:
-            leave = {
-                *job.ways.get("allow", ()),
-                *(("code",) if job.ways.get("origin", {}).get("python") else ()),
-            }
-            allowed = "".join(f" --allow {each}" for each in sorted(leave))
+        if result.status != "done" and "journal" in job.options:
+            words = {*job.options.get("allow", ())}
+            if job.options.get("origin", {}).get("python"):
+                words.add("code")
+            allowed = "".join(f" --allow {each}" for each in sorted(words))
             doing, answer = ("answer", " ANSWER") if result.questions else ("resume", "")
-            way = f"{session.program} runs {doing} {result.run_id}{answer}{allowed}"
-            session.tell(f"The run is kept: {way}")
+            command = f"{session.program} runs {doing} {result.run_id}{answer}{allowed}"
+            session.tell(f"The run is kept: {command}")
     if options.format != "json":
-        job.folder.tell(session)
+        folder.tell(session)
     if is_debugging() and result.error is not None:
         import traceback
 
         session.tell("".join(traceback.format_exception(result.error)).rstrip())
-    return CODES[result.status]
-
-
-def _progress(job: Job, session: Session) -> Progress:
-    """Return an observer for a person who watches."""
-    from axil_cli.progress import Progress
-
-    return Progress(session.stderr, job.input)
+    return Exit.of(result.status)
 
 
 class Job:
     """One run that a signal may end."""
 
     def __init__(
-        self,
-        workflow: Workflow,
-        input: Any,
-        ways: dict[str, Any],
-        observers: list[Any],
-        folder: RunFolder,
+        self, workflow: Workflow, input: Any, options: dict[str, Any], observers: list[Any]
     ) -> None:
-        self.workflow, self.input, self.ways, self.observers, self.folder = (
-            workflow,
-            input,
-            ways,
-            observers,
-            folder,
-        )
+        """``options``: fields of ``axil.Options``, without the observers."""
+        self.workflow, self.input, self.options = workflow, input, options
+        self.observers = observers
         self._run: KernelRun | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_interrupted = False
 
-    def interrupt(self) -> None:
-        """Stop soon, from a handler of signals."""
+    def run(self, session: Session) -> Result:
+        """Run to the end, whatever it is; an interrupt cancels."""
+        with session.interruptible(self._interrupt):
+            return run_sync(self._result())
+
+    def _interrupt(self) -> None:
         self._is_interrupted = True
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self.stop)
 
     def stop(self) -> None:
-        """Cancel the run: bodies at work are cancelled, innermost first, and there is a result all
-        the same.
-        """
+        """Cancel the run, which has a result all the same."""
         if self._run is not None:
             self._run.cancel("interrupted")
 
-    async def done(self) -> Result:
-        """Run to the end, whatever it is."""
-        self._run = run = self.workflow.start(self.input, observers=self.observers, **self.ways)
+    async def _result(self) -> Result:
+        self._run = run = self.workflow.start(self.input, observers=self.observers, **self.options)
         self._loop = asyncio.get_running_loop()
         if self._is_interrupted:
             self.stop()
@@ -328,29 +272,13 @@ class Job:
 
 
 def _unused(variables: Mapping[str, Any], file: str, workflow: Workflow) -> list[str]:
-    """Return variables that neither the file nor one that it may include can mean: slips of the
-    pen.
-    """
+    """Return variables that neither the file nor one that it may include can mean."""
     if not variables or any(
         node.use is not None and node.use.type == "subgraph" for node in workflow.spec.nodes
     ):
         return []
     text = read_text(file, "FILE")
     return [name for name in variables if name not in text]
-
-
-def as_input(text: str | None, payload: str) -> Any:
-    """Return the input as a graph wants it: a text for messages, fields for the others; for typed
-    state its fields, or the text of a conversation.
-    """
-    if payload == "messages":
-        return text or ""
-    if text is None:
-        return {}
-    data = as_data(text)
-    if isinstance(data, dict):
-        return cast("dict[str, Any]", data)
-    return text if payload == "state" else {"message": text}
 
 
 def _unfit(result: Result) -> ConfigError | None:
@@ -369,18 +297,14 @@ def _unfit(result: Result) -> ConfigError | None:
     )
 
 
-class _Asking:
+class _Terminal:
     """A channel to a person: progress is quiet during a question, and open ones are noted."""
 
     def __init__(
         self, channel: Channel, session: Session, progress: Progress | None, asked: set[str]
     ) -> None:
-        self._channel, self._session, self._progress, self._asked = (
-            channel,
-            session,
-            progress,
-            asked,
-        )
+        self._channel, self._session = channel, session
+        self._progress, self._asked = progress, asked
 
     async def ask(self, question: Question) -> Any:
         """Return the person's answer."""
@@ -393,9 +317,7 @@ class _Asking:
 
 
 class Answers:
-    """A channel that has its answers, in the order of the questions; then there is none, and the
-    run pauses.
-    """
+    """A channel with answers in the order of the questions; without one the run pauses."""
 
     def __init__(self, answers: Iterable[Any]) -> None:
         self.left = deque(answers)
@@ -429,13 +351,8 @@ def _channel(
 ) -> Channel | None:
     if options.answers is not None:
         return Answers(answers_in(read_text(options.answers, "--answers")))
-    if not session.stdin.isatty():
-        return None
-    try:
-        found = session.registry.resolve("channels", "terminal", "axil run")
-    except UnknownComponent:  # no plugin that could ask is installed: the run pauses, and says so
-        return None
-    return _Asking(make_component(found, {}, "axil run"), session, progress, asked)
+    channel = session.terminal("axil run")
+    return None if channel is None else _Terminal(channel, session, progress, asked)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -456,7 +373,7 @@ def _print(
         if result.output is not None and (result.output != {} or result.exits):
             if page is not None:
                 page.rule("output")
-            session.say(_spoken(result))
+            session.say(_output(result))
         else:
             session.tell("The run is done, and nothing reached its exit.")
             for way in ways():
@@ -476,10 +393,8 @@ def _print(
     if result.questions:
         _ask([question for question in result.questions if question.id not in asked], session)
     elif result.error is not None:
-        for problem in problems_of(result.error):
-            session.tell(f"error: {problem}")
-        for other in getattr(result.error, "others", ()):
-            session.tell(f"also: {other}")
+        for line in error_lines(result.error):
+            session.tell(line)
 
 
 def _ask(questions: Iterable[Question], session: Session) -> None:
@@ -493,7 +408,7 @@ def _ask(questions: Iterable[Question], session: Session) -> None:
     session.tell("The run is paused: answer on a terminal, or with --answers FILE.")
 
 
-def _spoken(result: Result) -> str:
+def _output(result: Result) -> str:
     """Write the output as text: messages one after the other, fields one a line, or nothing."""
     if result.messages:
         return "\n".join(text_of(plain(m)) for m in result.messages)
@@ -509,10 +424,11 @@ def _spoken(result: Result) -> str:
 
 
 def _used(result: Result) -> str:
+    from axil_cli.picture import spent
+
     usage = result.usage
     parts = [f"{usage.firings} firing{'s' if usage.firings != 1 else ''}", f"{usage.seconds:.1f} s"]
-    parts += [f"{count:,} {kind.replace('_', ' ')}" for kind, count in usage.tokens.items()]
-    parts += [f"cost {usage.cost:.4f}"] if usage.cost else []
+    parts += spent(usage.tokens, usage.cost)
     for path, tally in result.cycles.items():
         ends = ", ".join(
             end if count == 1 else f"{end} ×{count}" for end, count in tally.ends.items()
@@ -521,4 +437,4 @@ def _used(result: Result) -> str:
     return " · ".join(parts)
 
 
-__all__ = ["Answers", "Run", "answers_in", "as_input", "settings"]
+__all__ = ["Answers", "Job", "Run", "add_watching_arguments", "answers_in", "watched"]

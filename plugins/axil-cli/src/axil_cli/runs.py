@@ -1,6 +1,4 @@
-"""``axil runs``: the runs that a journal keeps: look at them, resume them, fork
-them, clear them away.
-"""
+"""``axil runs``: look at the runs that a journal keeps, resume, fork and delete them."""
 
 from __future__ import annotations
 
@@ -18,25 +16,19 @@ from axil_cli import record
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, equipped, misuse, read_text
 from axil_cli.folder import RUNS, placed, remove_folder
-from axil_cli.launch import Launch, prepared, recorded
 from axil_cli.picture import (
     difference_lines,
-    listed,
     open_question_lines,
     outline_lines,
     prompt_lines,
     run_lines,
+    run_table,
     step_lines,
 )
 from axil_cli.plain import as_json, plain
-from axil_cli.run import (
-    Job,
-    answers_in,
-    as_input,
-    watched,
-    ways_of_watching,
-)
-from axil_cli.source import as_data, check_breaks, settings, stopping
+from axil_cli.record import find_run
+from axil_cli.run import Job, add_watching_arguments, answers_in, watched
+from axil_cli.source import as_data, as_input, check_breaks, settings, with_breaks
 from axil_cli.wants import opened
 from axil_journals import (
     Edit,
@@ -58,7 +50,6 @@ from axil_journals import (
 
 _QUESTION: Final = re.compile(r"[^\s?]+\?[^\s?]*")
 """The form of ids of questions: the activation, and the number of the question in it."""
-_LISTED = "axil runs list shows them."
 _PAUSE_SECONDS: Final = 0.01
 """Between two runs that are forgotten: other processes that wait for the journal come first."""
 _OPEN: Final = ("open", "paused", "failed", "limited", "cancelled", "parked")
@@ -75,19 +66,14 @@ class Runs:
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         doing = parser.add_subparsers(dest="doing", metavar="WHAT", required=True)
-        # who takes options of plugins, and of which command
-        self.lends: list[tuple[argparse.ArgumentParser, str]] = []
+        self.takes: list[tuple[argparse.ArgumentParser, str]] = []
 
-        def one(
-            name: str, help: str, *, format: Sequence[str] = ("text", "json")
-        ) -> argparse.ArgumentParser:
+        def one(name: str, help: str, *shared: str) -> argparse.ArgumentParser:
             made = doing.add_parser(name, help=help, description=help, allow_abbrev=False)
-            add_shared_arguments(made, "--journal")
-            if format:
-                made.add_argument("--format", choices=format, default="text")
+            add_shared_arguments(made, "--journal", *shared)
             return made
 
-        listing = one("list", "the runs, newest first")
+        listing = one("list", "the runs, newest first", "--format")
         listing.add_argument(
             "--thread", default="", metavar="NAME", help="only those of a conversation"
         )
@@ -101,7 +87,10 @@ class Runs:
             "--limit", type=int, default=30, metavar="N", help="the most that are shown; 0: all"
         )
         showing = one(
-            "show", "a run in short: its nodes, what they used, what it waits for; or step by step"
+            "show",
+            "a run in short: its nodes, what they used, what it waits for; or step by step",
+            "--format",
+            "--workflow",
         )
         showing.add_argument("run", metavar="RUN")
         showing.add_argument("--steps", action="store_true", help="what happened, step by step")
@@ -117,24 +106,22 @@ class Runs:
             metavar="N",
             help="the run after step N: its state, and the next steps",
         )
-        add_shared_arguments(showing, "--workflow")
         for name, help in (
             ("resume", "resume a run: finished work is not repeated"),
             ("answer", "answer a paused run, and resume it"),
         ):
-            going = one(name, help, format=())
-            going.add_argument("run", metavar="RUN")
+            resuming = one(name, help, "--workflow")
+            resuming.add_argument("run", metavar="RUN")
             if name == "answer":
-                going.add_argument(
+                resuming.add_argument(
                     "answers_given",
                     metavar="ANSWER",
                     nargs="*",
                     help="in the order of the questions, or ID=ANSWER",
                 )
-            add_shared_arguments(going, "--workflow")
-            ways_of_watching(going)
-            self.lends.append((going, "run"))
-            which = going.add_mutually_exclusive_group()
+            add_watching_arguments(resuming)
+            self.takes.append((resuming, "run"))
+            which = resuming.add_mutually_exclusive_group()
             which.add_argument(
                 "--current",
                 action="store_true",
@@ -147,7 +134,10 @@ class Runs:
                 "and keep them for this run",
             )
         forking = one(
-            "fork", "branch off: a new run that has done what a run had done up to a step"
+            "fork",
+            "branch off: a new run that has done what a run had done up to a step",
+            "--format",
+            "--workflow",
         )
         forking.add_argument("run", metavar="RUN")
         forking.add_argument("--at", type=int, metavar="N", help="up to step N; without it all")
@@ -175,21 +165,19 @@ class Runs:
             action="store_true",
             help="the edges of step N decide again what they carry of the --output",
         )
-        add_shared_arguments(forking, "--workflow")
-        cancelling = one("cancel", "end a run, whatever its status", format=())
+        cancelling = one("cancel", "end a run, whatever its status")
         cancelling.add_argument("run", metavar="RUN")
-        comparing = one("diff", "where two runs differ, node by node")
+        comparing = one("diff", "where two runs differ, node by node", "--format")
         comparing.add_argument("run", metavar="RUN")
         comparing.add_argument("other", metavar="OTHER")
-        exporting = one("export", "the whole record of a run, one JSON object a line", format=())
+        exporting = one("export", "the whole record of a run, one JSON object a line", "--workflow")
         exporting.add_argument("run", metavar="RUN")
         exporting.add_argument(
             "--html",
             action="store_true",
             help="as one page for a browser, which needs no server; with axil-serve",
         )
-        add_shared_arguments(exporting, "--workflow")
-        pruning = one("prune", "forget runs that have ended")
+        pruning = one("prune", "forget runs that have ended", "--format")
         pruning.add_argument(
             "--older-than",
             type=float,
@@ -209,8 +197,8 @@ class Runs:
             help=f"also remove their folders in DIR ({RUNS} of axil run and axil serve)",
         )
         pruning.add_argument("--dry-run", action="store_true", help="print which, and delete none")
-        healing = one("doctor", "look for damage")
-        healing.add_argument(
+        examining = one("doctor", "look for damage", "--format")
+        examining.add_argument(
             "--cut",
             metavar="RUN",
             help="drop the entries behind the damage in RUN, so that it can be resumed",
@@ -240,9 +228,9 @@ class Runs:
         some = infos[:limit] if limit else infos
         dues = _dues(journal, some)
         if options.format == "json":
-            session.say(as_json([{**plain(info), "due": dues.get(info.run_id)} for info in some]))
+            session.say_json([{**plain(info), "due": dues.get(info.run_id)} for info in some])
             return Exit.DONE
-        for line in listed(some, time.time(), dues):
+        for line in run_table(some, time.time(), dues):
             session.say(line)
         if len(some) < len(infos):
             session.tell("There are more; --limit 0 shows all.")
@@ -251,119 +239,97 @@ class Runs:
         return Exit.DONE
 
     def _show(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
-        run_id = found(journal, options.run)
+        run_id = find_run(journal, options.run)
         entries = journal.entries(run_id)
         if options.at is not None:
-            return self._stood(entries, options, session)
+            return self._show_at(entries, options, session)
         info = _info(journal, run_id)
         waiting = [] if info.status == "done" else open_questions(entries)
         if options.format == "json":
-            questions = [plain(question) for question in waiting]
-            session.say(
-                as_json(
-                    {
-                        "run": plain(info),
-                        "outline": plain(outline(entries)),
-                        "questions": questions,
-                        "steps": [plain(step) for step in steps(entries)],
-                        **({"prompts": plain(prompts_of(entries))} if options.prompts else {}),
-                    }
-                )
-            )
+            data = {
+                "run": info,
+                "outline": outline(entries),
+                "questions": waiting,
+                "steps": list(steps(entries)),
+            }
+            session.say_json({**data, "prompts": prompts_of(entries)} if options.prompts else data)
             return Exit.DONE
         kept = _origin(entries, options)
         files = record.changed(kept)
-        for line in run_lines(
-            info, time.time(), files, self._apart(kept, options, session) if files else ()
+        differing = self._changes(kept, options, session) if files else ()
+        for line in (
+            *run_lines(info, time.time(), files, differing),
+            *outline_lines(outline(entries)),
+            *(line for step in steps(entries) if options.steps for line in step_lines(step)),
+            *(prompt_lines(prompts_of(entries)) if options.prompts else ()),
+            *(line for each in waiting for line in open_question_lines(each, time.time())),
         ):
             session.say(line)
-        for line in outline_lines(outline(entries)):
-            session.say(line)
-        for step in steps(entries) if options.steps else ():
-            for line in step_lines(step):
-                session.say(line)
-        if options.prompts:
-            for line in prompt_lines(prompts_of(entries)):
-                session.say(line)
-        for question in waiting:
-            for line in open_question_lines(question, time.time()):
-                session.say(line)
         return Exit.DONE
 
-    def _apart(
+    def _changes(
         self, kept: dict[str, Any], options: argparse.Namespace, session: Session
     ) -> list[str]:
-        """Return the changes in the graph of a run; where code may not be run, they are not looked
-        for.
-        """
+        """Return the changes in the graph of a run; without leave for code they are unknown."""
         if kept.get("allow_code") and "code" not in options.allow:
             return ["what: axil runs show --allow code tells"]
         with equipped(session, kept.get("functions"), options.allow) as here:
             return record.differences(kept, here, allow=frozenset(options.allow))
 
-    def _stood(
+    def _show_at(
         self, entries: Sequence[Entry], options: argparse.Namespace, session: Session
     ) -> int:
-        if not 0 < options.at <= len(entries):
-            raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
-        # before a run was migrated it was that of another version
-        kept = _origin(entries[: options.at], options)
+        kept = _origin(_until(entries, options.at), options)
         with equipped(session, kept.get("functions"), options.allow) as here:
             workflow = record.reopened(kept, here, allow=frozenset(options.allow))
             workflow.plan  # noqa: B018  # its components are found while they can be
-        stood = run_sync(snapshot(workflow, entries, at=options.at))
-        data = {
-            "state": plain(stood.state),
-            "due": [plain(due) for due in stood.due],
-            "status": stood.result.status,
-        }
+        found = run_sync(snapshot(workflow, entries, at=options.at))
+        status = found.result.status
         if options.format == "json":
-            session.say(as_json(data))
+            session.say_json({"state": found.state, "due": list(found.due), "status": status})
             return Exit.DONE
         session.say("state:")
-        for name, value in stood.state.items():
+        for name, value in found.state.items():
             session.say(f"  {name}: {as_json(value, indent=None)}")
-        for due in stood.due:
+        for due in found.due:
             session.say(f"next: {due.activation}")
             session.say(f"  inputs: {as_json(due.inputs, indent=None)}")
-        if not stood.due:
-            session.say(
-                "next: nothing, the run was over"
-                if stood.result.status == "done"
-                else f"next: nothing ({stood.result.status})"
-            )
+        if not found.due:
+            end = ", the run was over" if status == "done" else f" ({status})"
+            session.say(f"next: nothing{end}")
         return Exit.DONE
 
     def _diff(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         one, other = (
-            journal.entries(found(journal, name)) for name in (options.run, options.other)
+            journal.entries(find_run(journal, name)) for name in (options.run, options.other)
         )
-        apart = differences(one, other)
+        found = list(differences(one, other))
         if options.format == "json":
-            session.say(as_json([plain(each) for each in apart]))
+            session.say_json(found)
         else:
-            for each in apart:
-                for line in difference_lines(each):
-                    session.say(line)
-            if not apart:
+            for line in (line for each in found for line in difference_lines(each)):
+                session.say(line)
+            if not found:
                 session.tell("Every node has the same result.")
-        return Exit.FAILED if apart else Exit.DONE
+        return Exit.FAILED if found else Exit.DONE
 
     def _export(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         if options.html:
             return self._export_page(journal, options, session)
-        for number, entry in enumerate(journal.entries(found(journal, options.run)), 1):
-            who = {"frame": list(entry.frame), "node": entry.node, "ordinal": list(entry.ordinal)}
-            session.say(
-                as_json(
-                    {"number": number, "kind": entry.kind, **who, "data": dict(entry.data)},
-                    indent=None,
-                )
-            )
+        for number, entry in enumerate(journal.entries(find_run(journal, options.run)), 1):
+            data = {
+                "number": number,
+                "kind": entry.kind,
+                "frame": entry.frame,
+                "node": entry.node,
+                "ordinal": entry.ordinal,
+                "data": entry.data,
+            }
+            session.say_json(data, indent=None)
         return Exit.DONE
 
     def _export_page(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
-        run_id = found(journal, options.run)
+        run_id = find_run(journal, options.run)
         view = session.registry.resolve("commands", "view", "--html")()
         kept = _origin(journal.entries(run_id), options)
         # without leave to run code the page shows the record alone
@@ -372,75 +338,54 @@ class Runs:
             session.say(view.export(journal, run_id, here, frozenset(options.allow)))
         return Exit.DONE
 
-    # ------------------------------------------------------------------ going on
+    # ------------------------------------------------------------------ resuming
 
     def _resume(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
-        return self._go_on(journal, options, session, {})
+        return self._continue(journal, options, session, {})
 
     def _answer(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
-        run_id = found(journal, options.run)
+        run_id = find_run(journal, options.run)
         entries = journal.entries(run_id)
         is_at_work = _info(journal, run_id).status == "running"
-        open_ones = (
-            [question.id for question in open_questions(entries)]
-            if is_at_work or ReplayIndex(entries).ended is not None
-            else []
-        )
-        if not open_ones:
-            raise misuse(
-                "RUN",
-                f'no question of "{run_id}" is open.',
-                "axil runs show tells where it stands.",
-            )
+        ids: list[str] = []
+        if is_at_work or ReplayIndex(entries).ended is not None:
+            ids = [question.id for question in open_questions(entries)]
+        if not ids:
+            hint = "axil runs show tells its status."
+            raise misuse("RUN", f'no question of "{run_id}" is open.', hint)
         given = list(options.answers_given)
         if options.answers is not None:
             given += answers_in(read_text(options.answers, "--answers"))
             options.answers = None
-        answers = answered(open_ones, given)
+        answers = answered(ids, given)
         if is_at_work:  # the process that runs it reads its mail
             for id, value in answers.items():
                 if not journal.post(run_id, answer_entry(id, value)):
                     raise misuse("ANSWER", f'the question "{id}" was answered before.')
             session.tell(f"{run_id} is at work; the worker or server that runs it goes on.")
             return Exit.DONE
-        return self._go_on(journal, options, session, answers)
+        return self._continue(journal, options, session, answers)
 
-    def _go_on(
+    def _continue(
         self, journal: Any, options: argparse.Namespace, session: Session, answers: dict[str, Any]
     ) -> int:
-        run_id = found(journal, options.run)
+        run_id = find_run(journal, options.run)
         entries = journal.entries(run_id)
-        kept = _origin(entries, options)
-        with equipped(session, kept.get("functions"), options.allow) as here:
-            return self._gone_on(journal, options, here, run_id, {"answers": answers, "kept": kept})
-
-    def _gone_on(
-        self,
-        journal: Any,
-        options: argparse.Namespace,
-        session: Session,
-        run_id: str,
-        given: dict[str, Any],
-    ) -> int:
-        kept, allow = given["kept"], frozenset(options.allow)
-        hooks = stopping(options.breaks, session.hooks)
-        ways = {
-            "journal": journal,
-            "run_id": run_id,
-            "resuming": True,
-            "answers": given["answers"],
-            "allow": allow,
-        }
-        launch = Launch(
-            file=record.source_of(kept),
-            registry=session.registry,
-            tell=session.tell,
-            running=ways,
-            recorded=recorded(journal.entries(run_id)),
-        )
-        with launch.within:
-            prepared(launch, session.options)
+        kept, allow = _origin(entries, options), frozenset[str](options.allow)
+        with (
+            equipped(session, kept.get("functions"), allow) as session,
+            session.launch(
+                record.source_of(kept),
+                entries=entries,
+                journal=journal,
+                run_id=run_id,
+                resuming=True,
+                answers=answers,
+                allow=allow,
+            ) as launch,
+        ):
             here = replace(session, registry=launch.registry)
+            hooks = with_breaks(options.breaks, session.hooks)
             is_current = options.current or options.migrate
             workflow, _ = opened(
                 lambda words: record.reopened(
@@ -452,52 +397,25 @@ class Runs:
             )
             check_breaks(options.breaks, workflow)
             if options.migrate:
-                launch.running.update(
-                    migrate=True,
-                    origin=_renewed(kept, workflow, session),
-                )
-            elif kept.get("python") and (files := record.changed(kept)):
-                session.tell(
-                    f"note: {', '.join(files)} changed since the run began; "
-                    "a graph in Python goes on as it is now."
-                )
-            elif not options.current and (files := record.changed(kept)):
-                session.tell(
-                    f"note: {', '.join(files)} changed since the run began; "
-                    "it continues with what it began with."
-                )
-                for line in record.differences(kept, here, allow=allow):
-                    session.tell(f"    {line}")
-                session.tell(
-                    f"    With what is there now: axil runs resume {run_id} --migrate, or axil "
-                    f"runs fork {run_id} --current."
-                )
+                origin = _renewed(kept, workflow, session)
+                launch.running.update(migrate=True, origin=origin)
+            elif files := record.changed(kept):
+                _tell_changed(files, kept, options, (run_id, here))
             folder = placed(launch.running, kept.get("workspace"))
-            job = Job(
-                workflow,
-                as_input(None, workflow.plan.graph.spec.payload),
-                launch.running,
-                launch.observers,
-                folder,
-            )
+            input = as_input(None, workflow.plan.graph.spec.payload)
+            job = Job(workflow, input, launch.running, launch.observers)
             try:
-                return watched(job, options, session)
+                return watched(job, folder, options, session)
             except JournalError as error:
-                for line in _ways_on(
-                    error,
-                    run_id,
-                    recorded_graph(journal.entries(run_id)).get("pins", {}),
-                    workflow.pins,
-                ):
+                pins = recorded_graph(entries).get("pins", {})
+                for line in _advice(error, run_id, pins, workflow.pins):
                     session.tell(line)
                 raise
 
     def _fork(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
-        run_id, new = found(journal, options.run), options.new or secrets.token_hex(4)
+        run_id, new = find_run(journal, options.run), options.new or secrets.token_hex(4)
         entries = journal.entries(run_id)
-        if options.at is not None and not 0 < options.at <= len(entries):
-            raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {options.at}.")
-        kept = _origin(entries[: options.at], options)
+        kept = _origin(_until(entries, options.at), options)
         needed = (
             options.current
             or options.input is not None
@@ -522,19 +440,20 @@ class Runs:
                 origin=origin,
             )
         run_sync(fork(journal, run_id, new, at=options.at, workflow=workflow, edit=edit))
-        session.say(
-            as_json({"run_id": new, "forked_from": run_id}) if options.format == "json" else new
-        )
+        if options.format == "json":
+            session.say_json({"run_id": new, "forked_from": run_id})
+        else:
+            session.say(new)
         session.tell(f"Resume it: axil runs resume {new}")
         return Exit.DONE
 
     def _cancel(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
-        run_id = found(journal, options.run)
+        run_id = find_run(journal, options.run)
         info = _info(journal, run_id)
+        ended = Entry("ended", data={"status": "cancelled", "error": "it was cancelled"})
         if info.status not in _OPEN:
             if info.status == "running":  # the process that runs it reads its mail
-                data = {"status": "cancelled", "error": "it was cancelled"}
-                journal.post(run_id, Entry("ended", data=data))
+                journal.post(run_id, ended)
                 session.tell(f"{run_id} is at work; the worker or server that runs it ends it.")
                 return Exit.DONE
             raise misuse("RUN", f'"{run_id}" is {info.status} already.')
@@ -542,9 +461,7 @@ class Runs:
         async def end() -> None:
             writer = journal.open(run_id)
             try:
-                writer.append(
-                    Entry("ended", data={"status": "cancelled", "error": "it was cancelled"})
-                )
+                writer.append(ended)
                 if (waiting := writer.kept()) is not None:
                     await waiting
             finally:
@@ -554,7 +471,7 @@ class Runs:
         session.tell(f"{run_id} is cancelled.")
         return Exit.DONE
 
-    # ------------------------------------------------------------------ clearing away
+    # ------------------------------------------------------------------ deleting
 
     def _prune(self, journal: Any, options: argparse.Namespace, session: Session) -> int:
         before, ended = time.time() - options.older_than * 86_400, options.status or ["done"]
@@ -566,9 +483,9 @@ class Runs:
             if hasattr(journal, "shrink"):
                 journal.shrink()
         if options.format == "json":
-            session.say(as_json([info.run_id for info in old]))
+            session.say_json([info.run_id for info in old])
         else:
-            for line in listed(old, time.time()):
+            for line in run_table(old, time.time()):
                 session.say(line)
             session.tell(f"{len(old)} run(s) {'would be' if options.dry_run else 'are'} forgotten.")
         return Exit.DONE
@@ -587,7 +504,7 @@ class Runs:
             )
             return Exit.DONE
         if options.format == "json":
-            session.say(as_json([each._asdict() for each in damages]))
+            session.say_json([each._asdict() for each in damages])
         for each in damages if options.format == "text" else ():
             session.say(f"{each.run_id or 'the database'}: {each.problem}")
         if not damages:
@@ -595,37 +512,46 @@ class Runs:
         return Exit.FAILED if damages else Exit.DONE
 
 
-def found(journal: Any, name: str) -> str:
-    """Return the id of the run that is called ``name``, or begins so.
-
-    Raises: JournalError (AX503): none, or several.
-    """
-    if journal.infos([name]):
-        return name
-    near = [each.run_id for each in journal.runs() if name and each.run_id.startswith(name)]
-    if len(near) == 1:
-        return near[0]
-    if not near:
-        raise _unknown(name)
-    message = f'several runs begin with "{name}": {", ".join(near[:5])}.'
-    raise JournalError(message, id="AX503", hint=_LISTED)
-
-
 def _info(journal: Any, run_id: str) -> Any:
     """Return what is known of a run. Raises: JournalError (AX503): it was forgotten meanwhile."""
     for info in journal.infos([run_id]):
         return info
-    raise _unknown(run_id)
+    raise record.unknown_run(run_id)
 
 
-def _unknown(name: str) -> JournalError:
-    return JournalError(f'the journal knows no run "{name}".', id="AX503", hint=_LISTED)
+def _until(entries: Sequence[Entry], at: int | None) -> Sequence[Entry]:
+    """Return the entries up to a step: before a run was migrated it was that of another version.
+
+    Raises: ConfigError (AX700): there is no such step.
+    """
+    if at is not None and not 0 < at <= len(entries):
+        raise misuse("--at", f"expected a step from 1 to {len(entries)}, found {at}.")
+    return entries[:at]
+
+
+def _tell_changed(
+    files: Sequence[str],
+    kept: Mapping[str, Any],
+    options: argparse.Namespace,
+    run: tuple[str, Session],
+) -> None:
+    """Say what a run that is resumed does with files that have changed."""
+    run_id, session = run
+    note = f"note: {', '.join(files)} changed since the run began; "
+    if kept.get("python"):
+        session.tell(f"{note}a graph in Python goes on as it is now.")
+    elif not options.current:
+        session.tell(f"{note}it continues with what it began with.")
+        for line in record.differences(kept, session, allow=frozenset(options.allow)):
+            session.tell(f"    {line}")
+        session.tell(
+            f"    With what is there now: axil runs resume {run_id} --migrate, or axil "
+            f"runs fork {run_id} --current."
+        )
 
 
 def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
-    """Return whether a run was forgotten; one that is resumed or forgotten in the meantime is left
-    alone.
-    """
+    """Return whether a run was forgotten; one that is resumed meanwhile stays."""
     try:
         journal.forget(run_id)
         time.sleep(_PAUSE_SECONDS)
@@ -637,7 +563,7 @@ def _forgotten(journal: Any, run_id: str, session: Session) -> bool:
     return True
 
 
-def _ways_on(
+def _advice(
     error: JournalError, run_id: str, before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> list[str]:
     """Return the commands that can continue a run whose graph or plugins have changed.
@@ -668,17 +594,14 @@ def _dues(journal: Any, infos: Sequence[RunInfo]) -> dict[str, float]:
     dues: dict[str, float] = {}
     for info in infos:
         if info.status in ("paused", "running"):
-            found = [
-                question.due
-                for question in open_questions(journal.entries(info.run_id))
-                if question.due is not None
-            ]
-            dues.update({info.run_id: min(found)} if found else {})
+            questions = open_questions(journal.entries(info.run_id))
+            if found := [each.due for each in questions if each.due is not None]:
+                dues[info.run_id] = min(found)
     return dues
 
 
 def answered(questions: Sequence[str], given: Iterable[Any]) -> dict[str, Any]:
-    """Answers by question: those that name one go there, the others in order.
+    """Return answers by question: those that name one go there, the others in order.
 
     Raises: ConfigError (AX700): too many, none, or one for a question that is not open.
 

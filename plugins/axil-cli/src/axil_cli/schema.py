@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 
 from axil_cli.command import Exit, Session
-from axil_cli.plain import as_json
 from axil_files import workflow_schema
 
 
@@ -25,5 +24,5 @@ class Schema:
 
     def run(self, options: argparse.Namespace, session: Session) -> int:
         """Print it."""
-        session.say(as_json(workflow_schema(session.registry)))
+        session.say_json(workflow_schema(session.registry))
         return Exit.DONE

@@ -11,9 +11,9 @@ from axil import AxilError, EdgeSpec
 from axil.plugin import BACK, ENTRY, OUTSIDE, Plan, PlanEdge, PlanNode, default_registry
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.command import Exit, Session, can_show
-from axil_cli.plain import as_json, plain
+from axil_cli.plain import plain
 from axil_cli.sketch import sketched
-from axil_cli.source import TARGET, settings, workflow_of
+from axil_cli.source import TARGET, workflow_of
 from axil_files import python_target
 from axil_journals import PlanScope, edge_label, join_name, walk_plan
 
@@ -38,7 +38,7 @@ class Show:
         """Draw it."""
         plan = self._plan(options, session)
         if options.format == "json":
-            session.say(as_json(as_data(plan)))
+            session.say_json(as_data(plan))
             return Exit.DONE
         picture: str = default_registry().resolve("pictures", options.format)(plan)
         if options.format != "svg" and not can_show(session.stdout, "".join(_BARE)):
@@ -49,10 +49,7 @@ class Show:
 
     def _plan(self, options: argparse.Namespace, session: Session) -> Plan:
         """Return the plan; of a workflow that cannot run here, its shape."""
-        reading: dict[str, Any] = {
-            "vars": settings(options.set),
-            "allow": frozenset(options.allow),
-        }
+        reading = session.reading(options)
         try:
             return workflow_of(options.file, session, **reading).plan
         except AxilError as error:

@@ -13,19 +13,15 @@ from typing import Any, Final
 from axil_cli.command import Exit
 
 _ANSWER_SECONDS: Final = 5.0
-"""Time that an event loop has to hear of the first interrupt."""
+"""The time in which an event loop has to react to the first interrupt."""
 
 
 @contextmanager
-def interruptible(stop: Callable[[], None]) -> Generator[None]:
-    """Call ``stop`` at the first Ctrl-C (or SIGTERM), and end the process at the second.
+def interruptible(stop: Callable[[], object]) -> Generator[None]:
+    """Call ``stop`` in the handler of the first Ctrl-C (or SIGTERM); end the process at the second.
 
     The process also ends if a body holds up the event loop for ``_ANSWER_SECONDS`` after the first
-    one; what a journal has recorded of the run stays. What has not ended half a second after the
-    second one is left as it is.
-
-    Args:
-        stop: called in a signal handler: it may set a mark, or ask an event loop.
+    one, or if it has not ended half a second after the second. What a journal has stays.
     """
     before: dict[signal.Signals, Any] = {}
 

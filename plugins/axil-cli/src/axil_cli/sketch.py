@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from axil import PluginError
 from axil.plugin import Body, CompileOptions, Plan, Registry, compile_spec
-from axil_files import load_spec
+from axil_files import AnyVariable, load_spec
 
 _REAL = frozenset({"loaders", "dialects", "shorthands"})
 """Kinds that files are read with."""
 
 
-class Stroke:
-    """Stands for any component that is no graph: takes every setting, and is never run."""
+class _StandIn:
+    """A stand-in for any component that is no graph: takes every setting, and is never run."""
 
     inline = True
 
@@ -33,10 +33,8 @@ class Stroke:
         return body
 
 
-class Sketching(Registry):
-    """A registry in which everything is there: real is only what holds a graph, or what files are
-    read with.
-    """
+class _Registry(Registry):
+    """A registry with stand-ins for all components but those that hold a graph or read files."""
 
     def __init__(self, real: Registry) -> None:
         super().__init__(real.policy, ())
@@ -49,42 +47,23 @@ class Sketching(Registry):
     def resolve(
         self, kind: str, name: str, where: str = "", *, requires: Mapping[str, str] | None = None
     ) -> Any:
-        """Return the component, or something that stands for it."""
+        """Return the component, or its stand-in."""
         if kind in _REAL:
             return self._real.resolve(kind, name, where, requires=requires)
         try:
             found = self._real.resolve(kind, name, where, requires=requires)
         except PluginError:
-            return Stroke
-        return found if hasattr(found, "scope") else Stroke
-
-
-class _Named(Mapping[str, str]):
-    """An environment in which every name is set: to the placeholder that it is."""
-
-    def __getitem__(self, name: str) -> str:
-        return os.environ.get(name, "${" + name + "}")
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(os.environ)
-
-    def __len__(self) -> int:
-        return len(os.environ)
+            return _StandIn
+        return found if hasattr(found, "scope") else _StandIn
 
 
 def sketched(file: str, registry: Registry, **reading: Any) -> Plan:
-    """Return the plan of a file, with strokes in the place of what it names.
+    """Return the plan of a file, with stand-ins for what it names.
 
     Raises: SpecError: its shape is wrong as well.
     """
-    known = Sketching(registry)
-    spec = load_spec(file, registry=known, environment=_Named(), **reading)
-    return compile_spec(
-        spec,
-        CompileOptions(
-            registry=known, environment=_Named(), folder=os.path.dirname(os.path.realpath(file))
-        ),
-    )
+    known, environment = _Registry(registry), AnyVariable()
+    spec = load_spec(file, registry=known, environment=environment, **reading)
+    folder = os.path.dirname(os.path.realpath(file))
+    options = CompileOptions(registry=known, environment=environment, folder=folder)
+    return compile_spec(spec, options)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from axil import Workflow
 from axil.plugin import FromEnvironment, Plan, did_you_mean, format_names, is_private
@@ -53,7 +53,7 @@ def hooked(workflow: Workflow, hooks: Any) -> Workflow:
     return Workflow(workflow.spec, replace(workflow.setting, hooks=hook_manager(plugins)))
 
 
-def stopping(paths: Iterable[str], hooks: Any) -> Any:
+def with_breaks(paths: Iterable[str], hooks: Any) -> Any:
     """Return the hook plugins, with one that stops before the nodes that ``--break`` names."""
     if not (breaks := frozenset(paths)):
         return hooks
@@ -127,4 +127,28 @@ def as_data(text: str) -> Any:
         return text
 
 
-__all__ = ["TARGET", "as_data", "check_breaks", "hooked", "settings", "stopping", "workflow_of"]
+def as_input(text: str | None, payload: str) -> Any:
+    """Return the input as a graph takes it: a text for messages, fields for the others; for typed
+    state its fields, or the text of a conversation.
+
+    >>> as_input('{"n": 1}', "fields"), as_input("hello", "fields"), as_input("hello", "messages")
+    ({'n': 1}, {'message': 'hello'}, 'hello')
+    """
+    if payload == "messages":
+        return text or ""
+    data: Any = {} if text is None else as_data(text)
+    if isinstance(data, dict):
+        return cast("dict[str, Any]", data)
+    return text if payload == "state" else {"message": text}
+
+
+__all__ = [
+    "TARGET",
+    "as_data",
+    "as_input",
+    "check_breaks",
+    "hooked",
+    "settings",
+    "with_breaks",
+    "workflow_of",
+]

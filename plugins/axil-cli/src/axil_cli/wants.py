@@ -1,19 +1,12 @@
-"""The wants of workflow files: what a file names that its user decides about, shown by ``axil
-check``, and asked for before ``axil run`` starts anything.
-"""
+"""The grants that a workflow file wants, asked for before ``axil run`` starts anything."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from axil import AxilError, ConfigError, Workflow
 from axil.plugin import Want, noting_wants, refusals_of
-from axil_cli.command import Session, problems_of, write
-
-
-def words_of(wants: Iterable[Want]) -> frozenset[str]:
-    """Return the words that are missing."""
-    return frozenset(each.word for each in wants if each.status == "missing")
+from axil_cli.command import Session, problems_of
 
 
 def opened(
@@ -24,46 +17,44 @@ def opened(
     *,
     asks: bool = False,
 ) -> tuple[Workflow, frozenset[str]]:
-    """Return a workflow with its plan made, and the words that it was made with.
+    """Return a workflow with its plan made, and the grants that it was made with; nothing has been
+    started.
 
-    Nothing has been started, read or written. ``asks``: once, at a terminal, for all that is
-    missing. Raises: ConfigError with all that is missing, and what is wrong beside it; and what
-    ``make`` raises.
+    Args:
+        asks: whether the person at the terminal is asked, once, for all that is missing.
+    Raises: ConfigError: all that is missing, and what else is wrong; and what ``make`` raises.
     """
-    workflow, wants, wrong = _made(make, allow)
-    if asks and words_of(wants) and _consents(wants, file, session):
-        allow |= words_of(wants)
-        workflow, wants, wrong = _made(make, allow)
-    missing = refusals_of(wants)
-    if missing:
-        also = () if wrong is None else problems_of(wrong)
-        raise ConfigError([*missing, *(each for each in also if each not in missing)])
-    if wrong is not None:
-        raise wrong
-    assert workflow is not None
-    return workflow, allow
+    made, wants = _made(make, allow)
+    missing = frozenset(each.word for each in wants if each.status == "missing")
+    if asks and missing and _consents(wants, len(missing), file, session):
+        allow |= missing
+        made, wants = _made(make, allow)
+    if refused := refusals_of(wants):
+        also = problems_of(made) if isinstance(made, AxilError) else ()
+        raise ConfigError([*refused, *(each for each in also if each not in refused)])
+    if isinstance(made, AxilError):
+        raise made
+    return made, allow
 
 
 def _made(
     make: Callable[[frozenset[str]], Workflow], allow: frozenset[str]
-) -> tuple[Workflow | None, list[Want], AxilError | None]:
+) -> tuple[Workflow | AxilError, list[Want]]:
     with noting_wants() as wants:
         try:
             workflow = make(allow)
             workflow.plan  # noqa: B018  # it is compiled here, where wants are gathered
         except AxilError as error:
-            return None, wants, error
-    return workflow, wants, None
+            return error, wants
+    return workflow, wants
 
 
-def _consents(wants: list[Want], file: str, session: Session) -> bool:
-    """Return whether the user allows all that is missing; no, unless it is said."""
+def _consents(wants: list[Want], number: int, file: str, session: Session) -> bool:
+    """Return whether the user allows all that is missing."""
     from axil_journals import want_lines
 
-    words = words_of(wants)
     session.tell(f"{file} needs leave:")
     for line in want_lines(each for each in wants if each.status == "missing"):
         if not line.endswith(":"):
             session.tell(line)
-    write(session.stderr, f"Allow {len(words)} word{'s' * (len(words) > 1)}, for this run? [y/N] ")
-    return session.stdin.readline().strip().lower() in ("y", "yes")
+    return session.confirms(f"Allow {number} word{'s' * (number > 1)}, for this run?")

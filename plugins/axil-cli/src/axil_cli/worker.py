@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from axil import Workflow, run_sync
 from axil_cli.arguments import add_shared_arguments
+from axil_cli.command import Exit, Session
+from axil_cli.source import TARGET, as_input
 from axil_journals import Engine, TriggeredRuns, TriggerSettings, read_triggers
 
 _GRACE_SECONDS: Final = 10.0
@@ -26,13 +27,12 @@ class Worker:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments."""
         parser.add_argument(
             "targets",
             nargs="*",
             metavar="WORKFLOW",
-            help="a workflow file, or a graph in Python, as module:graph; runs of other "
-            "workflows are executed from the file texts that are kept with them",
+            help=f"{TARGET}; runs of other workflows are executed from the file texts that are "
+            "kept with them",
         )
         parser.add_argument(
             "--engine", default="local", metavar="NAME", help="the engine; the default is local"
@@ -56,7 +56,7 @@ class Worker:
         )
         add_shared_arguments(parser, "--workflow", "--journal")
 
-    def run(self, options: argparse.Namespace, session: Any) -> int:
+    def run(self, options: argparse.Namespace, session: Session) -> int:
         """Execute runs until the process is asked to end."""
         workflows = [workflow for workflow, _ in _workflows(options.targets, options, session)]
         triggers = _triggers(options, session)
@@ -87,17 +87,14 @@ class Worker:
         finally:
             gc.unfreeze()
             journal.close()
-        return 0
+        return Exit.DONE
 
 
 class Submit:
     """Store a run of a workflow in a journal, for workers to execute, and print its id."""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments."""
-        parser.add_argument(
-            "target", metavar="WORKFLOW", help="a workflow file, or a graph in Python"
-        )
+        parser.add_argument("target", metavar="WORKFLOW", help=TARGET)
         parser.add_argument(
             "--input", default=None, metavar="TEXT", help="the input: JSON fields, or a text"
         )
@@ -110,13 +107,13 @@ class Submit:
         parser.add_argument("--thread", default="", metavar="NAME", help="the conversation")
         add_shared_arguments(parser, "--workflow", "--journal")
 
-    def run(self, options: argparse.Namespace, session: Any) -> int:
+    def run(self, options: argparse.Namespace, session: Session) -> int:
         """Store the run."""
         ((workflow, origin),) = _workflows([options.target], options, session)
         make = session.registry.resolve("engines", "local", "--engine")
         journal = session.journal(options, "axil submit")
-        given = _input(options.input, workflow.plan.graph.spec.payload)
-        origin = _here(origin)
+        given = as_input(options.input, workflow.plan.graph.spec.payload)
+        origin = _kept_here(origin)
 
         async def store() -> str:
             async with make(journal, [workflow], loaded=0) as engine:
@@ -128,11 +125,11 @@ class Submit:
             session.say(run_sync(store()))
         finally:
             journal.close()
-        return 0
+        return Exit.DONE
 
 
 async def _serve(
-    engine: Engine, session: Any, triggered: Sequence[TriggeredRuns], *, is_draining: bool
+    engine: Engine, session: Session, triggered: Sequence[TriggeredRuns], *, is_draining: bool
 ) -> None:
     """Run an engine until a signal, or until no run is due; triggers start others meanwhile."""
     ending, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -159,7 +156,7 @@ async def _serve(
 
 
 def _workflows(
-    targets: list[str], options: argparse.Namespace, session: Any
+    targets: list[str], options: argparse.Namespace, session: Session
 ) -> list[tuple[Workflow, dict[str, Any]]]:
     """Return the workflows of targets, each with what is kept with its runs."""
     reading = session.reading(options)
@@ -171,7 +168,7 @@ def _workflows(
 
 
 def _triggers(
-    options: argparse.Namespace, session: Any
+    options: argparse.Namespace, session: Session
 ) -> list[tuple[str, TriggerSettings, Workflow, dict[str, Any]]]:
     """Return the triggers, each with its workflow and what is kept with the workflow's runs."""
     if options.triggers is None:
@@ -181,7 +178,7 @@ def _triggers(
     targets = [_placed(each.workflow, folder) for each in settings.values()]
     read = _workflows(targets, options, session)
     return [
-        (name, each, workflow, _here(origin))
+        (name, each, workflow, _kept_here(origin))
         for (name, each), (workflow, origin) in zip(settings.items(), read, strict=True)
     ]
 
@@ -192,29 +189,9 @@ def _placed(target: str, folder: Path) -> str:
     return f"{folder / place}{colon}{graph}" if (folder / place).is_file() else target
 
 
-def _here(origin: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept with a run that a worker executes where it can read and write files as
-    here.
-    """
+def _kept_here(origin: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the origin of a run that a worker executes in this folder."""
     return {**origin, "workspace": os.getcwd()}
-
-
-def _input(text: str | None, payload: str) -> Any:
-    """Return the input as a graph takes it: a text for messages, fields for the others; for typed
-    state its fields, or the text of a conversation.
-
-    >>> _input('{"n": 1}', "fields"), _input("hello", "fields"), _input("hello", "messages")
-    ({'n': 1}, {'message': 'hello'}, 'hello')
-    """
-    if payload == "messages" or text is None:
-        return text or ("" if payload == "messages" else {})
-    try:
-        data: Any = json.loads(text)
-    except ValueError:
-        data = text
-    if isinstance(data, dict):
-        return cast("dict[str, Any]", data)
-    return text if payload == "state" else {"message": text}
 
 
 __all__ = ["Submit", "Worker"]

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import run_sync
-from axil.plugin import use_registry
 from axil_agent import Recorder, Replay
-from axil_cli import add_shared_arguments
+from axil_cli import Exit, Session, add_shared_arguments, find_run
 from axil_evals.comparison import compare
 from axil_evals.datasets import add_case, read_dataset
 from axil_evals.errors import EvalError
 from axil_evals.evaluation import Plan, Report, evaluate
-from axil_evals.rendering import WRITERS, as_json, as_text, comparison_text
+from axil_evals.rendering import WRITERS, comparison_text
 from axil_evals.targets import KeptTarget, Target, WorkflowTarget, case_of_run
 
 KEPT = "kept"
@@ -31,7 +30,6 @@ class Eval:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments."""
         doing = parser.add_subparsers(dest="doing", metavar="WHAT", required=True)
         running = doing.add_parser("run", help="try the cases of a dataset and score the trials")
         running.add_argument("dataset", metavar="DATASET", help=".yaml, .json, .jsonl or .csv")
@@ -78,13 +76,12 @@ class Eval:
         adding.add_argument("--name", default="", help="of the case; without it the run's id")
         add_shared_arguments(adding, "--journal")
 
-    def run(self, options: argparse.Namespace, session: Any) -> int:
+    def run(self, options: argparse.Namespace, session: Session) -> int:
         """Do what was typed, and return the exit code."""
-        with use_registry(session.registry):
-            doing = {"run": self._run, "compare": self._compare, "add": self._add}
-            return doing[options.doing](options, session)
+        doing = {"run": self._run, "compare": self._compare, "add": self._add}
+        return doing[options.doing](options, session)
 
-    def _run(self, options: argparse.Namespace, session: Any) -> int:
+    def _run(self, options: argparse.Namespace, session: Session) -> int:
         dataset = read_dataset(options.dataset, allow=options.allow)
         writers = [_writer(path) for path in options.out]
         needs = "--run-id" if options.run_id else KEPT if options.target == KEPT else ""
@@ -93,7 +90,7 @@ class Eval:
             repeats=options.repeats,
             concurrency=options.concurrency,
             budget=options.budget,
-            model=_data(options.model) if options.model else None,
+            model=named_component(options.model) if options.model else None,
         )
         with ExitStack() as within:
             if options.record:
@@ -105,7 +102,7 @@ class Eval:
                     dataset,
                     _target(options, session, journal),
                     plan,
-                    scorers=[_data(each) for each in options.scorer],
+                    scorers=[named_component(each) for each in options.scorer],
                     journal=journal if options.run_id else None,
                     run_id=options.run_id,
                 )
@@ -113,28 +110,27 @@ class Eval:
         for path, write in zip(options.out, writers, strict=True):
             Path(path).write_text(write(report), "utf-8")
         session.say(WRITERS[options.format](report))
-        return 0 if all(report.passes(name) for name in report.trials) else 1
+        is_passed = all(report.passes(name) for name in report.trials)
+        return Exit.DONE if is_passed else Exit.FAILED
 
-    def _compare(self, options: argparse.Namespace, session: Any) -> int:
+    def _compare(self, options: argparse.Namespace, session: Session) -> int:
         found = compare(_read(options.first), _read(options.second))
         if options.format == "json":
-            session.say(json.dumps(found.plain(), ensure_ascii=False, indent=1))
+            session.say_json(found.plain())
         else:
             session.say(comparison_text(found))
-        return int(found.is_worse)
+        return Exit.FAILED if found.is_worse else Exit.DONE
 
-    def _add(self, options: argparse.Namespace, session: Any) -> int:
+    def _add(self, options: argparse.Namespace, session: Session) -> int:
         journal = session.journal(options, "axil eval add")
-        ids = [info.run_id for info in journal.runs()]
-        near = [each for each in ids if each.startswith(options.run)]
-        run_id = options.run if options.run in ids or len(near) != 1 else near[0]
+        run_id = find_run(journal, options.run)
         case = case_of_run(list(journal.entries(run_id)), run_id, options.name)
         add_case(options.dataset, case)
         session.say(f'{options.dataset}: case "{case.name}"')
-        return 0
+        return Exit.DONE
 
 
-def _target(options: argparse.Namespace, session: Any, journal: Any) -> Target:
+def _target(options: argparse.Namespace, session: Session, journal: Any) -> Target:
     if options.target == KEPT:
         return KeptTarget(journal)
     reading = session.reading(options)
@@ -142,7 +138,7 @@ def _target(options: argparse.Namespace, session: Any, journal: Any) -> Target:
     return WorkflowTarget(workflow, node=options.node, allow=reading["allow"])
 
 
-def _data(text: str) -> Any:
+def named_component(text: str) -> Any:
     """Return a component as it was typed: a name, or JSON. Raises: EvalError (AX971)."""
     if not text.lstrip().startswith("{"):
         return text
@@ -153,17 +149,12 @@ def _data(text: str) -> Any:
 
 
 def _writer(path: str) -> Any:
-    found = {
-        ".json": as_json,
-        ".html": WRITERS["html"],
-        ".xml": WRITERS["junit"],
-        ".txt": as_text,
-    }.get(Path(path).suffix.lower())
+    formats = {".json": "json", ".html": "html", ".xml": "junit", ".txt": "table"}
+    found = formats.get(Path(path).suffix.lower())
     if found is None:
-        raise EvalError(
-            "AX970", "a report ends with .json, .html, .xml or .txt.", where=f"--out {path}"
-        )
-    return found
+        message = "a report ends with .json, .html, .xml or .txt."
+        raise EvalError("AX970", message, where=f"--out {path}")
+    return WRITERS[found]
 
 
 def _read(path: str) -> Report:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any, Literal
 
 from axil_evals.errors import EvalError
@@ -30,10 +32,6 @@ class Change:
     """Cases whose mean is better."""
     worse: tuple[str, ...] = ()
 
-    def plain(self) -> dict[str, Any]:
-        """Return the change as plain data."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
@@ -47,7 +45,7 @@ class Comparison:
     """Cases that the second report lacks."""
     only_second: tuple[str, ...] = ()
     level: float = LEVEL
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def is_worse(self) -> bool:
@@ -58,8 +56,7 @@ class Comparison:
 
     def plain(self) -> dict[str, Any]:
         """Return the comparison as plain data."""
-        data = {name: getattr(self, name) for name in self.__slots__}
-        return {**data, "changes": [each.plain() for each in self.changes]}
+        return asdict(self)
 
 
 def compare(first: Report, second: Report, *, level: float = LEVEL) -> Comparison:
@@ -70,9 +67,8 @@ def compare(first: Report, second: Report, *, level: float = LEVEL) -> Compariso
     """
     common = [name for name in first.trials if first.trials[name] and second.trials.get(name)]
     if not common:
-        raise EvalError(
-            "AX976", "the reports have no case in common.", "Compare runs of one dataset."
-        )
+        message = "the reports have no case in common."
+        raise EvalError("AX976", message, "Compare runs of one dataset.")
     scorers = [name for name in first.scorers if name in second.scorers]
     pairs: dict[str, Pairs] = {}
     for measure in ("done", *scorers, *_LESS_IS_BETTER):
@@ -81,13 +77,11 @@ def compare(first: Report, second: Report, *, level: float = LEVEL) -> Compariso
         found = {name: (one[name], other[name]) for name in common if name in one and name in other}
         if found:
             pairs[measure] = found
-    corrected = {
-        **_corrected({name: each for name, each in pairs.items() if name not in _LESS_IS_BETTER}),
-        **_corrected({name: each for name, each in pairs.items() if name in _LESS_IS_BETTER}),
-    }
-    changes = tuple(
-        _change(measure, pairs[measure], corrected[measure], level) for measure in pairs
-    )
+    corrected: dict[str, float] = {}
+    for are_resources in (False, True):
+        tested = [name for name in pairs if (name in _LESS_IS_BETTER) is are_resources]
+        corrected |= _corrected({name: pairs[name] for name in tested})
+    changes = tuple(_change(name, each, corrected[name], level) for name, each in pairs.items())
     notes: list[str] = []
     if len(common) == 1:
         notes.append("There is one case: what is said holds for that case.")
@@ -107,9 +101,9 @@ def compare(first: Report, second: Report, *, level: float = LEVEL) -> Compariso
 
 
 def _change(measure: str, pairs: Pairs, corrected: float, level: float) -> Change:
-    first = sum(sum(a) / len(a) for a, _ in pairs.values()) / len(pairs)
+    first = fmean(fmean(a) for a, _ in pairs.values())
     sign = -1 if measure in _LESS_IS_BETTER else 1
-    moved = {name: sign * (sum(b) / len(b) - sum(a) / len(a)) for name, (a, b) in pairs.items()}
+    moved = {name: sign * (fmean(b) - fmean(a)) for name, (a, b) in pairs.items()}
     verdict: Verdict = "no difference"
     if corrected <= level:
         verdict = "better" if sum(moved.values()) > 0 else "worse"
@@ -144,8 +138,6 @@ def _sorted(moved: Mapping[str, float], sign: int) -> tuple[str, ...]:
 
 def _least(pairs: Pairs) -> float:
     """Return the smallest p value that so many trials could give."""
-    import math
-
     ways = 1
     for first, second in pairs.values():
         ways *= math.comb(len(first) + len(second), len(first))

@@ -75,17 +75,13 @@ def _read(file: Path) -> Dataset:
         left: list[str] = []
         return _made(file, [_case(data, where, left) for data, where in found], [], left)
     if suffix not in (".yaml", ".yml", ".json"):
-        raise EvalError(
-            "AX970",
-            f'a dataset ends with .yaml, .json, .jsonl or .csv, found "{suffix}".',
-            where=str(file),
-        )
+        message = f'a dataset ends with .yaml, .json, .jsonl or .csv, found "{suffix}".'
+        raise EvalError("AX970", message, where=str(file))
     data = _parsed(json.loads if suffix == ".json" else yaml.safe_load, text, str(file))
     given = cast("Mapping[str, Any]", data if isinstance(data, Mapping) else {"cases": data})
     if not isinstance(given.get("cases"), list):
-        raise EvalError(
-            "AX971", "expected a list of cases, or a mapping with cases.", where=str(file)
-        )
+        message = "expected a list of cases, or a mapping with cases."
+        raise EvalError("AX971", message, where=str(file))
     _known(given, _OF_DATASET, str(file))
     reports: Any = given.get("report_evaluators") or []
     left = [
@@ -107,15 +103,7 @@ def _made(
         title = case.name or f"case {at}"
         if any(other.name == title for other in named):
             raise EvalError("AX971", f'two cases are called "{title}".', where=str(file))
-        named.append(
-            Case(
-                name=title,
-                inputs=case.inputs,
-                expected=case.expected,
-                metadata=case.metadata,
-                scorers=case.scorers,
-            )
-        )
+        named.append(replace(case, name=title))
     if not named:
         raise EvalError("AX971", "the dataset has no cases.", where=str(file))
     return Dataset(
@@ -130,8 +118,8 @@ def _parsed(parse: Callable[[str], Any], text: str, where: str) -> Any:
     try:
         return parse(text)
     except (ValueError, yaml.YAMLError, RecursionError) as error:
-        said = " ".join(str(error).split())
-        raise EvalError("AX971", f"it cannot be parsed: {said}.", where=where) from None
+        reason = " ".join(str(error).split())
+        raise EvalError("AX971", f"it cannot be parsed: {reason}.", where=where) from None
 
 
 def _known(data: Mapping[str, Any], names: Sequence[str], where: str) -> None:
@@ -148,8 +136,8 @@ def _case(given: Any, where: str, left: list[str], general: Sequence[Any] = ()) 
     _known(data, _OF_CASE, where)
     if "inputs" not in data:
         raise EvalError("AX971", "the case has no inputs.", where=where)
-    said: Any = data.get("metadata") or {}
-    metadata = cast("Mapping[str, Any]", said if isinstance(said, Mapping) else {"metadata": said})
+    meta: Any = data.get("metadata") or {}
+    metadata = cast("Mapping[str, Any]", meta if isinstance(meta, Mapping) else {"metadata": meta})
     expected = data.get("expected", data.get("expected_output", MISSING))
     return Case(
         name=str(data.get("name") or ""),
@@ -183,9 +171,8 @@ def _scorers(
             found.append(translated if title == name else {**translated, "name": title})
     for scorer in found:
         if not isinstance(scorer, str) and not (isinstance(scorer, Mapping) and "type" in scorer):
-            raise EvalError(
-                "AX971", f"{scorer!r:.80} names no scorer.", "Write {type: name, …}.", where
-            )
+            message = f"{scorer!r:.80} names no scorer."
+            raise EvalError("AX971", message, "Write {type: name, …}.", where)
     return found
 
 
@@ -278,10 +265,8 @@ def _rows(text: str, file: Path) -> list[tuple[int, dict[str, str]]]:
     try:
         for row in reader:
             if None in row or None in row.values():
-                raise EvalError(
-                    "AX971", "a row has another number of columns than the first.",
-                    where=f"{file}:{reader.line_num}",
-                )  # fmt: skip
+                message = "a row has another number of columns than the first."
+                raise EvalError("AX971", message, where=f"{file}:{reader.line_num}")
             found.append((reader.line_num, row))
     except csv.Error as error:
         raise EvalError("AX971", f"{error}.", where=f"{file}:{reader.line_num}") from None
@@ -328,9 +313,8 @@ def add_case(path: str | Path, case: Case) -> None:
     text = file.read_text("utf-8") if file.exists() else ("" if is_lines else "cases:\n")
     known = read_dataset(file) if file.exists() else None
     if known is not None and any(case.name == other.name for other in known.cases):
-        raise EvalError(
-            "AX971", f'there is a case "{case.name}" already.', "Give another --name.", str(file)
-        )
+        message = f'there is a case "{case.name}" already.'
+        raise EvalError("AX971", message, "Give another --name.", str(file))
     if text and not text.endswith("\n"):
         text += "\n"
     if is_lines:
@@ -346,12 +330,9 @@ def add_case(path: str | Path, case: Case) -> None:
         cases: Any = cast("Any", data).get("cases") if isinstance(data, Mapping) else data
         before = 0 if known is None else len(known.cases)
         if [*(cases or ())][before:] != [case.plain()]:
-            raise EvalError(
-                "AX971",
-                "the file does not end with its list of cases.",
-                "Move cases to the end, or use a .jsonl file.",
-                str(file),
-            )
+            message = "the file does not end with its list of cases."
+            hint = "Move cases to the end, or use a .jsonl file."
+            raise EvalError("AX971", message, hint, str(file))
     file.write_text(text, "utf-8")
 
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from axil import AxilError, ComponentRef, Context, Limits, RootGraph, Workflow
+from axil import MISSING, AxilError, ComponentRef, Context, Limits, RootGraph, Workflow
 from axil.plugin import Grants, default_registry, granted, make_component
 from axil_evals.datasets import Dataset
 from axil_evals.errors import EvalError, OutOfBudget
@@ -55,27 +55,24 @@ class Report:
     @property
     def scorers(self) -> list[str]:
         """The names of scorers, in the order in which they were first applied."""
-        found: dict[str, None] = {}
-        for trials in self.trials.values():
-            for each in trials:
-                found.update(dict.fromkeys(each.scores))
-        return list(found)
+        every = (each for trials in self.trials.values() for each in trials)
+        return list(dict.fromkeys(name for each in every for name in each.scores))
 
     def values(self, scorer: str) -> dict[str, list[float]]:
         """Return the values of a scorer for each case that has it."""
-        found: dict[str, list[float]] = {}
-        for name, trials in self.trials.items():
-            scores = [each.scores.get(scorer) for each in trials]
-            if values := [score.value for score in scores if score is not None]:
-                found[name] = values
-        return found
+        found = {
+            name: [each.scores[scorer].value for each in trials if scorer in each.scores]
+            for name, trials in self.trials.items()
+        }
+        return {name: values for name, values in found.items() if values}
 
     def measured(self, measure: str) -> dict[str, list[float]]:
         """Return one of ``MEASURES`` for the trials of each case."""
-        found: dict[str, list[float]] = {}
-        for name, trials in self.trials.items():
-            found[name] = [_measured(each.trial, measure) for each in trials]
-        return {name: values for name, values in found.items() if values}
+        return {
+            name: [_measured(each.trial, measure) for each in trials]
+            for name, trials in self.trials.items()
+            if trials
+        }
 
     def mean(self, scorer: str) -> Interval:
         """Return the mean of a scorer over cases, with its interval."""
@@ -226,11 +223,9 @@ class _Evaluation:
         general = [self._scorer(each, dataset.grants) for each in dataset.scorers]
         general += [self._scorer(each) for each in scorers]
         if not general and not any(case.scorers for case in dataset.cases):
-            has_expected = all("expected" in case.plain() for case in dataset.cases)
-            if not has_expected:
-                raise EvalError(
-                    "AX971", "there is no scorer.", "Give --scorer, or `scorers` in the dataset."
-                )
+            if any(case.expected is MISSING for case in dataset.cases):
+                hint = "Give --scorer, or `scorers` in the dataset."
+                raise EvalError("AX971", "there is no scorer.", hint)
             general = [self._scorer("exact")]
         self._general = general
         self._own = {
@@ -244,11 +239,8 @@ class _Evaluation:
                 raise EvalError("AX971", message, 'Give it another "name".')
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
-                raise EvalError(
-                    "AX971",
-                    f'case "{case.name}" has two scorers called "{twice}".',
-                    'Give one of them a "name".',
-                )
+                message = f'case "{case.name}" has two scorers called "{twice}".'
+                raise EvalError("AX971", message, 'Give one of them a "name".')
 
     def _scorer(self, given: Any, grants: Grants | None = None) -> tuple[str, Scorer]:
         """Return a scorer with its name; ``grants``: those of the file that names it."""

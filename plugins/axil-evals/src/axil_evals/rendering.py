@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from html import escape
+from statistics import fmean
 from typing import Any
 from xml.sax.saxutils import escape as xml, quoteattr
 
+from axil_cli import as_json as json_text, table_lines
 from axil_evals.comparison import Comparison
 from axil_evals.evaluation import Report
 from axil_evals.statistics import Interval
-
-
-def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table; the first row is its head.
-
-    >>> list(text_table([("CASE", "EXACT"), ("a", "1.00")]))
-    ['CASE  EXACT', 'a     1.00']
-    """
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        cells = zip(row, widths, strict=True)
-        yield "  ".join(cell.ljust(width) for cell, width in cells).rstrip()
 
 
 def _share(found: Interval) -> str:
@@ -36,11 +26,10 @@ def _rows(report: Report) -> list[list[str]]:
         cells = [name, "pass" if report.passes(name) else "FAIL" if trials else "not run"]
         for scorer in scorers:
             values = report.values(scorer).get(name)
-            cells.append("-" if values is None else f"{sum(values) / len(values):.2f}")
+            cells.append(f"{fmean(values):.2f}" if values else "-")
         for resource, places in (("seconds", 2), ("money", 4)):
-            values = report.measured(resource).get(name, [])
-            mean = sum(values) / len(values) if values else 0.0
-            cells.append(f"{mean:.{places}f}" if values else "-")
+            values = report.measured(resource).get(name)
+            cells.append(f"{fmean(values):.{places}f}" if values else "-")
         rows.append(cells)
     return rows
 
@@ -59,7 +48,7 @@ def summary(report: Report) -> Iterator[str]:
 
 def as_text(report: Report) -> str:
     """Return a report as a table with its summary, and why cases failed."""
-    lines = [f"{report.dataset} on {report.target}", "", *text_table(_rows(report)), ""]
+    lines = [f"{report.dataset} on {report.target}", "", *table_lines(_rows(report)), ""]
     for name, trials in report.trials.items():
         for at, each in enumerate(trials, 1):
             for scorer, score in each.scores.items():
@@ -141,7 +130,7 @@ def _plain(text: str) -> str:
 
 def as_json(report: Report) -> str:
     """Return a report as JSON, from which ``axil eval compare`` reads it."""
-    return json.dumps(report.plain(), ensure_ascii=False, indent=1, default=str)
+    return json_text(report.plain())
 
 
 def comparison_text(found: Comparison) -> str:
@@ -150,7 +139,7 @@ def comparison_text(found: Comparison) -> str:
     for change in found.changes:
         numbers = [f"{number:.4g}" for number in (change.first, change.second, change.chance)]
         rows.append([change.measure, *numbers, change.verdict])
-    lines = [f"{found.first} → {found.second}, {found.cases} cases", "", *text_table(rows), ""]
+    lines = [f"{found.first} → {found.second}, {found.cases} cases", "", *table_lines(rows), ""]
     for change in found.changes:
         if change.verdict == "no difference":
             continue

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -9,7 +12,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from axil import MISSING
-from axil.plugin import BoundedSchema, Pattern, compile_pattern
+from axil.plugin import BoundedSchema, Pattern, compile_pattern, thaw
 from axil_evals.errors import EvalError
 from axil_evals.trials import Case, Score, Trial, in_order, value_of
 
@@ -23,11 +26,8 @@ class Settings(BaseModel):
 def expected_of(case: Case, field: str, of: str) -> Any:
     """Return what a case expects. Raises: EvalError (AX972): it expects nothing."""
     if case.expected is MISSING:
-        raise EvalError(
-            "AX972",
-            f'case "{case.name}" expects nothing, which "{of}" compares with.',
-            'Give the case "expected", or the scorer a setting.',
-        )
+        message = f'case "{case.name}" expects nothing, which "{of}" compares with.'
+        raise EvalError("AX972", message, 'Give the case "expected", or the scorer a setting.')
     return value_of(case.expected, field)
 
 
@@ -146,11 +146,6 @@ class Schema:
 
         Raises: PatternFault (AX637), PatternLimit (AX638): the schema cannot be used.
         """
-        import asyncio
-        import json
-
-        from axil.plugin import thaw
-
         value = thaw(trial.value(self.config.field))
         if isinstance(value, str) and self.config.json_schema.get("type") != "string":
             try:
@@ -252,21 +247,13 @@ class Trajectory:
                 missing.append(f"{kind}: expected {', '.join(map(str, wanted))}; {', '.join(seen)}")
         if not total and not missing:
             if self.config.nodes is None and self.config.tools is None and not case.metadata:
-                raise EvalError(
-                    "AX972",
-                    f'case "{case.name}" says nothing of nodes or tools.',
-                    'Give its metadata "nodes" or "tools", or the scorer a setting.',
-                )
+                message = f'case "{case.name}" says nothing of nodes or tools.'
+                hint = 'Give its metadata "nodes" or "tools", or the scorer a setting.'
+                raise EvalError("AX972", message, hint)
             return Score(value=1.0, passed=True)
         return Score(value=right / total, passed=right == total, reason="; ".join(missing))
 
     def _there(self, wanted: list[str], seen: list[str]) -> int:
         if self.config.order != "any_order":
             return in_order(wanted, seen)
-        left = list(seen)
-        count = 0
-        for each in wanted:
-            if each in left:
-                left.remove(each)
-                count += 1
-        return count
+        return (Counter(wanted) & Counter(seen)).total()

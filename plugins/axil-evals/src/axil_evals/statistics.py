@@ -1,16 +1,14 @@
-"""Intervals and tests. Nothing here draws anew: the same numbers give the same answer.
+"""Intervals and tests; the same numbers always give the same answer.
 
 **Interval of a mean.** Wilson's score interval over cases. Repeats of a case are not independent of
-each other, so they make its mean better known and do not count as further cases; where there is one
-case, its repeats are what is counted. For values between 0 and 1 the interval of a share is at
-least as wide as it has to be. It has a width where all values are equal, too.
+each other, so they do not count as further cases; where there is one case, its repeats are counted.
+For values between 0 and 1 the interval is at least as wide as it has to be, also where all values
+are equal.
 
 **Test of a difference.** A permutation test within cases: if two versions were the same, each trial
 of a case could as well be one of the other version. The statistic is the mean over cases of the
-difference of means. All assignments are counted where sums of differences are few, as they are for
-scores of yes and no; else a fixed sample of them.
-Nothing is assumed of how values are distributed. What is tested is whether the versions differ on
-these cases.
+difference of means. All assignments are counted where sums of differences are few, as for scores of
+yes and no; else a fixed sample of them.
 
 **Several tests.** Holm's step-down correction: the chance that any measure is called different
 where none is, is at most the level.
@@ -23,6 +21,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from statistics import fmean
 from typing import NamedTuple
 
 LEVEL = 0.05
@@ -53,8 +52,8 @@ def interval(values: Sequence[Sequence[float]]) -> Interval:
     filled = [case for case in values if case]
     if not filled:
         return Interval(math.nan, 0.0, 1.0)
-    means = [sum(case) / len(case) for case in filled]
-    mean, n = sum(means) / len(means), len(means) if len(means) > 1 else len(filled[0])
+    means = [fmean(case) for case in filled]
+    mean, n = fmean(means), len(means) if len(means) > 1 else len(filled[0])
     center = (mean + _Z * _Z / (2 * n)) / (1 + _Z * _Z / n)
     half = _Z / (1 + _Z * _Z / n) * math.sqrt(mean * (1 - mean) / n + _Z * _Z / (4 * n * n))
     return Interval(mean, max(0.0, min(mean, center - half)), min(1.0, max(mean, center + half)))
@@ -66,7 +65,7 @@ Pairs = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 def difference(pairs: Pairs) -> float:
     """Return the mean over cases of how much greater the second version's mean is."""
-    return sum(_mean(b) - _mean(a) for a, b in pairs.values()) / len(pairs)
+    return fmean(fmean(b) - fmean(a) for a, b in pairs.values())
 
 
 def chance(pairs: Pairs) -> float:
@@ -81,7 +80,7 @@ def chance(pairs: Pairs) -> float:
     told = {name: pair for name, pair in pairs.items() if len({*pair[0], *pair[1]}) > 1}
     if not told:
         return 1.0
-    observed = abs(sum(_mean(b) - _mean(a) for a, b in told.values()))
+    observed = abs(sum(fmean(b) - fmean(a) for a, b in told.values()))
     least = observed - 1e-9 * max(1.0, observed)
     draw = random.Random(0)  # a sample, not a secret; always the same one
     each_case = [_differences(first, second, draw) for first, second in told.values()]
@@ -142,7 +141,3 @@ def holm(chances: Mapping[str, float]) -> dict[str, float]:
         highest = max(highest, min(1.0, each * (len(chances) - rank)))
         corrected[name] = highest
     return {name: corrected[name] for name in chances}
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)

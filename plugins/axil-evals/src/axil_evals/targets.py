@@ -100,8 +100,8 @@ class WorkflowTarget:
         return self.workflow.plan.graph.spec.limits if own is None else own
 
     def limited(self, cost: float) -> WorkflowTarget:
-        """Return this target with runs that spend at most so much money; itself, if they do so
-        anyway. A run that needs more raises ``OutOfBudget`` (AX977).
+        """Return this target with runs that spend at most so much money; a run that needs more
+        raises ``OutOfBudget`` (AX977).
         """
         own = self.limits
         if own.cost is not None and own.cost <= cost:
@@ -114,10 +114,8 @@ class WorkflowTarget:
     async def run(self, case: Case) -> Trial:
         """Return the trial of a case: one run without a journal."""
         watch = _Watch()
-        options: dict[str, Any] = {
-            **self._options,
-            "observers": [watch, *self._options.get("observers", ())],
-        }
+        observers = [watch, *self._options.get("observers", ())]
+        options: dict[str, Any] = {**self._options, "observers": observers}
         began = time.monotonic()
         result: Result[Any] | None = None
         try:
@@ -195,11 +193,9 @@ class KeptTarget:
         """Return the kept run of a case. Raises: EvalError (AX974): none is named or kept."""
         run_id = case.metadata.get("run")
         if not run_id:
-            raise EvalError(
-                "AX974",
-                f'case "{case.name}" names no kept run.',
-                "`axil eval add` makes cases whose metadata have a run.",
-            )
+            message = f'case "{case.name}" names no kept run.'
+            hint = "`axil eval add` makes cases whose metadata have a run."
+            raise EvalError("AX974", message, hint)
         return kept_trial(list(self._journal.entries(str(run_id))), str(run_id))
 
 
@@ -236,9 +232,8 @@ def case_of_run(entries: list[Entry], run_id: str, name: str = "") -> Case:
     header = ReplayIndex(entries).header
     assert header is not None
     if trial.status != "done":
-        raise EvalError(
-            "AX974", f'the run "{run_id}" ended as {trial.status}, so it has no output to expect.'
-        )
+        message = f'the run "{run_id}" ended as {trial.status}, so it has no output to expect.'
+        raise EvalError("AX974", message)
     return Case(
         name=name or run_id,
         inputs=plain_data(thaw(decode_value(header.data["inputs"]))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, cast
@@ -55,10 +56,8 @@ class Trial:
 
     def plain(self) -> dict[str, Any]:
         """Return the trial as plain data."""
-        return {name: getattr(self, name) for name in self.__slots__} | {
-            "nodes": list(self.nodes),
-            "tools": list(self.tools),
-        }
+        data = {name: getattr(self, name) for name in self.__slots__}
+        return {**data, "nodes": list(self.nodes), "tools": list(self.tools)}
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Trial:
@@ -70,8 +69,6 @@ class Trial:
         value = self.value(field)
         if isinstance(value, str):
             return value
-        import json
-
         return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
     def value(self, field: str = "") -> Any:

@@ -23,7 +23,7 @@ _SUBJECTS = {
         """,
         "options": "FileOptions ReadingOptions",
         "python": "PythonTarget python_target",
-        "needs": "dependencies_of",
+        "needs": "AnyVariable dependencies_of",
         "writer": "dump_spec",
         "templates": "match_path",
     },

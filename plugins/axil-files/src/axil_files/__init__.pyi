@@ -31,7 +31,7 @@ from axil_files.loading import (
     parse_workflow as parse_workflow,
     spec_from_document as spec_from_document,
 )
-from axil_files.needs import dependencies_of as dependencies_of
+from axil_files.needs import AnyVariable as AnyVariable, dependencies_of as dependencies_of
 from axil_files.options import FileOptions as FileOptions, ReadingOptions as ReadingOptions
 from axil_files.python import PythonTarget as PythonTarget, python_target as python_target
 from axil_files.templates import match_path as match_path

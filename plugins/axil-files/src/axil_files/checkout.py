@@ -38,8 +38,7 @@ class Checkout:
         self._beside = frozenset(_packages_beside(home))
         for known in [*sys.modules]:
             if known == self._root or known.startswith(f"{self._root}."):
-                del sys.modules[known]  # what an earlier run in this process loaded is not this
-                # run's
+                del sys.modules[known]  # of an earlier run in this process
         self._folder(self._root, home.parent)
         self._folder(self.package, home)
 

@@ -1,9 +1,8 @@
-"""Documents: the plain data of a workflow file with the lines it stands on, the loaders for JSON
-and TOML, and variables.
+"""Documents: the plain data of a workflow file with its lines, the loaders for JSON and TOML, and
+variables.
 
 A loader turns text into a ``Document`` and knows nothing of graphs. It refuses what is not data
-(tags, dates, duplicate keys) and what is too much of it, before it has cost anything: see
-``MAX_SIZE``, ``MAX_DEPTH`` and ``MAX_VALUES``.
+(tags, dates, duplicate keys) and what is too much, before that has cost anything.
 """
 
 from __future__ import annotations
@@ -57,10 +56,7 @@ class Document:
     """The name of the file in messages."""
 
     def place(self, *keys: str | int) -> Place:
-        """Return where ``keys`` were written.
-
-        The path leaves out ``graph``, where nearly everything is.
-        """
+        """Return where ``keys`` were written; the path leaves out ``graph`` at its beginning."""
         shown = keys[1:] if len(keys) > 1 and keys[0] == "graph" else keys
         path = ""
         for key in shown:
@@ -88,91 +84,59 @@ def document_error(id: str, name: str, line: int | None, message: str, hint: str
     return SpecError(Problem(id, str(Place(file=name, line=line)), message, hint))
 
 
-def check_document(
-    document: Document, *, limits: tuple[int, int, int] = (MAX_DEPTH, MAX_VALUES, MAX_SIZE)
-) -> int:
+def too_deep(where: Place, message: str = f"nested deeper than {MAX_DEPTH} levels.") -> SpecError:
+    """Return the problem of a document that nests too deep."""
+    return SpecError(Problem("AX110", str(where), message, "Reduce the nesting."))
+
+
+def too_large(where: Place, message: str) -> SpecError:
+    """Return the problem of a document that is too large."""
+    hint = "Split the file: a subgraph can be a file of its own."
+    return SpecError(Problem("AX144", str(where), message, hint))
+
+
+def check_document(document: Document) -> int:
     """Return the number of values in a document whose data is plain and within bounds.
 
     Raises: SpecError. Cost: O(values), at most ``MAX_VALUES``.
     """
-    deepest, most, largest = limits
+
+    def unfit(keys: KeyPath, message: str, hint: str) -> SpecError:
+        return SpecError(Problem("AX103", str(document.place(*keys)), message, hint))
+
     count = size = 0
     waiting: list[tuple[Any, KeyPath]] = [(document.data, ())]
     while waiting:
         value, keys = waiting.pop()
         count += 1
-        if len(keys) > deepest:
-            raise _too(
-                "AX110",
-                document,
-                keys[:8],
-                f"nested deeper than {deepest} levels.",
-                "Reduce the nesting.",
-            )
+        if len(keys) > MAX_DEPTH:
+            raise too_deep(document.place(*keys[:8]))
         if isinstance(value, str):
             size += len(value)
             if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-                raise _too(
-                    "AX103", document, keys, "half of a surrogate pair is not text.", "Remove it."
-                )
+                raise unfit(keys, "half of a surrogate pair is not text.", "Remove it.")
         elif isinstance(value, dict):
             for key, item in cast("dict[Any, Any]", value).items():
                 if not isinstance(key, str):
-                    raise _too(
-                        "AX103",
-                        document,
-                        keys,
-                        f"expected text as key, found {format_value(key)}.",
-                        "Put it into quotes.",
-                    )
+                    message = f"expected text as key, found {format_value(key)}."
+                    raise unfit(keys, message, "Put it into quotes.")
                 size += len(key)
                 waiting.append((item, (*keys, key)))
         elif isinstance(value, list):
             waiting.extend((item, (*keys, i)) for i, item in enumerate(cast("list[Any]", value)))
         elif isinstance(value, float) and not math.isfinite(value):
-            raise _too(
-                "AX103",
-                document,
-                keys,
-                "expected a number that is finite.",
-                "Leave it out where no limit is meant.",
-            )
+            hint = "Leave it out where no limit is meant."
+            raise unfit(keys, "expected a number that is finite.", hint)
         elif not (value is None or isinstance(value, (bool, int, float))):
-            kind = type(value).__name__
-            raise _too(
-                "AX103",
-                document,
-                keys,
-                f"expected plain data, found {with_article(kind)}.",
-                "Write it as text, in quotes.",
-            )
-        if count + len(waiting) > most:
-            raise _too(
-                "AX144",
-                document,
-                (),
-                f"holds more than {most} values, "
-                "variables and aliases counted where they are used.",
-            )
-        if size > largest:
-            raise _too(
-                "AX144",
-                document,
-                (),
-                f"holds more than {largest} characters, variables counted where they are used.",
-            )
+            message = f"expected plain data, found {with_article(type(value).__name__)}."
+            raise unfit(keys, message, "Write it as text, in quotes.")
+        if count + len(waiting) > MAX_VALUES:
+            counted = "variables and aliases counted where they are used"
+            raise too_large(document.place(), f"holds more than {MAX_VALUES} values, {counted}.")
+        if size > MAX_SIZE:
+            counted = "variables counted where they are used"
+            raise too_large(document.place(), f"holds more than {MAX_SIZE} characters, {counted}.")
     return count
-
-
-def _too(id: str, document: Document, keys: KeyPath, message: str, hint: str = "") -> SpecError:
-    return SpecError(
-        Problem(
-            id,
-            str(document.place(*keys)),
-            message,
-            hint or "Split the file: a subgraph can be a file of its own.",
-        )
-    )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -189,8 +153,7 @@ _ADVICE: Final = (
 def parse_json(text: str, name: str) -> Document:
     """Read a JSON document, with the line of every key and item.
 
-    The standard library reads it, and gives no positions; they are found afterwards, in a text that
-    is known to be JSON. Duplicate keys, NaN and infinities are refused.
+    Duplicate keys, NaN and infinities are refused.
     """
 
     def refuse(word: str) -> NoReturn:
@@ -217,24 +180,17 @@ def parse_json(text: str, name: str) -> Document:
         raise document_error("AX140", name, error.lineno, message, hint) from None
     except RecursionError:
         _json_lines(text, name)  # it says at which line the nesting becomes too deep
-        message = f"nested deeper than {MAX_DEPTH} levels."
-        raise document_error("AX110", name, None, message, "Reduce the nesting.") from None
+        raise too_deep(Place(file=name)) from None
     return Document(data=data, lines=_json_lines(text, name), name=name)
 
 
 def _check_depth(text: str, name: str) -> None:
-    """Refuse the beginning of a JSON text that opens more than ``DEEPEST`` containers. Raises:
-    SpecError (AX110).
-    """
+    """Check the nesting of the beginning of a JSON text. Raises: SpecError (AX110)."""
     depth = 0
     for found in re.finditer(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', text, re.DOTALL):
         depth += 1 if found[0] in "[{" else -1 if found[0] in "]}" else 0
         if depth > MAX_DEPTH:
-            message, line = (
-                f"nested deeper than {MAX_DEPTH} levels.",
-                text.count("\n", 0, found.start()),
-            )
-            raise document_error("AX110", name, line + 1, message, "Reduce the nesting.")
+            raise too_deep(Place(file=name, line=text.count("\n", 0, found.start()) + 1))
 
 
 def _json_lines(text: str, name: str) -> dict[KeyPath, int]:
@@ -247,11 +203,9 @@ def _json_lines(text: str, name: str) -> dict[KeyPath, int]:
     def record(at: int) -> None:
         line = bisect.bisect_left(breaks, at) + 1
         if len(path) > MAX_DEPTH:
-            message = f"nested deeper than {MAX_DEPTH} levels."
-            raise document_error("AX110", name, line, message, "Reduce the nesting.")
+            raise too_deep(Place(file=name, line=line))
         if len(lines) > MAX_VALUES:
-            hint = "Split the file: a subgraph can be a file of its own."
-            raise document_error("AX144", name, line, f"more than {MAX_VALUES} values.", hint)
+            raise too_large(Place(file=name, line=line), f"more than {MAX_VALUES} values.")
         keys = tuple(path)
         if keys in lines:
             message = f"the key {format_value(path[-1])} occurs twice."
@@ -305,7 +259,7 @@ class _Statement(NamedTuple):
 def parse_toml(text: str, name: str) -> Document:
     """Read a TOML document, with the lines of tables, and of keys outside of inline tables.
 
-    Keys of more than ``DEEPEST`` parts are refused before the standard library reads them: it takes
+    Keys of more than ``MAX_DEPTH`` parts are refused before the standard library reads them, in
     time and memory that grow with the square of their number.
     """
     import tomllib
@@ -340,15 +294,14 @@ def _statements(text: str, name: str) -> Iterator[_Statement]:
             dots += 1
             if dots >= MAX_DEPTH:
                 message = f"a key of more than {MAX_DEPTH} parts."
-                raise document_error("AX110", name, line, message, "Reduce the nesting.")
+                raise too_deep(Place(file=name, line=line), message)
             continue
         if mark[0] not in "\"'":
             dots = 0
         if mark in ("[", "{"):
             depth += 1
             if depth > MAX_DEPTH:
-                message = f"nested deeper than {MAX_DEPTH} levels."
-                raise document_error("AX110", name, line, message, "Reduce the nesting.")
+                raise too_deep(Place(file=name, line=line))
         elif mark in ("]", "}"):
             depth -= 1
         elif mark == "=" and not depth and is_open:
@@ -404,12 +357,11 @@ PLACEHOLDER: Final = re.compile(r"\$\{([A-Za-z0-9_]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A document without placeholders, and the names of the environment variables it took its
-    values from.
-    """
+    """A document without placeholders."""
 
     document: Document
     environment: tuple[str, ...]
+    """The names of the environment variables that it took values from."""
     secrets: tuple[str, ...] = ()
     """The names of the variables that are the whole of a setting which is secret by its name."""
 
@@ -421,14 +373,13 @@ def resolve(
     report: Callable[[Problem], None],
     grants: Grants | None = None,
 ) -> Resolved:
-    """``${NAME}`` replaced in all values: a text that is one placeholder takes the variable's value
+    """Replace ``${NAME}`` in all values: a text that is one placeholder takes the variable's value
     and type, else its text.
 
-    Variables may use variables. Names that are not among them are looked up in the environment;
-    what comes from there is marked (``FromEnvironment``) and not searched for placeholders. Unknown
-    names, each once with all its places, and circles are reported; so are names of the environment
-    that ``grants`` does not hold (AX138). Raises: SpecError (AX144):
-    values that grow without bound.
+    Variables may use variables. Other names are looked up in the environment; what comes from there
+    is marked (``FromEnvironment``) and not searched for placeholders. Reported are unknown names,
+    each once with all its places, circles, and names of the environment that ``grants`` does not
+    hold (AX138). Raises: SpecError (AX110, AX144): values that grow without bound.
     """
     work, data = _Resolver(document, variables, environment, report, grants), document.data
     if isinstance(data, dict):
@@ -451,17 +402,12 @@ class _Resolver:
         variables: Mapping[str, Any],
         environment: Mapping[str, str],
         report: Callable[[Problem], None],
-        grants: Grants | None = None,
+        grants: Grants | None,
     ) -> None:
-        self._grants = grants
+        self._document, self._variables, self._environment = document, variables, environment
+        self._report, self._grants = report, grants
         self._withheld: set[str] = set()
         self.secrets: set[str] = set()
-        self._document, self._variables, self._environment, self._report = (
-            document,
-            variables,
-            environment,
-            report,
-        )
         self._known: dict[str, Any] = {}  # each variable is resolved once, however often it is used
         self._open: list[str] = []
         self._depth = 0  # of the values that the open variables are used in
@@ -500,19 +446,12 @@ class _Resolver:
         for found in PLACEHOLDER.finditer(text):
             value = self.value(found[1], keys, found[0])
             marked = marked or isinstance(value, FromEnvironment)
-            parts += [
-                text[end : found.start()],
-                value if isinstance(value, str) else _as_text(value),
-            ]
+            parts += [text[end : found.start()], _as_text(value)]
             end = found.end()
             size += len(parts[-1])
             if size > MAX_SIZE:
-                raise _too(
-                    "AX144",
-                    self._document,
-                    keys,
-                    f"variables make more than {MAX_SIZE} characters of it.",
-                )
+                message = f"variables make more than {MAX_SIZE} characters of it."
+                raise too_large(self._document.place(*keys), message)
         joined = "".join([*parts, text[end:]])
         return FromEnvironment(joined, text) if marked else joined
 
@@ -521,26 +460,17 @@ class _Resolver:
             return self._known[name]
         if name in self._variables:
             if name in self._open or len(self._open) >= MAX_DEPTH:
-                circle = " → ".join(
-                    [*self._open[self._open.index(name) if name in self._open else 0 :], name]
-                )
-                self.problem(
-                    "AX147",
-                    keys,
-                    f"the variable {name} needs itself: {circle}.",
-                    "Give one of them a plain value.",
-                )
+                begun = self._open.index(name) if name in self._open else 0
+                circle = " → ".join([*self._open[begun:], name])
+                message = f"the variable {name} needs itself: {circle}."
+                where = str(self._document.place(*keys))
+                self._report(Problem("AX147", where, message, "Give one of them a plain value."))
                 return found
             inside = max(0, len(keys) - 2)
             self._depth += inside
             if self._depth > MAX_DEPTH:
-                raise _too(
-                    "AX110",
-                    self._document,
-                    keys,
-                    f"variables nest deeper than {MAX_DEPTH} levels.",
-                    "Make them flatter.",
-                )
+                message = f"variables nest deeper than {MAX_DEPTH} levels."
+                raise too_deep(self._document.place(*keys), message)
             self._open.append(name)
             value = self.walk(self._variables[name], ("vars", name))
             self._open.pop()
@@ -592,24 +522,14 @@ class _Resolver:
                 f"Add it to vars, give it with --set {name}=…, "
                 f"or set the environment variable {name}."
             )
-            lines = list(
-                dict.fromkeys(
-                    f"line {place.line}" if place.line else place.path for place in others
-                )
-            )
-            also = f", nor at {format_names(lines)}" if lines else ""
-            self._report(
-                Problem("AX146", str(first), f"there is no value for ${{{name}}}{also}.", hint)
-            )
-
-    def problem(self, id: str, keys: KeyPath, message: str, hint: str) -> None:
-        self._report(Problem(id, str(self._document.place(*keys)), message, hint))
+            lines = dict.fromkeys(f"line {at.line}" if at.line else at.path for at in others)
+            also = f", nor at {format_names(list(lines))}" if lines else ""
+            message = f"there is no value for ${{{name}}}{also}."
+            self._report(Problem("AX146", str(first), message, hint))
 
 
 def _is_secret(text: str, keys: KeyPath) -> bool:
-    """Return whether what fills a text is a secret: its setting is called so, it is a header, or it
-    reads as one.
-    """
+    """Return whether what fills a text is a secret, by the name of its setting or by the text."""
     names = [key for key in keys[-2:] if isinstance(key, str)]
     return (
         any(is_private(name) for name in names)
@@ -619,9 +539,6 @@ def _is_secret(text: str, keys: KeyPath) -> bool:
 
 
 def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
-
-
-def template_of(value: Any) -> Any:
-    """``value`` as a file says it: what came from the environment is a placeholder again."""
-    return value.template if isinstance(value, FromEnvironment) else value

@@ -1,11 +1,8 @@
 """Functions in the Python files of a folder, as tools, conditions and processors.
 
 The kind of a file's functions follows from its place: in a folder or a file called ``conditions``
-they are conditions, ``processors`` and ``tools`` likewise; those of all others are whatever the
-workflow takes them for. Names that begin with ``_`` are the file's own business; ``__all__`` says
-it better.
-
-A function is taken instead of an installed component of its name, and a note says so. The folder
+they are conditions, ``processors`` and ``tools`` likewise; others are whatever the workflow takes
+them for. Names that begin with ``_``, or that ``__all__`` lacks, are left out. The folder
 ``functions`` of DevAll is read as it is.
 """
 
@@ -13,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +19,7 @@ from axil import ConfigError, Problem
 from axil.plugin import Registry, format_names
 from axil_files.calls import adapted, as_processor
 from axil_files.checkout import Checkout
+from axil_files.modules import failed_to_load
 
 ANY: Final = ("tools", "conditions", "processors")
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -37,19 +34,17 @@ def with_functions(
     folder: str | os.PathLike[str],
     tell: Callable[[str], None] | None = None,
 ) -> Registry:
-    """Return a registry that has what ``registry`` has, and the functions of ``folder``, which are
-    taken instead of components of their names; ``tell`` is given a note of these.
+    """Return ``registry`` with the functions of ``folder``, which are taken instead of components
+    of their names; ``tell`` is given a note of these. The files are executed.
 
-    Its files are executed: the caller has leave for that. Raises: ConfigError: AX700 it is no
-    folder, or has no functions; AX884 a file fails, or two functions have one name.
+    Raises: ConfigError: AX700 it is no folder, or has no functions; AX884 a file fails, or two
+    functions have one name.
     """
     named = os.fspath(folder)
     home = Path(named).resolve()
     if not home.is_dir():
-        message = f"{named} is not a folder."
-        raise ConfigError(
-            Problem("AX700", "functions", message, "Give a folder with Python files.")
-        )
+        hint = "Give a folder with Python files."
+        raise ConfigError(Problem("AX700", "functions", f"{named} is not a folder.", hint))
     known = registry.child()
     checkout = Checkout(home)
     places: dict[tuple[str, str], str] = {}
@@ -106,23 +101,8 @@ def _loaded(checkout: Checkout, file: Path, name: str, shown: str) -> ModuleType
         return checkout.load(name, file)
     except (KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as error:
-        # every error while a file is loaded, SystemExit included, is reported
-        line = error.lineno if isinstance(error, SyntaxError) else _failed_at(error, file)
-        cause = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
-        where = f"{shown}:{line}" if line else shown
-        raise ConfigError(
-            Problem("AX884", where, f"the file failed to load ({cause}).", "Correct it.")
-        ) from error
-
-
-def _failed_at(error: BaseException, file: Path) -> int | None:
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename == str(file)
-    ]
-    return lines[-1] if lines else None
+    except BaseException as error:  # SystemExit included
+        raise failed_to_load(error, str(file), shown, id="AX884") from error
 
 
 def _public(module: ModuleType) -> Iterator[tuple[str, Any]]:

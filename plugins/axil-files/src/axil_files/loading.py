@@ -52,29 +52,14 @@ from axil_files.documents import (
     PLACEHOLDER,
     Document,
     KeyPath,
-    Loader,
     check_document,
     document_error,
-    parse_json,
-    parse_toml,
     resolve,
+    too_large,
 )
-from axil_files.format import Shapes, is_version_0, workflow_schema
+from axil_files.format import Shapes, is_version_0
 from axil_files.reader import Reader
 from axil_files.templates import expand
-
-__all__ = [
-    "Document",
-    "LoadOptions",
-    "Loader",
-    "include_spec",
-    "inline_spec",
-    "load_spec",
-    "parse_json",
-    "parse_toml",
-    "spec_from_document",
-    "workflow_schema",
-]
 
 MOST_INCLUDED = 16
 """The depth to which files may include files."""
@@ -83,11 +68,8 @@ MOST_FILES = 500
 
 
 class Tally:
-    """The inclusions of one workflow, so that files which include the next several times are
-    refused before they are that many.
-
-    An inclusion is the way to it: names of nodes, files and places. One that is read again, as for
-    a check, counts once.
+    """The inclusions of one workflow, so that files which include each other many times are
+    refused early. An inclusion is the way to it; one that is read again counts once.
     """
 
     def __init__(self) -> None:
@@ -128,16 +110,13 @@ class LoadOptions:
     outer: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Weaker than the file's own: those of the graph around this one."""
     environment: Mapping[str, str] | None = None
-    """Values for names that are no variables; None: the process's environment.
-
-    A server gives what its users may see.
-    """
+    """Values for names that are no variables; None: the process's environment."""
     allow_code: bool = False
     """True if types may be import paths."""
     grants: Grants | None = field(default_factory=Grants)
     """The grants of the file; None: all that Python code may do."""
     registry: Registry | None = None
-    """The registry for update strategies of declared fields; None: the process's own."""
+    """None: the process's own."""
     folder: str = ""
     """The folder of the file: what it includes is looked up here, then in ``root``."""
     root: str = ""
@@ -145,8 +124,8 @@ class LoadOptions:
     trail: tuple[str, ...] = ()
     """The files on the way to this one, itself included."""
     texts: dict[str, str] = field(default_factory=dict[str, str])
-    """The texts of workflow files by their paths below ``root``: what is here is not read from the
-    disk, what is read is added.
+    """The texts of workflow files by their paths below ``root``: they are not read from the disk,
+    and what is read is added.
     """
     tally: Tally = field(default_factory=Tally)
     """The inclusions of the workflow."""
@@ -173,9 +152,8 @@ def load_spec(
         allow_code: the same as ``code`` in ``allow``.
         allow: what the file may do: ``code``, ``env:NAME``, ``read:PATH`` …; see ``Grants``.
         environment: instead of the process's, for servers and tests.
-        texts: the texts of the file and of those it includes, by their paths below its folder. What
-            is here is not read from the disk; what is read is added. Kept, it is the workflow as it
-            was, whatever becomes of the files.
+        texts: of the file and of those it includes, by their paths below its folder: they are not
+            read from the disk, and what is read is added. Kept, they are the workflow as it was.
     Raises: SpecError with everything that was found. UnknownComponent: there is no loader for the
     suffix.
     """
@@ -231,15 +209,13 @@ def include_spec(
     the folder; AX144 too many values in all; and what ``load`` raises.
     """
     base = reading or LoadOptions()
+
+    def refused(message: str, hint: str) -> SpecError:
+        return SpecError(Problem("AX117", where, message, hint))
+
     if not outer.get("folder"):
-        raise SpecError(
-            Problem(
-                "AX117",
-                where,
-                f"nothing says where {name} is to be looked up.",
-                "Load the workflow from a file.",
-            )
-        )
+        message = f"nothing says where {name} is to be looked up."
+        raise refused(message, "Load the workflow from a file.")
     folder = str(outer["folder"])
     root = os.path.realpath(str(outer.get("root") or folder))
     trail = tuple(cast("tuple[str, ...]", outer.get("trail", ())))
@@ -248,23 +224,11 @@ def include_spec(
     shown = os.path.relpath(real, os.path.dirname(trail[0])) if trail else name
     if real in trail:
         circle = " → ".join(os.path.basename(each) for each in (*trail[trail.index(real) :], real))
-        raise SpecError(
-            Problem(
-                "AX117",
-                where,
-                f"{name} includes itself: {circle}.",
-                "A loop is a cycle of edges, not of files.",
-            )
-        )
+        hint = "A loop is a cycle of edges, not of files."
+        raise refused(f"{name} includes itself: {circle}.", hint)
     if len(trail) >= MOST_INCLUDED:
-        raise SpecError(
-            Problem(
-                "AX117",
-                where,
-                f"{name} would be included at a depth of more than {MOST_INCLUDED}.",
-                "Reduce the nesting.",
-            )
-        )
+        message = f"{name} would be included at a depth of more than {MOST_INCLUDED}."
+        raise refused(message, "Reduce the nesting.")
     tally, way = outer.get("included") or (Tally(), ())
     way = (*way, f"{where} {name}")
     tally.begin(way, where)
@@ -421,13 +385,9 @@ def _requirements(spec: GraphSpec, place: Place) -> Iterator[Problem]:
         try:
             there = version(name)
         except (PackageNotFoundError, ValueError):
-            yield Problem(
-                "AX119",
-                where,
-                f"the file requires {name}, which is not installed.",
-                f"If you know its publisher: {install_advice(name)}",
-                "warning",
-            )
+            message = f"the file requires {name}, which is not installed."
+            hint = f"If you know its publisher: {install_advice(name)}"
+            yield Problem("AX119", where, message, hint, "warning")
             continue
         least = re.search(r">=\s*(\d+(?:\.\d+)*)", wanted)
         if least and _numbers(there) < _numbers(least[1]):
@@ -466,18 +426,13 @@ def _included(name: str, folder: str, root: str, at: tuple[str, Mapping[str, str
         real = os.path.realpath(os.path.join(start, name))
         if os.path.commonpath([real, root]) != root:
             message = f"{name} is outside the workflow's folder."
-            raise SpecError(
-                Problem(
-                    "AX117", where, message, "Put it into the folder of the first file, or below."
-                )
-            )
+            hint = "Put it into the folder of the first file, or below."
+            raise SpecError(Problem("AX117", where, message, hint))
         if os.path.exists(real) or _below(root, real) in texts:
             return real
-    message = (
-        _near(os.path.join(folder, name))
-        or "Paths are relative to the folder of the file that contains them."
-    )
-    raise SpecError(Problem("AX100", where, f"no file {name}.", message))
+    usual = "Paths are relative to the folder of the file that contains them."
+    hint = _near(os.path.join(folder, name)) or usual
+    raise SpecError(Problem("AX100", where, f"no file {name}.", hint))
 
 
 def _below(root: str, real: str) -> str:
@@ -506,14 +461,8 @@ def _parsed(name: str, real: str, reading: LoadOptions) -> Document:
         )
     suffix = Path(name).suffix.lower().lstrip(".")
     if not suffix:
-        hint = "Call it flow.yaml or flow.json."
-        raise document_error(
-            "AX100",
-            name,
-            None,
-            "a workflow file is known by its suffix, and this one has none.",
-            hint,
-        )
+        message = "a workflow file is known by its suffix, and this one has none."
+        raise document_error("AX100", name, None, message, "Call it flow.yaml or flow.json.")
     registry = reading.registry or default_registry()
     if suffix == "py" and suffix not in registry.names("loaders"):
         hint = f"Import its graph; or run it, if it is called graph there: axil run {name}:graph"
@@ -555,13 +504,7 @@ def _text(name: str, real: str) -> str:
             "AX100", name, None, f"it cannot be read: {error.strerror or error}."
         ) from error
     if len(data) > MAX_SIZE:
-        raise document_error(
-            "AX144",
-            name,
-            None,
-            f"larger than {MAX_SIZE} bytes.",
-            "Split the file: a subgraph can be a file of its own.",
-        )
+        raise too_large(Place(file=name), f"larger than {MAX_SIZE} bytes.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -593,11 +536,8 @@ def spec_from_document(document: Document, reading: LoadOptions | None = None) -
     problems: list[Problem] = []
     data = document.data
     own = cast("dict[str, Any]", data).get("vars") if isinstance(data, dict) else None
-    variables = {
-        **using.outer,
-        **cast("dict[str, Any]", own if isinstance(own, dict) else {}),
-        **using.vars,
-    }
+    declared = cast("dict[str, Any]", own if isinstance(own, dict) else {})
+    variables = {**using.outer, **declared, **using.vars}
     environment = os.environ if using.environment is None else using.environment
     grants = using.grants and using.grants.at(using.root or using.folder)
     leave = None if using.environment is not None else grants

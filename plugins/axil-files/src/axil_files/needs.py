@@ -18,7 +18,6 @@ from axil.plugin import (
     default_registry,
     graphs_of,
 )
-from axil_files.functions import with_functions
 from axil_files.imports import imports_of
 from axil_files.loading import LoadOptions, load_spec, read_inner
 from axil_files.python import PythonTarget, python_target
@@ -38,18 +37,14 @@ def dependencies_of(
     executed, and what that imports is needed.
 
     Args:
-        environment: where variables are looked up; None: whatever is not there is left as it is
-            written.
-        functions: a folder with functions of one's own, which are executed; they need what they
-            import.
+        environment: where variables are looked up; None: a missing one stays as it is written.
+        functions: the folder of the functions that ``registry`` has (``with_functions``): what they
+            import is needed.
     Raises: SpecError: one of the files is no workflow; PluginError: there is no loader for it.
     """
-    seen = registry or default_registry()
-    if functions:
-        seen = with_functions(seen, functions)
     walk = _Walk(
-        seen,
-        {"vars": vars or {}, "environment": _Lenient() if environment is None else environment},
+        registry or default_registry(),
+        {"vars": vars or {}, "environment": AnyVariable() if environment is None else environment},
     )
     for file in files:
         walk.file(os.fspath(file))
@@ -59,9 +54,9 @@ def dependencies_of(
     return walk.needs
 
 
-class _Lenient(Mapping[str, str]):
-    """An environment in which everything is set: what a workflow needs does not depend on keys and
-    passwords.
+class AnyVariable(Mapping[str, str]):
+    """An environment in which every variable is set: the shape of a workflow, what it needs and
+    wants do not depend on keys.
     """
 
     def __getitem__(self, name: str) -> str:

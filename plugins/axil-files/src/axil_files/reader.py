@@ -1,6 +1,5 @@
-"""The reader of workflow files: data of the right shapes becomes nodes and edges.
-
-``files`` says by which rules.
+"""The reader of workflow files: data of the right shapes becomes nodes and edges, by the rules
+that ``loading`` describes.
 """
 
 from __future__ import annotations
@@ -75,9 +74,7 @@ class _Received:
 def _pass_on(
     items: Sequence[Any], edges: Sequence[EdgeSpec], received: Mapping[str, _Received]
 ) -> None:
-    """Let the receivers of nodes that pass messages on keep those that are marked, too: the mark is
-    the message's.
-    """
+    """Let the receivers of nodes that pass messages on keep those that are marked, too."""
     fields = (cast("dict[str, Any]", item) for item in items if isinstance(item, dict))
     passing = [each.get("id") for each in fields if each.get("type") in FORWARDING]
     onward: dict[str, list[str]] = {}
@@ -104,13 +101,9 @@ class Reader:
         grants: Grants | None = None,
         registry: Registry | None = None,
     ) -> None:
-        self._document, self._shapes, self._allow_code, self._registry = (
-            document,
-            shapes,
-            allow_code,
-            registry,
-        )
+        self._document, self._shapes, self._allow_code = document, shapes, allow_code
         self._grants = grants or Grants()
+        self._registry = registry or default_registry()
         self._shorthands: dict[str, Any] = {}
 
     def file(self) -> GraphSpec | None:
@@ -140,12 +133,9 @@ class Reader:
         }
         names = self._names(data["nodes"], (*keys, "nodes"))
         if not data["nodes"] and not data.get("edges"):
-            self._problem(
-                "AX142",
-                (*keys, "nodes"),
-                "a graph without nodes does nothing.",
-                "Write at least one: {id: a, type: passthrough}.",
-            )
+            message = "a graph without nodes does nothing."
+            hint = "Write at least one: {id: a, type: passthrough}."
+            self._problem("AX142", (*keys, "nodes"), message, hint)
         received: dict[str, _Received] = {name: _Received() for name in names}
         usual = self._usual(data.get("node_wrappers"), (*keys, "node_wrappers"), data["nodes"])
         for item in data["nodes"]:
@@ -233,19 +223,11 @@ class Reader:
             if name in names:
                 line = self._document.place(*keys, names[name]).line
                 on = f" (line {line})" if line else ""
-                self._problem(
-                    "AX101",
-                    (*keys, i, "id"),
-                    f'the node "{name}" exists already{on}.',
-                    "Give one of them another id.",
-                )
+                message = f'the node "{name}" exists already{on}.'
+                self._problem("AX101", (*keys, i, "id"), message, "Give one of them another id.")
             elif name.startswith("@"):
-                self._problem(
-                    "AX102",
-                    (*keys, i, "id"),
-                    f'"{name}" begins with @, as only names of axil do.',
-                    "Choose another id.",
-                )
+                message = f'"{name}" begins with @, as only names of axil do.'
+                self._problem("AX102", (*keys, i, "id"), message, "Choose another id.")
             names.setdefault(name, i)
         return names
 
@@ -294,11 +276,9 @@ class Reader:
             if keeper is not None and keeper.type not in there:
                 added.append(keeper)
         if received.dynamic is not None and received.kind not in there:
-            edges = list(dict.fromkeys(received.edges))
-            config = {
-                **received.dynamic,
-                **({} if "over" in received.dynamic else {"edges": edges}),
-            }
+            config = dict(received.dynamic)
+            if "over" not in config:
+                config["edges"] = list(dict.fromkeys(received.edges))
             added.append(ComponentRef(type=received.kind, config=config, place=received.place))
         waiting = [
             replace(use, config={**use.config, "edges": list(dict.fromkeys(sources))})
@@ -309,9 +289,7 @@ class Reader:
     def _usual(
         self, value: Any, keys: KeyPath, nodes: Sequence[Any]
     ) -> dict[str, list[ComponentRef]]:
-        """Return the wrappers that a graph puts around its nodes, by their type; a type that none
-        of its nodes has is reported.
-        """
+        """Return the wrappers that a graph puts around its nodes, by their type."""
         if not isinstance(value, dict) or not self._fine(keys):
             return {}
         lists = cast("dict[str, list[Any]]", value)
@@ -330,19 +308,15 @@ class Reader:
         self, data: dict[str, Any], name: str, old: str, keys: KeyPath
     ) -> Mapping[str, str] | None:
         if data.get(name) is not None and data.get(old) is not None:
-            self._problem(
-                "AX141", (*keys, old), f"{name} and {old} say the same.", f"Remove {old}."
-            )
+            message = f"{name} and {old} say the same."
+            self._problem("AX141", (*keys, old), message, f"Remove {old}.")
         value = data.get(name) if data.get(name) is not None else data.get(old)
         return None if value is None else _mapping(value)
 
     def _use(
         self, value: Any, keys: KeyPath, key: str = "", place: Place | None = None
     ) -> ComponentRef:
-        """Return a component and its config. An import path is code, and needs leave.
-
-        ``place``: that of ``keys``, where it is known already.
-        """
+        """Return a component and its config. An import path is code, and needs leave."""
         named: dict[str, Any] = {"type": value} if isinstance(value, str) else value
         if not isinstance(cast("Any", named), dict) or not isinstance(named.get("type"), str):
             return ComponentRef(type="")  # its shape was reported already
@@ -362,10 +336,9 @@ class Reader:
         message = f"import paths are not allowed in files, found {format_value(path)}."
         hint = f"Name an installed component, or allow it: --allow import:{module}"
         problem = Problem("AX148", where, message, hint)
-        if not note_want(
-            Want(word=f"import:{module}", where=where, status="missing", problem=problem)
-        ):
-            self._problem("AX148", keys, message, hint)
+        want = Want(word=f"import:{module}", where=where, status="missing", problem=problem)
+        if not note_want(want):
+            self._shapes.report(problem)
 
     def _join(self, data: Mapping[str, Any], keys: KeyPath) -> str | ComponentRef | None:
         """Return the join of a node: one of the kernel's by its name, or a component."""
@@ -375,33 +348,27 @@ class Reader:
         return self._use(given, (*keys, "join"), "type")
 
     def _meant(self, key: str, said: Mapping[str, Any], keys: KeyPath) -> ComponentRef | None:
-        """Return the component that a key of a file stands for; None: a problem is reported.
-
-        A plugin provides it, as the shorthand of that name.
+        """Return the component that a key of a file stands for, as the shorthand of that name says;
+        None: a problem is reported.
         """
         if key not in self._shorthands:
             self._shorthands[key] = None
             where = str(self._document.place(*keys))
-            registry = self._registry or default_registry()
             try:
-                self._shorthands[key] = registry.resolve("shorthands", key, where)
+                self._shorthands[key] = self._registry.resolve("shorthands", key, where)
             except PluginError as error:
                 self._shapes.report(error.problem)
         if self._shorthands[key] is None:
             return None
         found: Any = self._shorthands[key](said)
         if not isinstance(found, ComponentRef):
-            message = (
-                f'the shorthand "{key}" gave {type(found).__name__} instead of a ComponentRef.'
-            )
+            kind = type(found).__name__
+            message = f'the shorthand "{key}" gave {kind} instead of a ComponentRef.'
             raise PluginContract(message, where=str(self._document.place(*keys)))
         return replace(found, place=self._document.place(*keys))
 
     def _inner_graphs(self, use: ComponentRef, keys: KeyPath) -> None:
-        """Look at graphs that are written into a node's config now, while their lines are known.
-
-        Where they are says the manifest of the node's distribution.
-        """
+        """Check the graphs in a node's config; where they are says its manifest."""
         graphs = {
             key: cast("dict[str, Any]", value)
             for key, value in use.config.items()
@@ -409,12 +376,11 @@ class Reader:
         }
         if not graphs or ":" in use.type:
             return
-        registry = self._registry or default_registry()
         try:
-            found = registry.find("nodes", use.type, str(self._document.place(*keys)))
+            found = self._registry.find("nodes", use.type, str(self._document.place(*keys)))
         except PluginError:
-            return  # said when the component is resolved
-        manifest = registry.manifest(found.distribution)
+            return  # reported when the component is resolved
+        manifest = self._registry.manifest(found.distribution)
         described = manifest.find("nodes", found.name) if manifest is not None else None
         refs = (described or {}).get("refs", ())
         paths = {ref["path"] for ref in refs if ref["kind"] == "graph"}
@@ -457,20 +423,15 @@ class Reader:
                 edge = replace(edge, process=None)
             same = repr(edge)  # which leaves its place out
             if same in seen:
-                self._problem(
-                    "AX106",
-                    here,
-                    f"the same edge exists already: edges[{seen[same]}].",
-                    "Remove one.",
-                    warning=True,
-                )
+                message = f"the same edge exists already: edges[{seen[same]}]."
+                self._problem("AX106", here, message, "Remove one.", warning=True)
             elif sound:
                 seen[same] = i
                 yield edge
 
     def _waits(self, name: str) -> bool:
         """Return whether what an edge names as its processor is a wrapper of its target."""
-        known = self._registry or default_registry()
+        known = self._registry
         return name not in known.names("processors") and name in known.names("wrappers")
 
     def _edge(self, data: dict[str, Any], keys: KeyPath) -> EdgeSpec:
@@ -517,8 +478,8 @@ class Reader:
         return self._use(value, keys, "type")
 
     def _stated(self, statement: str, keys: KeyPath) -> str:
-        """Return how a condition that is a statement is written, if a plugin has conditions so."""
-        if "condition" not in (self._registry or default_registry()).names("shorthands"):
+        """Return how a condition that is a statement is written, if a plugin has such ones."""
+        if "condition" not in self._registry.names("shorthands"):
             return "Name a condition that is installed."
         use = self._meant("condition", {"condition": statement}, keys)
         if use is None:
@@ -547,9 +508,7 @@ class Reader:
         return None
 
     def _dynamic(self, data: dict[str, Any], keys: KeyPath, received: _Received) -> None:
-        """Add an edge that runs its target once per part; all such edges of a node have to
-        agree.
-        """
+        """Add an edge that runs its target once for each part; those of a node have to agree."""
         dynamic, here = data["dynamic"], (*keys, "dynamic")
         kind: str = dynamic["type"]
         config: dict[str, Any] = dynamic.get("config") or {}
@@ -565,17 +524,13 @@ class Reader:
             received.dynamic, received.kind, received.first = asked, kind, edge
             received.place = self._document.place(*here)
         elif (kind, asked) != (received.kind, received.dynamic):
-            theirs = received.dynamic
-            differ = (
-                ["type"]
-                if kind != received.kind
-                else [key for key in {**theirs, **asked} if theirs.get(key) != asked.get(key)]
-            )
-            message = (
-                f'{received.first} wants another {" and ".join(differ)} for the node "{data["to"]}"'
-            )
-            kinds = f": {received.kind} there, {kind} here" if "type" in differ else ""
-            self._problem("AX116", here, f"{message}{kinds}.", "Make them agree.")
+            theirs, kinds = received.dynamic, ""
+            differing = [key for key in {**theirs, **asked} if theirs.get(key) != asked.get(key)]
+            if kind != received.kind:
+                differing, kinds = ["type"], f": {received.kind} there, {kind} here"
+            what = " and ".join(differing)
+            message = f'{received.first} wants another {what} for the node "{data["to"]}"{kinds}.'
+            self._problem("AX116", here, message, "Make them agree.")
         received.edges.append(data["from"])
 
     # -- start and end
@@ -611,8 +566,7 @@ class Reader:
         payload: str,
         left_open: bool,
     ) -> tuple[list[EdgeSpec], list[str]]:
-        """Return the edges with those from ``@entry`` and to ``@exit``, and whose output is the
-        result.
+        """Return the edges with those from ``@entry`` and to ``@exit``, and the ends.
 
         ``end: []`` leaves the end open, as DevAll's editor writes it: the first node without
         out-edges, or no result at all.
@@ -621,17 +575,12 @@ class Reader:
         exits = [edge.source for edge in edges if edge.target == EXIT]
         targets = {edge.target for edge in edges if edge.trigger}
         leaving = {edge.source for edge in edges if edge.target != EXIT}
-        fine = (
-            self._fine((*keys, "edges"))
-            and self._fine((*keys, "start"))
-            and self._fine((*keys, "end"))
-        )
+        fine = all(self._fine((*keys, key)) for key in ("edges", "start", "end"))
         if not start and not given and payload == "messages" and fine and names:
             sources = [name for name in names if name not in targets]
+            message = "no start: it is not given which nodes receive the input."
             hint = f"Write start: [{format_names(sources or list(names), 3)}]."
-            self._problem(
-                "AX114", keys, "no start: it is not given which nodes receive the input.", hint
-            )
+            self._problem("AX114", keys, message, hint)
         entries = [
             EdgeSpec(source=ENTRY, target=name, place=self._document.place(*where))
             for name, where in start
@@ -642,15 +591,12 @@ class Reader:
         if not ends and not exits and names and fine:
             ends = sinks[:1]
             if len(sinks) != 1:
-                found = (
-                    f"{len(sinks)} nodes have no out-edge ({format_names(sinks, 4)})"
-                    if sinks
-                    else "every node has an out-edge"
-                )
+                found = "every node has an out-edge"
+                if sinks:
+                    found = f"{len(sinks)} nodes have no out-edge ({format_names(sinks, 4)})"
                 message = f"graph lacks a unique natural end; specify end: {found}."
-                hint = (
-                    f"Write end: [{(sinks or list(names))[0]}], or several in order of preference."
-                )
+                first = (sinks or list(names))[0]
+                hint = f"Write end: [{first}], or several in order of preference."
                 self._problem("AX115", keys, message, hint, warning=left_open)
         elif not exits and sinks and sinks[0] not in ends:
             ends.append(sinks[0])
@@ -699,14 +645,13 @@ class Reader:
         self, value: Any, keys: KeyPath, names: Mapping[str, int]
     ) -> dict[str, CycleLimit]:
         limits: dict[str, CycleLimit] = {}
-        for name, data in cast(
-            "dict[str, Any]", value if isinstance(value, dict) and self._fine(keys) else {}
-        ).items():
+        if not isinstance(value, dict) or not self._fine(keys):
+            return limits
+        for name, data in cast("dict[str, Any]", value).items():
             rounds = data.get("rounds") or 100
             if name != "*" and name not in names:
-                self._problem(
-                    "AX105", (*keys, name), f'no node "{name}".', did_you_mean(name, names)
-                )
+                hint = did_you_mean(name, names)
+                self._problem("AX105", (*keys, name), f'no node "{name}".', hint)
             limit = CycleLimit(
                 rounds=None if isinstance(rounds, str) else rounds,
                 at_limit=data.get("at_limit") or "limited",
@@ -745,12 +690,9 @@ class Reader:
         for i, store in enumerate(stores):
             name = cast("dict[str, Any]", store).get("name") if isinstance(store, dict) else None
             if isinstance(name, str) and name in seen:
-                self._problem(
-                    "AX143",
-                    (*keys, i, "name"),
-                    f'the memory "{name}" exists already.',
-                    "Give one of them another name.",
-                )
+                message = f'the memory "{name}" exists already.'
+                hint = "Give one of them another name."
+                self._problem("AX143", (*keys, i, "name"), message, hint)
             elif isinstance(name, str):
                 seen[name] = None
         return seen
@@ -758,17 +700,10 @@ class Reader:
     def _state(
         self, data: dict[str, Any], keys: KeyPath
     ) -> tuple[Schema | None, dict[str, Any], dict[str, Any]]:
-        """Return the schema (None: open), first values, and what ``extras`` remembers of the
-        fields.
-        """
-        attributes = {
-            **cast(
-                "dict[str, Any]",
-                data.get("attributes") if isinstance(data.get("attributes"), dict) else {},
-            )
-        }
-        state = cast(
-            "dict[str, Any]", data.get("state") if isinstance(data.get("state"), dict) else {}
+        """Return the schema (None: open), first values, and what ``extras`` keep of the fields."""
+        attributes, state = (
+            cast("dict[str, Any]", dict(data[key]) if isinstance(data.get(key), dict) else {})
+            for key in ("attributes", "state")
         )
         typed = [
             n
@@ -780,13 +715,11 @@ class Reader:
             if state or attributes:
                 given = "state" if state else "attributes"
                 name, value = next(iter((state or attributes).items()))
-                self._problem(
-                    "AX103",
-                    (*keys, given),
-                    "edges carry nothing where payload is state, and no field is declared.",
-                    f"Declare each under state: {name}: {{type: {_type_name(value)}, "
-                    f"default: {format_value(value)}}}.",
-                )
+                kind = "none" if value is None else type(value).__name__
+                message = "edges carry nothing where payload is state, and no field is declared."
+                field = f"{name}: {{type: {kind}, default: {format_value(value)}}}"
+                hint = f"Declare each under state: {field}."
+                self._problem("AX103", (*keys, given), message, hint)
             return self._typed({}, here), {}, {}
         if not typed:
             return None, {**state, **attributes}, {}
@@ -807,11 +740,8 @@ class Reader:
                 (name, data["type"], data.get("strategy") or "overwrite")
                 for name, data in state.items()
             ]
-            own = self._registry
             schema = generate_state_schema(
-                fields,
-                "state",
-                resolve=None if own is None else lambda name: own.resolve("reducers", name),
+                fields, "state", resolve=lambda name: self._registry.resolve("reducers", name)
             )
         except SpecError as error:
             for problem in error.problems:
@@ -822,9 +752,8 @@ class Reader:
         declared = dict(schema.fields)
         for name, data in state.items():
             if "default" in data:
-                declared[name] = self._defaulted(
-                    declared[name], data["default"], (*keys, name, "default")
-                )
+                here = (*keys, name, "default")
+                declared[name] = self._defaulted(declared[name], data["default"], here)
         return replace(schema, fields=declared)
 
     def _defaulted(self, declared: Field, value: Any, keys: KeyPath) -> Field:
@@ -834,19 +763,10 @@ class Reader:
             first = value if check is None else check(value)
         except Exception as error:  # noqa: BLE001  # a strategy of a plugin may raise anything
             lines = [line.strip() for line in str(error).splitlines()]
-            self._problem(
-                "AX103",
-                keys,
-                f"{format_value(value)} does not fit the field: "
-                f"{(lines[1:2] or lines)[0].partition(' [type=')[0]}.",
-            )
+            why = (lines[1:2] or lines)[0].partition(" [type=")[0]
+            self._problem("AX103", keys, f"{format_value(value)} does not fit the field: {why}.")
             return declared
         return replace(declared, default=lambda: isolate(first))
-
-
-def _type_name(value: Any) -> str:
-    """Return the name that a schema in a file has for the type of a value."""
-    return "none" if value is None else type(value).__name__
 
 
 _STATEMENT: Final = re.compile(r"[\s'\"=<>()]")

@@ -233,17 +233,16 @@ class _Expansion:
     def _note(self, origin: KeyPath, at: KeyPath) -> None:
         """Note where a value was written. Raises: SpecError: there are too many, or too deep."""
         self._count += 1
-        if self._count > MAX_VALUES or len(at) > MAX_DEPTH:
-            is_deep = len(at) > MAX_DEPTH
-            raise document_error(
-                "AX110" if is_deep else "AX144",
-                self._document.name,
-                self._document.place(*origin).line,
+        id = "AX110" if len(at) > MAX_DEPTH else "AX144" if self._count > MAX_VALUES else ""
+        if id:
+            message = (
                 f"templates make it nest deeper than {MAX_DEPTH} levels."
-                if is_deep
-                else f"templates make more than {MAX_VALUES} values of it.",
-                "Use fewer templates inside each other.",
+                if id == "AX110"
+                else f"templates make more than {MAX_VALUES} values of it."
             )
+            name, line = self._document.name, self._document.place(*origin).line
+            hint = "Use fewer templates inside each other."
+            raise document_error(id, name, line, message, hint)
         if origin != at and (line := self._document.lines.get(origin)) is not None:
             self._lines[at] = line
 

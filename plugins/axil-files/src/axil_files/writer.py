@@ -76,11 +76,8 @@ class _Writer:
     def node(self, node: NodeSpec) -> dict[str, Any]:
         where = f'node "{node.id}"'
         if node.body is not None or node.use is None:
-            self.refuse(
-                where,
-                "a body made in Python",
-                "Give the node a type that an installed component has.",
-            )
+            hint = "Give the node a type that an installed component has."
+            self.refuse(where, "a body made in Python", hint)
         if node.merge:
             self.refuse(where, "a merge", "Files cannot hold functions.")
         data: dict[str, Any] = {
@@ -137,18 +134,13 @@ class _Writer:
         if marks.pop("keep", False):
             found["keep_message"] = True
         clear = marks.pop("clear", None)
-        if clear is not None:
-            names = {
-                "all": ("clear_context", "clear_kept_context"),
-                "kept": ("clear_kept_context",),
-            }
-            found |= dict.fromkeys(names.get(clear, ("clear_context",)), True)
+        if clear is not None and clear != "kept":
+            found["clear_context"] = True
+        if clear in ("all", "kept"):
+            found["clear_kept_context"] = True
         if marks:
-            self.refuse(
-                where,
-                f"marks that files have no word for ({', '.join(map(str, marks))})",
-                "Remove them.",
-            )
+            what = f"marks that files have no word for ({', '.join(map(str, marks))})"
+            self.refuse(where, what, "Remove them.")
         return found
 
     def component(self, part: Any, where: str) -> Any:
@@ -160,9 +152,9 @@ class _Writer:
         return None
 
     def use(self, use: ComponentRef, where: str) -> Any:
-        return (
-            {"type": use.type, "config": self.plain(use.config, where)} if use.config else use.type
-        )
+        if not use.config:
+            return use.type
+        return {"type": use.type, "config": self.plain(use.config, where)}
 
     def refuse(self, where: str, what: str, hint: str) -> None:
         self.problems.append(Problem("AX149", where, f"cannot be written to a file: {what}.", hint))
@@ -173,11 +165,8 @@ class _Writer:
             return value.template
         if isinstance(value, str):
             if not placeholders and PLACEHOLDER.search(value):
-                self.refuse(
-                    where,
-                    "text that would be read as a placeholder",
-                    "Put it together from two texts at run time.",
-                )
+                hint = "Put it together from two texts at run time."
+                self.refuse(where, "text that would be read as a placeholder", hint)
             return str(value)
         if value is None or isinstance(value, (bool, int, float)):
             return value
@@ -192,9 +181,8 @@ class _Writer:
                 for item in cast("list[Any]", value)
             ]
         kind = type(cast("object", value)).__qualname__
-        self.refuse(
-            where, f"a value of type {kind}", "Use plain data: text, numbers, lists, mappings."
-        )
+        hint = "Use plain data: text, numbers, lists, mappings."
+        self.refuse(where, f"a value of type {kind}", hint)
         return None
 
 
@@ -202,14 +190,10 @@ def _unless(value: str, usual: str) -> str | None:
     return None if value == usual else value
 
 
-def _limit_names() -> dict[str, None]:
+def _limits(limits: Limits) -> dict[str, Any]:
     from axil_files.models import RunLimits, names_of
 
-    return dict.fromkeys(names_of(RunLimits))
-
-
-def _limits(limits: Limits) -> dict[str, Any]:
-    data = {name: getattr(limits, name) for name in _limit_names()}
+    data = {name: getattr(limits, name) for name in names_of(RunLimits)}
     if limits.pricing is not None:
         data["pricing"] = limits.pricing.plain()
     if limits.estimate is not None:

@@ -1,14 +1,11 @@
-"""YAML text → ``Document``, from PyYAML's stream of events; nothing is constructed that the events
-do not say.
+"""YAML text → ``Document``, from PyYAML's stream of events.
 
-Scalars mean what people expect who write workflows: the booleans of YAML 1.1 (DevAll's files use
-them), decimal numbers, null. Everything else stays text: dates, times, ``0x10``, ``010``, ``1:30``.
-Keys are always text.
+Scalars are the booleans of YAML 1.1 (DevAll's files use them), decimal numbers, null. Everything
+else stays text: dates, times, ``0x10``, ``010``, ``1:30``. Keys are always text.
 
 Refused, at its line, as soon as it is seen: tags, duplicate keys, keys that are not text, several
-documents, more than ``MAX_DEPTH`` levels or ``MAX_VALUES`` values. Aliases and merge keys are worth
-the values they stand for, and a document that uses any is worth at most ``MOST_WITH_ALIASES``: an
-alias bomb costs what it costs to write it.
+documents, more than ``MAX_DEPTH`` levels or ``MAX_VALUES`` values. Aliases and merge keys count as
+the values they stand for, and a document that uses any has at most ``MOST_WITH_ALIASES``.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from typing import Any, Final, NamedTuple, NoReturn, cast
 
 import yaml
 
-from axil import SpecError
+from axil.plugin import Place
 from axil_files.documents import (
     MAX_DEPTH,
     MAX_DIGITS,
@@ -28,6 +25,8 @@ from axil_files.documents import (
     Document,
     KeyPath,
     document_error,
+    too_deep,
+    too_large,
 )
 
 MOST_WITH_ALIASES: Final = 10_000
@@ -64,13 +63,7 @@ def parse_yaml(text: str, name: str) -> Document:
     refused.
     """
     if len(text) > MAX_SIZE:
-        raise document_error(
-            "AX144",
-            name,
-            None,
-            f"larger than {MAX_SIZE} characters.",
-            "Split the file: a subgraph can be a file of its own.",
-        )
+        raise too_large(Place(file=name), f"larger than {MAX_SIZE} characters.")
     builder: _Builder | None = None
     try:
         builder = _Builder(text, name)
@@ -85,14 +78,9 @@ def parse_yaml(text: str, name: str) -> Document:
         line = mark.line + 1 if mark else None
         message = " ".join(part for part in (error.context, error.problem) if part)
         if "maximum nesting depth" in message:  # libyaml's own bound, met before ours
-            raise _too_deep(name, line) from error
-        raise document_error(
-            "AX140",
-            name,
-            line,
-            f"{message or 'this is not YAML'}.",
-            _advice(text, error),
-        ) from error
+            raise too_deep(Place(file=name, line=line)) from error
+        message = f"{message or 'this is not YAML'}."
+        raise document_error("AX140", name, line, message, _advice(text, error)) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         hint = "Remove it, or write an escape in double quotes."
@@ -102,11 +90,6 @@ def parse_yaml(text: str, name: str) -> Document:
     finally:
         if builder is not None:
             builder.close()
-
-
-def _too_deep(name: str, line: int | None) -> SpecError:
-    message = f"nested deeper than {MAX_DEPTH} levels."
-    return document_error("AX110", name, line, message, "Reduce the nesting.")
 
 
 _ADVICE: Final = (
@@ -152,7 +135,7 @@ class _Builder:
         self.lines: dict[KeyPath, int] = {}
 
     def close(self) -> None:
-        """Frees the parser."""
+        """Free the parser."""
         self._loader.dispose()
 
     def document(self) -> Any:
@@ -162,16 +145,14 @@ class _Builder:
         if isinstance(event, yaml.StreamEndEvent):
             return None
         if event.tags:
-            self._fail(event, "AX145", "tags are refused: a workflow file is data.", "Remove %TAG.")
+            self._fail(event, "tags are refused: a workflow file is data.", "Remove %TAG.")
         first = self._next()
         self.lines[()] = self._line(first)
         made = self._node(first, ())
         self._next()
         after = self._next()
         if not isinstance(after, yaml.StreamEndEvent):
-            self._fail(
-                after, "AX145", "the file has a second document.", "Write one workflow in one file."
-            )
+            self._fail(after, "the file has a second document.", "Write one workflow in one file.")
         return made.value
 
     def _next(self) -> Any:
@@ -180,7 +161,7 @@ class _Builder:
     def _line(self, event: Any) -> int:
         return event.start_mark.line + 1
 
-    def _fail(self, event: Any, id: str, message: str, hint: str) -> NoReturn:
+    def _fail(self, event: Any, message: str, hint: str, *, id: str = "AX145") -> NoReturn:
         raise document_error(id, self._name, self._line(event), message, hint)
 
     def _spend(self, event: Any, weight: int) -> None:
@@ -188,25 +169,17 @@ class _Builder:
         most = MOST_WITH_ALIASES if self._aliased else MAX_VALUES
         if self._count > most:
             counted = ", aliases counted where they are used" if self._aliased else ""
-            self._fail(
-                event,
-                "AX144",
-                f"holds more than {most} values{counted}.",
-                "Split the file: a subgraph can be a file of its own.",
-            )
+            where = Place(file=self._name, line=self._line(event))
+            raise too_large(where, f"holds more than {most} values{counted}.")
 
     def _node(self, event: Any, keys: KeyPath) -> _Made:
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
         if len(keys) > MAX_DEPTH:
-            raise _too_deep(self._name, self._line(event))
+            raise too_deep(Place(file=self._name, line=self._line(event)))
         if event.tag is not None:
-            self._fail(
-                event,
-                "AX145",
-                f"the tag {event.tag[:60]} is refused: a workflow file is data.",
-                "Remove it.",
-            )
+            message = f"the tag {event.tag[:60]} is refused: a workflow file is data."
+            self._fail(event, message, "Remove it.")
         if event.anchor is not None:
             # until it is complete: what refers to itself has no end
             self._anchors[event.anchor] = None
@@ -225,20 +198,12 @@ class _Builder:
 
     def _alias(self, event: Any) -> _Made:
         if event.anchor not in self._anchors:
-            self._fail(
-                event,
-                "AX145",
-                f"the anchor &{event.anchor} is not defined before this line.",
-                "Correct the name.",
-            )
+            message = f"the anchor &{event.anchor} is not defined before this line."
+            self._fail(event, message, "Correct the name.")
         made = self._anchors[event.anchor]
         if made is None:
-            self._fail(
-                event,
-                "AX145",
-                f"&{event.anchor} would contain itself.",
-                "Write the value instead of the alias.",
-            )
+            hint = "Write the value instead of the alias."
+            self._fail(event, f"&{event.anchor} would contain itself.", hint)
         self._aliased = True
         self._spend(event, made.weight)
         return made
@@ -265,7 +230,7 @@ class _Builder:
             here = (*keys, key)
             is_merge = key == _MERGE and event.implicit[0]
             if key in members or (is_merge and merged):
-                self._fail(event, "AX145", f'the key "{key[:60]}" occurs twice.', "Remove one.")
+                self._fail(event, f'the key "{key[:60]}" occurs twice.', "Remove one.")
             if not is_merge:
                 self.lines[here] = self._line(event)
             follows = self._next()
@@ -282,27 +247,19 @@ class _Builder:
 
     def _key(self, event: Any) -> str:
         if isinstance(event, yaml.AliasEvent) or not isinstance(event, yaml.ScalarEvent):
-            self._fail(event, "AX145", "expected a text as the key.", "Put it into quotes.")
+            self._fail(event, "expected a text as the key.", "Put it into quotes.")
         if event.tag is not None or event.anchor is not None:
-            self._fail(
-                event,
-                "AX145",
-                "the key has a tag or an anchor, which keys cannot have.",
-                "Remove it.",
-            )
+            message = "the key has a tag or an anchor, which keys cannot have."
+            self._fail(event, message, "Remove it.")
         if not event.value and event.implicit[0]:
-            self._fail(event, "AX145", "a key is missing.", 'Write "" for the empty text.')
+            self._fail(event, "a key is missing.", 'Write "" for the empty text.')
         return event.value
 
     def _merged(self, event: Any, value: Any) -> Iterator[dict[str, Any]]:
         for source in cast("list[Any]", value) if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
-                self._fail(
-                    event,
-                    "AX145",
-                    "<< is followed by a value that is not a mapping.",
-                    "Refer to a mapping: <<: *name.",
-                )
+                message = "<< is followed by a value that is not a mapping."
+                self._fail(event, message, "Refer to a mapping: <<: *name.")
             yield cast("dict[str, Any]", source)
 
     def _scalar(self, event: Any) -> Any:
@@ -312,12 +269,8 @@ class _Builder:
         if text in _WORDS:
             return _WORDS[text]
         if len(text) > MAX_DIGITS and text.lstrip("+-").isdigit():
-            self._fail(
-                event,
-                "AX140",
-                f"a number of more than {MAX_DIGITS} digits.",
-                "Write it as text, in quotes.",
-            )
+            message = f"a number of more than {MAX_DIGITS} digits."
+            self._fail(event, message, "Write it as text, in quotes.", id="AX140")
         if _INTEGER.fullmatch(text):
             return int(text)
         if _FLOAT.fullmatch(text):

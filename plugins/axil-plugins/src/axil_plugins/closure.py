@@ -1,9 +1,13 @@
-"""The closure of distributions: what they require here, directly or not."""
+"""Installed distributions: what they require, directly or not, and where they come from."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from axil.plugin import canonical_name
 
@@ -11,11 +15,9 @@ from axil.plugin import canonical_name
 def closure(
     roots: Iterable[str], extras: Mapping[str, frozenset[str]] | None = None
 ) -> dict[str, str]:
-    """Return distributions and all that they require here → their versions, by name; what is not
-    installed is left out.
+    """Return the versions of distributions and of all that they require and is installed here.
 
-    Args:
-        extras: those that are wanted of roots, by name.
+    ``extras``: those that are wanted of roots, by name.
     """
     wanted = extras or {}
     seen: dict[str, str] = {}
@@ -35,9 +37,7 @@ def closure(
 def required(
     metadata: Any, extras: frozenset[str] = frozenset()
 ) -> list[tuple[str, frozenset[str]]]:
-    """Return the distributions that a distribution requires in this environment, with the extras
-    that it asks for.
-    """
+    """Return the distributions, with extras, that one requires in this environment."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     found: list[tuple[str, frozenset[str]]] = []
@@ -61,3 +61,14 @@ def metadata_of(name: str) -> Any:
         return importlib_metadata.distribution(name)
     except importlib_metadata.PackageNotFoundError:
         return None
+
+
+def source_of(metadata: Any) -> Path | None:
+    """Return the project folder of an editable distribution; None: it is not editable."""
+    try:
+        stated = json.loads(metadata.read_text("direct_url.json") or "{}")
+    except (OSError, ValueError, AttributeError):
+        return None
+    if not stated.get("dir_info", {}).get("editable"):
+        return None
+    return Path(url2pathname(urlsplit(str(stated["url"])).path))

@@ -5,34 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol, TextIO
+from typing import TYPE_CHECKING, Any
 
 from axil import ConfigError, Problem
 from axil.plugin import COMPONENT_KINDS, Registry, install_advice
-from axil_plugins.output import as_json, put, table, width_of
+from axil_cli import Exit, add_shared_arguments
+from axil_plugins.output import put, tell_table
 
-DONE: Final = 0
-FOUND: Final = 2
-"""Something is wrong, and it has been said."""
+if TYPE_CHECKING:
+    from axil_cli import Session
 
-
-class Session(Protocol):
-    """The session that ``axil`` passes to its commands."""
-
-    @property
-    def registry(self) -> Registry: ...
-    @property
-    def stdout(self) -> TextIO: ...
-    def say(self, text: str = "") -> None:
-        """Write a result."""
-        ...
-
-    def tell(self, text: str = "") -> None:
-        """Something about the work itself."""
-        ...
-
-
-Act = Callable[[argparse.Namespace, Session], int]
+    Act = Callable[[argparse.Namespace, Session], int]
 
 
 class Plugins:
@@ -44,12 +27,11 @@ class Plugins:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the sub-commands."""
         parts = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
-        def add(name: str, help: str, act: Act) -> argparse.ArgumentParser:
+        def add(name: str, help: str, act: Act, *shared: str) -> argparse.ArgumentParser:
             part = parts.add_parser(name, help=help, description=help, allow_abbrev=False)
-            part.add_argument("--format", choices=("text", "json"), default="text")
+            add_shared_arguments(part, "--format", *shared)
             part.set_defaults(act=act)
             return part
 
@@ -86,13 +68,10 @@ class Plugins:
             metavar="PATH",
             help="more advisories than are shipped, in the format of OSV: a file or a folder",
         )
-        one = add("why", "which distributions workflows need, and what for", _why)
+        one = add("why", "which distributions workflows need, and what for", _why, "--workflow")
         one.add_argument("files", nargs="+", metavar="WORKFLOW")
-        one.add_argument(
-            "--functions", metavar="DIR", default="", help="as for axil run; needs --allow code"
-        )
-        one.add_argument("--allow", action="append", default=[], choices=("code",))
-        one = add("freeze", "the requirements of a workflow, for its requires block", _freeze)
+        about = "the requirements of a workflow, for its requires block"
+        one = add("freeze", about, _freeze, "--workflow")
         one.add_argument("file", metavar="FILE")
         one.add_argument("--write", action="store_true", help="write them into the file")
         one = add(
@@ -136,18 +115,19 @@ def _list(options: argparse.Namespace, session: Session) -> int:
 
     if options.requirements:
         wanted = survey.requirements(session.registry)
-        session.say(as_json(wanted) if options.format == "json" else "\n".join(wanted))
-        return DONE
+        if options.format == "json":
+            session.say_json(wanted)
+        else:
+            session.say("\n".join(wanted))
+        return Exit.DONE
     found = survey.rows(session.registry, options.kind)
     if options.format == "json":
-        session.say(
-            as_json(
-                {
-                    "components": found,
-                    "unreadable": session.registry.unreadable,
-                    "policy": policy(session.registry),
-                }
-            )
+        session.say_json(
+            {
+                "components": found,
+                "unreadable": session.registry.unreadable,
+                "policy": policy(session.registry),
+            }
         )
     else:
         cells = [
@@ -163,16 +143,16 @@ def _list(options: argparse.Namespace, session: Session) -> int:
             for r in found
         ]
         head = ["kind", "name", "distribution", "version", "spec", "status", "summary"]
-        session.say(table(head, cells, width=width_of(session.stdout)))
+        tell_table(head, cells, session)
         for report in session.registry.unreadable:
             session.tell(f"warning: {report}")
-    return DONE
+    return Exit.DONE
 
 
 def policy(registry: Registry) -> dict[str, Any]:
     """Return the policy in force as data, and who said what."""
     inner = registry.policy
-    data: dict[str, Any] = {
+    return {
         "mode": inner.mode,
         "allow": sorted(inner.allow),
         "block": sorted(inner.block),
@@ -180,8 +160,8 @@ def policy(registry: Registry) -> dict[str, Any]:
         "pins": dict(inner.pins),
         "hooks": list(inner.hooks),
         "index": inner.index,
+        "said_by": dict(inner.origins),
     }
-    return {**data, "said_by": dict(inner.origins)}
 
 
 def _show(options: argparse.Namespace, session: Session) -> int:
@@ -191,7 +171,7 @@ def _show(options: argparse.Namespace, session: Session) -> int:
         _only_components(options)
         stated = survey.distribution(options.what, session.registry)
         if options.format == "json":
-            session.say(as_json(stated))
+            session.say_json(stated)
         else:
             session.say(
                 f"{stated['distribution']} {stated['version']}\n{stated['summary']}".rstrip()
@@ -202,21 +182,17 @@ def _show(options: argparse.Namespace, session: Session) -> int:
                 if stated["manifest"]
                 else "It has no manifest: its settings are known only by importing it.\n"
             )
-            cells = [
-                [row["kind"], row["name"], row["status"], row["summary"]]
-                for row in stated["components"]
-            ]
-            session.say(
-                table(["kind", "name", "status", "summary"], cells, width=width_of(session.stdout))
-            )
-        return DONE
+            head = ["kind", "name", "status", "summary"]
+            cells = [[row[name] for name in head] for row in stated["components"]]
+            tell_table(head, cells, session)
+        return Exit.DONE
     if options.example:
-        session.say(survey.example(options.what, session.registry))
-        return DONE
+        session.say_json(survey.example(options.what, session.registry))
+        return Exit.DONE
     stated = survey.component(options.what, session.registry)
     if options.schema or options.format == "json":
-        session.say(as_json(stated.get("config_schema") if options.schema else stated))
-        return DONE
+        session.say_json(stated.get("config_schema") if options.schema else stated)
+        return Exit.DONE
     session.say(
         f"{stated['kind']}:{stated['name']}  "
         f"{stated['distribution']} {stated['version']}  {stated['object']}"
@@ -236,10 +212,9 @@ def _show(options: argparse.Namespace, session: Session) -> int:
             ]
             for name, shape in properties.items()
         ]
-        session.say(
-            "\n" + table(["setting", "default", "is"], cells, width=width_of(session.stdout))
-        )
-    return DONE
+        session.say()
+        tell_table(["setting", "default", "is"], cells, session)
+    return Exit.DONE
 
 
 def as_line(value: Any) -> str:
@@ -252,19 +227,11 @@ def as_line(value: Any) -> str:
 def _only_components(options: argparse.Namespace) -> None:
     if options.schema or options.example:
         which = "--schema" if options.schema else "--example"
-        raise ConfigError(
-            Problem(
-                "AX730",
-                which,
-                "expected a component, as kind:name.",
-                "Write nodes:agent, for example.",
-            )
-        )
+        message = "expected a component, as kind:name."
+        raise ConfigError(Problem("AX730", which, message, "Write nodes:agent, for example."))
 
 
 def _doctor(options: argparse.Namespace, session: Session) -> int:
-    from dataclasses import asdict
-
     from axil_plugins import advisories, doctor, survey
 
     known = advisories.shipped()
@@ -273,39 +240,23 @@ def _doctor(options: argparse.Namespace, session: Session) -> int:
     if options.dist:
         survey.distribution(options.dist, session.registry)
     found = doctor.examine(session.registry, options.dist, importing=options.importing, known=known)
-    bad = [
-        each
-        for each in found
-        if each.severity == "error" or (options.strict and each.severity == "warning")
-    ]
+    severities = [each.severity for each in found]
+    is_fine = "error" not in severities and not (options.strict and "warning" in severities)
+    stated = policy(session.registry)
+    code = Exit.DONE if is_fine else Exit.MISUSE
     if options.format == "json":
-        session.say(
-            as_json(
-                {
-                    "fine": not bad,
-                    "findings": [asdict(each) for each in found],
-                    "policy": policy(session.registry),
-                }
-            )
-        )
-        return FOUND if bad else DONE
+        session.say_json({"fine": is_fine, "findings": found, "policy": stated})
+        return code
     for each in found:
         session.say(
             f"{each.severity}: {each.distribution or 'settings'} [{each.check}] {each.message}"
         )
         session.say(f"    why: {each.why}\n    fix: {each.fix}")
-    stated = policy(session.registry)
     lines = [f"{key} {stated[key]!r} ({origin})" for key, origin in stated["said_by"].items()]
     session.say(f"policy: {'; '.join(lines) or 'everything that is installed may be used'}")
-    counts = {
-        word: sum(1 for each in found if each.severity == word)
-        for word in ("error", "warning", "note")
-    }
-    session.say(
-        f"{len(session.registry.plugins())} distributions: "
-        + ", ".join(f"{n} {word}s" for word, n in counts.items())
-    )
-    return FOUND if bad else DONE
+    counts = (f"{severities.count(word)} {word}s" for word in ("error", "warning", "note"))
+    session.say(f"{len(session.registry.plugins())} distributions: {', '.join(counts)}")
+    return code
 
 
 # --------------------------------------------------------------------------------------------------
@@ -314,26 +265,19 @@ def _doctor(options: argparse.Namespace, session: Session) -> int:
 def _why(options: argparse.Namespace, session: Session) -> int:
     from axil_plugins.workflows import reasons
 
-    if options.functions and "code" not in options.allow:
-        message = "functions are code, which is not allowed."
-        hint = "Add --allow code, if you trust them."
-        raise ConfigError(Problem("AX700", "--functions", message, hint))
-    stated = reasons(options.files, session.registry, options.functions)
+    stated = reasons(options.files, _needs(options, session))
+    code = Exit.DONE if stated["fine"] else Exit.MISUSE
     if options.format == "json":
-        session.say(as_json(stated))
-        return DONE if stated["fine"] else FOUND
+        session.say_json(stated)
+        return code
     for each in stated["distributions"]:
-        state = (
-            each["version"]
-            if each["installed"]
-            else f"not installed: {install_advice(each['distribution'] + each['required'])}"
-        )
-        session.say(
-            (
-                f"{each['distribution'] or 'no known distribution provides it'}  "
-                f"{state if each['distribution'] else ''}"
-            ).rstrip()
-        )
+        name = each["distribution"]
+        if not name:
+            session.say("no known distribution provides it")
+        elif each["installed"]:
+            session.say(f"{name}  {each['version']}".rstrip())
+        else:
+            session.say(f"{name}  not installed: {install_advice(name + each['required'])}")
         for use in each["uses"]:
             now = f" (now {use['now']})" if use["now"] else ""
             session.say(
@@ -347,26 +291,33 @@ def _why(options: argparse.Namespace, session: Session) -> int:
         )
     for problem in stated["problems"]:
         session.tell(f"error: {problem}")
-    return DONE if stated["fine"] else FOUND
+    return code
+
+
+def _needs(options: argparse.Namespace, session: Session) -> dict[str, Any]:
+    """Return the options of ``axil_files.dependencies_of``."""
+    variables = session.reading(options)["vars"]
+    functions = session.functions or ""
+    return {"registry": session.registry, "vars": variables, "functions": functions}
 
 
 def _freeze(options: argparse.Namespace, session: Session) -> int:
     from axil_plugins.workflows import freeze, requirements
 
+    wanted = requirements(options.file, _needs(options, session))
     if options.write:
-        text = freeze(options.file, session.registry)
+        text = freeze(options.file, wanted, session.registry)
         file = Path(options.file)
         if file.read_text("utf-8-sig") != text:
             put(file, text)
-    wanted = requirements(options.file, session.registry)
     if options.format == "json":
-        session.say(as_json({"file": options.file, "requires": wanted, "written": options.write}))
+        session.say_json({"file": options.file, "requires": wanted, "written": options.write})
     else:
         session.say(
             "\n".join([f"{name}{version}" for name, version in wanted.items()])
             or "The kernel is all it needs."
         )
-    return DONE
+    return Exit.DONE
 
 
 # --------------------------------------------------------------------------------------------------
@@ -377,14 +328,12 @@ def _new(options: argparse.Namespace, session: Session) -> int:
 
     made = scaffold(options.name, options.kind, Path(options.into))
     if options.format == "json":
-        session.say(
-            as_json({"folder": str(made.folder), "component": made.component, "files": made.files})
-        )
-        return DONE
+        session.say_json({"folder": made.folder, "component": made.component, "files": made.files})
+        return Exit.DONE
     session.say(f"{made.folder}: {len(made.files)} files, {made.kind} {made.component}")
     command = install_advice("--editable", str(made.folder), *made.missing)
     session.say(f"    {command}\n    python -m pytest {made.folder}")
-    return DONE
+    return Exit.DONE
 
 
 def _test(options: argparse.Namespace, session: Session) -> int:
@@ -403,54 +352,42 @@ def _docs(options: argparse.Namespace, session: Session) -> int:
         for name, text in made.items():
             put(folder / name, text)
     if options.format == "json":
-        session.say(as_json(made))
+        session.say_json(made)
     elif options.out:
         session.say("\n".join(str(Path(options.out) / name) for name in made))
     else:
         session.say("\n".join(made.values()).rstrip())
-    return DONE
+    return Exit.DONE
 
 
 def _manifest(options: argparse.Namespace, session: Session) -> int:
     from axil_plugins.manifests import as_text, manifest_of, place_of
 
-    lines: list[dict[str, Any]] = []
-    for name in options.dists:
-        data = manifest_of(name, session.registry)
-        text = as_text(data)
-        file = place_of(name, session.registry) if options.write or options.check else None
-        before = file.read_text("utf-8", "replace") if file is not None and file.is_file() else ""
-        if options.write and file is not None and before != text:
+    manifests = {name: manifest_of(name, session.registry) for name in options.dists}
+    if not options.write and not options.check:
+        if options.format == "json":
+            session.say_json(list(manifests.values()))
+        else:
+            session.say("\n".join(as_text(data).rstrip() for data in manifests.values()))
+        return Exit.DONE
+    found: list[dict[str, Any]] = []
+    for name, data in manifests.items():
+        text, file = as_text(data), place_of(name, session.registry)
+        before = file.read_text("utf-8", "replace") if file.is_file() else ""
+        is_changed = before != text
+        if options.write and is_changed:
             put(file, text)
-        if not options.write and not options.check:
-            if options.format == "json":
-                lines.append(data)
-            else:
-                session.say(text.rstrip())
-            continue
-        lines.append(
-            {
-                "distribution": name,
-                "file": str(file),
-                "current": before == text or options.write,
-                "changed": before != text,
-            }
+        is_current = options.write or not is_changed
+        found.append(
+            {"distribution": name, "file": file, "current": is_current, "changed": is_changed}
         )
     if options.format == "json":
-        session.say(as_json(lines))
-        if not options.write and not options.check:
-            return DONE
+        session.say_json(found)
     else:
-        for each in lines:
-            state = (
-                ("written" if each["changed"] else "current")
-                if options.write
-                else "current"
-                if each["current"]
-                else "not current"
-            )
-            session.say(f"{each['file']}: {state}")
-    if any(not each["current"] for each in lines):
+        changed = "written" if options.write else "not current"
+        for each in found:
+            session.say(f"{each['file']}: {changed if each['changed'] else 'current'}")
+    if not all(each["current"] for each in found):
         session.tell("warning: axil plugins manifest DIST --write brings it up to date.")
-        return FOUND
-    return DONE
+        return Exit.MISUSE
+    return Exit.DONE

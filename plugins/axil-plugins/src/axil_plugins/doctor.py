@@ -1,5 +1,5 @@
-"""``axil plugins doctor``: what is wrong with the installed plugins, each with why it matters and
-how to mend it.
+"""``axil plugins doctor``: what is wrong with the installed plugins, why it matters and how to mend
+it.
 
 Metadata and manifests are read; nothing is imported unless asked for, and then each module in a
 process of its own.
@@ -12,12 +12,10 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, cast
-from urllib.parse import unquote, urlparse
 
 from axil.plugin import (
     COMPONENT_KINDS,
@@ -31,6 +29,7 @@ from axil.plugin import (
     kind_of_group,
 )
 from axil_plugins.advisories import Advisory
+from axil_plugins.closure import source_of
 from axil_plugins.survey import is_ours, rows
 
 IMPORT_SECONDS: Final = 60.0
@@ -64,20 +63,63 @@ def examine(
     importing: bool = False,
     known: Iterable[Advisory] = (),
 ) -> list[Finding]:
-    """Everything that was found, of one distribution or of all; errors first.
+    """Return everything that was found, of one distribution or of all; errors first.
 
     ``known``: advisories that installed distributions are compared with.
     """
     found = [finding for check in CHECKS for finding in check(registry)]
     found += weak(known)
     if importing:
-        found += [
-            finding for each in _modules(registry, distribution) for finding in imported(*each)
-        ]
+        for each in _modules(registry, distribution):
+            found += imported(*each)
     wanted = canonical_name(distribution)
     kept = [each for each in found if not wanted or each.distribution in ("", wanted)]
     order = {"error": 0, "warning": 1, "note": 2}
     return sorted(kept, key=lambda each: (order[each.severity], each.distribution, each.check))
+
+
+_WHY: Final[Mapping[str, str]] = {
+    "unreadable": "What a distribution says of itself is all that is known of it before it is "
+    "imported.",
+    "no-manifest": "Its settings are not known without importing it: why, lock and build cannot "
+    "look into them.",
+    "stale-manifest": "Tools that do not import read the manifest.",
+    "conflict": "A workflow that asks for the bare name cannot be run: no provider is preferred "
+    "silently.",
+    "alias": "A file that has the old name gets another component than it had, or none.",
+    "blocked-alias": "Who blocked a component wants it blocked under every name.",
+    "rule": "A misspelt rule has no effect.",
+    "deprecated": "A later version of the distribution does not have it; axil check names the "
+    "places that use it (AX327).",
+    "spec": "A component of another contract would fail in ways that are hard to understand.",
+    "name": "Names are lower case letters, digits and _, with the vendor before a dot.",
+    "bare-name": "Two distributions that choose one bare name cannot be used together by it.",
+    "requirement": "Nothing can be installed by it.",
+    "missing": "It will fail when that is needed.",
+    "version": "It was not written for this version.",
+    "pin": "A pin breaks every other plugin that needs another version.",
+    "cap": "The contract's version fences, not a cap.",
+    "twice": "The first on the path is used; the others are easily taken for it.",
+    "orphan": "It cannot be imported.",
+    "stale": "Entry points are written when it is installed; what is added to pyproject.toml later "
+    "is not seen.",
+    "advisory": "Whatever runs here can meet it.",
+    "index": "What to install is not known.",
+    "import": "A workflow that uses it fails.",
+    "output": "Output of the command is read by programs.",
+    "slow": "Each of its users waits for it.",
+}
+"""The reasons why findings matter, by check."""
+
+
+def _finding(
+    check: str, name: str, message: str, fix: str, *, severity: str = "error", why: str = ""
+) -> Finding:
+    """Return a finding about a distribution; ``why``: the key of another reason."""
+    reason = _WHY[why or check]
+    return Finding(
+        check=check, severity=severity, distribution=name, message=message, why=reason, fix=fix
+    )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -88,33 +130,18 @@ def unreadable(registry: Registry) -> Iterator[Finding]:
     for name in registry.plugins():
         registry.manifest(name)
     for report in registry.unreadable:
-        name = report.partition(":")[0]
-        yield Finding(
-            check="unreadable",
-            severity="error",
-            distribution=canonical_name(name) if canonical_name(name) in registry.plugins() else "",
-            message=report,
-            why="What a distribution says of itself is all "
-            "that is known of it before it is imported.",
-            fix="Install it again; if that does not help, report it to its owner.",
-        )
+        name = canonical_name(report.partition(":")[0])
+        fix = "Install it again; if that does not help, report it to its owner."
+        yield _finding("unreadable", name if name in registry.plugins() else "", report, fix)
 
 
 def undescribed(registry: Registry) -> Iterator[Finding]:
     """Yield plugins without a manifest."""
     for name in registry.plugins():
-        if registry.manifest(name) is None and not any(
-            report.startswith(f"{name}:") for report in registry.unreadable
-        ):
-            yield Finding(
-                check="no-manifest",
-                severity="note",
-                distribution=name,
-                message="it has no axil-plugin.json.",
-                why="Its settings are not known without importing it: "
-                "why, lock and build cannot look into them.",
-                fix=f"Its owner writes one with: axil plugins manifest {name} --write",
-            )
+        is_unreadable = any(report.startswith(f"{name}:") for report in registry.unreadable)
+        if registry.manifest(name) is None and not is_unreadable:
+            fix = f"Its owner writes one with: axil plugins manifest {name} --write"
+            yield _finding("no-manifest", name, "it has no axil-plugin.json.", fix, severity="note")
 
 
 def stale(registry: Registry) -> Iterator[Finding]:
@@ -134,20 +161,13 @@ def stale(registry: Registry) -> Iterator[Finding]:
             if each["kind"] in COMPONENT_KINDS
         }
         lines = [
-            f"{each} is registered and not described" for each in sorted(registered - described)
-        ]
-        lines += [
-            f"{each} is described and not registered" for each in sorted(described - registered)
+            *(f"{each} is registered and not described" for each in sorted(registered - described)),
+            *(f"{each} is described and not registered" for each in sorted(described - registered)),
         ]
         if lines:
-            yield Finding(
-                check="stale-manifest",
-                severity="warning",
-                distribution=name,
-                message=f"its manifest and its entry points differ: {'; '.join(lines)}.",
-                why="Tools that do not import read the manifest.",
-                fix=f"axil plugins manifest {name} --write",
-            )
+            message = f"its manifest and its entry points differ: {'; '.join(lines)}."
+            fix = f"axil plugins manifest {name} --write"
+            yield _finding("stale-manifest", name, message, fix, severity="warning")
 
 
 def conflicts(registry: Registry) -> Iterator[Finding]:
@@ -157,43 +177,31 @@ def conflicts(registry: Registry) -> Iterator[Finding]:
         if row["status"] == "conflict":
             clashing.setdefault((row["kind"], row["name"]), []).append(row["distribution"])
     for (kind, name), providers in clashing.items():
+        several, first = " and ".join(providers), providers[0]
+        message = f'the {COMPONENT_KINDS[kind]} "{name}" is provided by {several}.'
+        fix = f'In axil.toml: [plugins.pins] "{kind}:{name}" = "{first}"; or write {first}/{name}; '
         for provider in providers:
-            yield Finding(
-                check="conflict",
-                severity="error",
-                distribution=provider,
-                message=f'the {COMPONENT_KINDS[kind]} "{name}" is provided by '
-                f"{' and '.join(providers)}.",
-                why="A workflow that asks for the bare name cannot be run: "
-                "no provider is preferred silently.",
-                fix=f'In axil.toml: [plugins.pins] "{kind}:{name}" = "{providers[0]}"; or write '
-                f"{providers[0]}/{name}; or block one.",
-            )
+            yield _finding("conflict", provider, message, f"{fix}or block one.")
 
 
 def old_names(registry: Registry) -> Iterator[Finding]:
-    """Old names that mean two components, none of theirs, or that a rule still speaks of."""
-    every = rows(registry)
-    for row in every:
+    """Yield old names that mean two components, none of theirs, or that a rule still has."""
+    for row in rows(registry):
+        old, name = f"{row['kind']}:{row['name']}", row["summary"].rpartition(" ")[2]
         if row["status"] in ("alias conflict", "hidden"):
-            yield Finding(
-                check="alias",
-                severity="warning" if row["status"] == "alias conflict" else "note",
-                distribution=row["distribution"],
-                message=f"{row['kind']}:{row['name']}, {row['summary']}: {row['reason']}.",
-                why="A file that has the old name gets another component than it had, or none.",
-                fix=f"Write {row['distribution']}/{row['summary'].rpartition(' ')[2]} "
-                "in files that mean this one.",
-            )
-        elif row["status"] == "alias" and f"{row['kind']}:{row['name']}" in registry.policy.block:
-            yield Finding(
-                check="alias",
+            message = f"{old}, {row['summary']}: {row['reason']}."
+            fix = f"Write {row['distribution']}/{name} in files that mean this one."
+            severity = "warning" if row["status"] == "alias conflict" else "note"
+            yield _finding("alias", row["distribution"], message, fix, severity=severity)
+        elif row["status"] == "alias" and old in registry.policy.block:
+            message = f"the policy blocks {old}, {row['summary']}; the new name is not blocked."
+            yield _finding(
+                "alias",
+                row["distribution"],
+                message,
+                f"Block {row['kind']}:{name}, too.",
                 severity="warning",
-                distribution=row["distribution"],
-                message=f"the policy blocks {row['kind']}:{row['name']}, {row['summary']}; "
-                "the new name is not blocked.",
-                why="Who blocked a component wants it blocked under every name.",
-                fix=f"Block {row['kind']}:{row['summary'].rpartition(' ')[2]}, too.",
+                why="blocked-alias",
             )
 
 
@@ -202,32 +210,21 @@ def rules(registry: Registry) -> Iterator[Finding]:
     policy, installed = registry.policy, [KERNEL, *registry.plugins()]
     components = {f"{row['kind']}:{row['name']}" for row in rows(registry)}
     known = {*map(canonical_name, installed), *components}
-    for name in ("block", "allow"):
+    for name, severity in (("block", "warning"), ("allow", "note")):
         given: frozenset[str] = getattr(policy, name)
         for rule in sorted(given - known):
-            yield Finding(
-                check="rule",
-                severity="warning" if name == "block" else "note",
-                distribution="",
-                message=f'{name} of the policy has "{rule}", and nothing installed has that name.',
-                why="A misspelt rule has no effect.",
-                fix=did_you_mean(rule, known)
-                or "Correct it, or leave it for a later installation.",
-            )
+            message = f'{name} of the policy has "{rule}", and nothing installed has that name.'
+            fix = did_you_mean(rule, known) or "Correct it, or leave it for a later installation."
+            yield _finding("rule", "", message, fix, severity=severity)
 
 
 def deprecated(registry: Registry) -> Iterator[Finding]:
     """Yield components that their manifests call deprecated."""
     for row in rows(registry):
         if row["status"] == "deprecated":
-            yield Finding(
-                check="deprecated",
-                severity="note",
-                distribution=row["distribution"],
-                message=f"{row['kind']}:{row['name']} is deprecated.",
-                why="A later version of the distribution does not have it; "
-                "axil check names the places that use it (AX327).",
-                fix=row["reason"],
+            message = f"{row['kind']}:{row['name']} is deprecated."
+            yield _finding(
+                "deprecated", row["distribution"], message, row["reason"], severity="note"
             )
 
 
@@ -235,48 +232,31 @@ def unfitting(registry: Registry) -> Iterator[Finding]:
     """Yield components for another version of their kind's contract."""
     for row in rows(registry):
         if row["status"] == "spec":
-            yield Finding(
-                check="spec",
-                severity="error",
-                distribution=row["distribution"],
-                message=f"{row['kind']}:{row['name']} cannot be used: {row['reason']}.",
-                why="A component of another contract "
-                "would fail in ways that are hard to understand.",
-                fix=install_advice(KERNEL, row["distribution"], how="upgrade"),
-            )
+            name = row["distribution"]
+            message = f"{row['kind']}:{row['name']} cannot be used: {row['reason']}."
+            yield _finding("spec", name, message, install_advice(KERNEL, name, how="upgrade"))
 
 
 def names(registry: Registry) -> Iterator[Finding]:
     """Yield names that cannot be written in files, and bare names of third parties."""
     for each in registry.candidates():
+        name, kind = each.distribution, each.kind
         if each.status == "registered":
             continue
-        if not _NAME.fullmatch(each.name) and each.kind not in _ON_COMMAND_LINES:
-            yield Finding(
-                check="name",
-                severity="error",
-                distribution=each.distribution,
-                message=f'{each.kind}: "{each.name}" is no name.',
-                why="Names are lower case letters, digits and _, with the vendor before a dot.",
-                fix=f"Call it vendor.{re.sub(r'[^a-z0-9_]', '_', each.name.lower())}.",
-            )
+        if not _NAME.fullmatch(each.name) and kind not in _ON_COMMAND_LINES:
+            proposed = re.sub(r"[^a-z0-9_]", "_", each.name.lower())
+            message = f'{kind}: "{each.name}" is no name.'
+            yield _finding("name", name, message, f"Call it vendor.{proposed}.")
         elif (
             "." not in each.name
-            and not is_ours(each.distribution)
-            and component_index().get(f"{each.kind}:{each.name}") != each.distribution
-        ):
+            and not is_ours(name)
+            and component_index().get(f"{kind}:{each.name}") != name
             # typed by people, or given by a file's suffix
-            if each.kind in ("commands", "hooks", "loaders", "options"):
-                continue
-            vendor = each.distribution.partition("-")[0]
-            yield Finding(
-                check="bare-name",
-                severity="warning",
-                distribution=each.distribution,
-                message=f'{each.kind}: "{each.name}" has no vendor.',
-                why="Two distributions that choose one bare name cannot be used together by it.",
-                fix=f"Its owner calls it {vendor}.{each.name}.",
-            )
+            and kind not in ("commands", "hooks", "loaders", "options")
+        ):
+            message = f'{kind}: "{each.name}" has no vendor.'
+            fix = f"Its owner calls it {name.partition('-')[0]}.{each.name}."
+            yield _finding("bare-name", name, message, fix, severity="warning")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -284,135 +264,77 @@ def names(registry: Registry) -> Iterator[Finding]:
 
 def requirements(registry: Registry) -> Iterator[Finding]:
     """Yield requirements of plugins that are not met, and those that restrict others."""
-    from importlib import metadata as importlib_metadata
+    from importlib import metadata
 
     from packaging.requirements import InvalidRequirement, Requirement
 
-    kernel = {
-        canonical_name(Requirement(each).name) for each in importlib_metadata.requires(KERNEL) or ()
-    } | {KERNEL}
+    kernel = {canonical_name(Requirement(each).name) for each in metadata.requires(KERNEL) or ()}
     for name in registry.plugins():
         for text in getattr(registry.distribution(name), "requires", None) or ():
             try:
                 wanted = Requirement(text)
             except InvalidRequirement:
-                yield _finding(
-                    name,
-                    "requirement",
-                    "error",
-                    f'"{text}" is no requirement.',
-                    "Nothing can be installed by it.",
-                    "Report it.",
-                )
+                yield _finding("requirement", name, f'"{text}" is no requirement.', "Report it.")
                 continue
             if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
                 continue
             target = canonical_name(wanted.name)
             try:
-                there = importlib_metadata.version(wanted.name)
-            except importlib_metadata.PackageNotFoundError:
-                missing = f"it requires {wanted}, which is not installed."
-                yield _finding(
-                    name,
-                    "missing",
-                    "error",
-                    missing,
-                    "It will fail when that is needed.",
-                    install_advice(text),
-                )
+                there = metadata.version(wanted.name)
+            except metadata.PackageNotFoundError:
+                message = f"it requires {wanted}, which is not installed."
+                yield _finding("missing", name, message, install_advice(text))
                 continue
             if wanted.specifier and not wanted.specifier.contains(there, prereleases=True):
                 message = f"it requires {wanted}, and {there} is installed."
-                yield _finding(
-                    name,
-                    "version",
-                    "error",
-                    message,
-                    "It was not written for this version.",
-                    install_advice(text),
-                )
-            pinned = [
-                each
-                for each in wanted.specifier
-                if each.operator in ("==", "===") and not each.version.endswith(".*")
+                yield _finding("version", name, message, install_advice(text))
+            operators = [
+                each.operator for each in wanted.specifier if not each.version.endswith(".*")
             ]
-            capped = [
-                each
-                for each in wanted.specifier
-                if each.operator in ("<", "<=", "~=") and target == KERNEL
-            ]
-            if pinned or capped:
-                message = f"it requires {wanted}."
-                why = (
-                    "A pin breaks every other plugin that needs another version."
-                    if pinned
-                    else "The contract's version fences, not a cap."
-                )
-                severity = "error" if target in kernel else "warning"
+            is_pinned = not {"==", "==="}.isdisjoint(operators)
+            caps = {each.operator for each in wanted.specifier} & {"<", "<=", "~="}
+            if is_pinned or (caps and target == KERNEL):
                 yield _finding(
-                    name,
                     "pin",
-                    severity,
-                    message,
-                    why,
+                    name,
+                    f"it requires {wanted}.",
                     f"Its owner writes {wanted.name}>=… instead.",
+                    severity="error" if target in kernel | {KERNEL} else "warning",
+                    why="pin" if is_pinned else "cap",
                 )
-
-
-def _finding(name: str, check: str, severity: str, *text: str) -> Finding:
-    """Return a finding about a distribution; ``texts``: what, why it matters, what to do."""
-    message, why, fix = text
-    return Finding(
-        check=check, severity=severity, distribution=name, message=message, why=why, fix=fix
-    )
 
 
 def duplicates(registry: Registry) -> Iterator[Finding]:
     """Yield plugins that are on the path twice."""
-    from importlib import metadata as importlib_metadata
+    from importlib import metadata
 
     plugins = registry.plugins()
-    seen: dict[str, list[str]] = {}
-    for each in cast("Any", importlib_metadata).distributions():
+    seen: dict[str, dict[str, None]] = {}
+    for each in cast("Any", metadata).distributions():
         folder = getattr(each, "_path", None)
-        stem = str(getattr(folder, "name", "")).partition("-")[0]
-        if canonical_name(stem) in plugins:
-            places = seen.setdefault(canonical_name(stem), [])
-            if str(folder) not in places:
-                places.append(str(folder))
+        name = canonical_name(str(getattr(folder, "name", "")).partition("-")[0])
+        if name in plugins:
+            seen.setdefault(name, {})[str(folder)] = None
     for name, places in seen.items():
         if len(places) > 1:
-            yield Finding(
-                check="twice",
-                severity="warning",
-                distribution=name,
-                message=f"it is installed {len(places)} times: {', '.join(places)}.",
-                why="The first on the path is used; the others are easily taken for it.",
-                fix=f"pip uninstall {name}, until it is gone, and install it once.",
-            )
+            message = f"it is installed {len(places)} times: {', '.join(places)}."
+            fix = f"pip uninstall {name}, until it is gone, and install it once."
+            yield _finding("twice", name, message, fix, severity="warning")
 
 
 def editable(registry: Registry) -> Iterator[Finding]:
-    """Editable installations whose metadata is older than their source."""
+    """Yield editable installations whose metadata is older than their source."""
     for name in registry.plugins():
-        source = _source_of(registry.distribution(name))
+        source = source_of(registry.distribution(name))
         if source is None:
             continue
-        file = source / "pyproject.toml"
         if not source.is_dir():
             message = f"it is installed from {source}, which is gone."
-            yield _finding(
-                name,
-                "orphan",
-                "error",
-                message,
-                "It cannot be imported.",
-                f"pip uninstall {name}, or install it again.",
-            )
+            yield _finding("orphan", name, message, f"pip uninstall {name}, or install it again.")
             continue
         try:
-            project = tomllib.loads(file.read_text("utf-8")).get("project", {})
-        except (OSError, ValueError):
+            project = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["project"]
+        except (OSError, ValueError, KeyError):
             continue
         groups = cast("dict[str, dict[str, str]]", project.get("entry-points", {}))
         written = {
@@ -427,47 +349,24 @@ def editable(registry: Registry) -> Iterator[Finding]:
         if written and written != installed:
             differing = sorted(f"{kind}:{entry}" for kind, entry in written ^ installed)
             message = f"its source and its installed metadata differ: {', '.join(differing)}."
-            why = (
-                "Entry points are written when it is installed; "
-                "what is added to pyproject.toml later is not seen."
-            )
-            yield _finding(
-                name, "stale", "error", message, why, install_advice("--editable", str(source))
-            )
-
-
-def _source_of(distribution: Any) -> Path | None:
-    try:
-        text = distribution.read_text("direct_url.json")
-        data: dict[str, Any] = json.loads(text) if text else {}
-    except (OSError, ValueError, AttributeError):
-        return None
-    if not data.get("dir_info", {}).get("editable"):
-        return None
-    return Path(unquote(urlparse(str(data.get("url", ""))).path))
+            yield _finding("stale", name, message, install_advice("--editable", str(source)))
 
 
 def weak(known: Iterable[Advisory]) -> Iterator[Finding]:
     """Yield the advisories that hold for installed distributions, plugins or not."""
-    from importlib import metadata as importlib_metadata
+    from importlib import metadata
 
     for each in known:
         try:
-            version = importlib_metadata.version(each.distribution)
-        except importlib_metadata.PackageNotFoundError:
+            version = metadata.version(each.distribution)
+        except metadata.PackageNotFoundError:
             continue
         if each.affects(version):
-            better = each.fixed_after(version)
-            yield _finding(
-                each.distribution,
-                "advisory",
-                "error",
-                f"{version} has a known weakness, {each.id}: {each.summary}",
-                "Whatever runs here can meet it.",
-                install_advice(f"{each.distribution}>={better}", how="upgrade")
-                if better
-                else "No version is free of it yet: block it, or remove it.",
-            )
+            fix = "No version is free of it yet: block it, or remove it."
+            if better := each.fixed_after(version):
+                fix = install_advice(f"{each.distribution}>={better}", how="upgrade")
+            message = f"{version} has a known weakness, {each.id}: {each.summary}"
+            yield _finding("advisory", each.distribution, message, fix)
 
 
 def site_index(registry: Registry) -> Iterator[Finding]:
@@ -475,14 +374,7 @@ def site_index(registry: Registry) -> Iterator[Finding]:
     if registry.policy.index:
         fault = registry.provider("nodes", "no component has this name")[1]
         if fault:
-            yield _finding(
-                "",
-                "index",
-                "error",
-                fault.strip("()"),
-                "What to install is not known.",
-                "Correct AXIL_INDEX.",
-            )
+            yield _finding("index", "", fault.strip("()"), "Correct AXIL_INDEX.")
 
 
 CHECKS: Final[Sequence[Check]] = (
@@ -535,67 +427,47 @@ def _modules(registry: Registry, distribution: str) -> Iterator[tuple[Component,
 def imported(component: Component, module: str, attributes: str) -> Iterator[Finding]:
     """Yield the effects of importing one component, observed in a separate process."""
     name, word = component.distribution, f"{component.kind}:{component.name}"
+    later = "Its owner imports what is heavy when it is used."
     try:
-        command = [sys.executable, "-c", _IMPORT, module, attributes]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=IMPORT_SECONDS, check=False
-        )
+        done, facts = _observed(module, attributes)
     except subprocess.TimeoutExpired:
         message = f"{word}: importing {component.value} takes more than {IMPORT_SECONDS:g} seconds."
-        yield _finding(
-            name,
-            "import",
-            "error",
-            message,
-            "Each of its users waits for it.",
-            "Its owner imports what is heavy when it is used.",
-        )
+        yield _finding("import", name, message, later, why="slow")
         return
-    try:
-        stated = json.loads(
-            done.stdout.strip().rpartition("\n")[2] if done.returncode == 0 else "null"
-        )
-    except ValueError:
-        stated = None
-    if not isinstance(stated, dict):
+    if facts is None:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         message = f"{word}: {component.value} cannot be imported: {last}"
-        yield _finding(
-            name,
-            "import",
-            "error",
-            message,
-            "A workflow that uses it fails.",
-            f"{install_advice(name, how='reinstall')}, or report it.",
-        )
+        fix = f"{install_advice(name, how='reinstall')}, or report it."
+        yield _finding("import", name, message, fix)
         return
-    facts = cast("dict[str, Any]", stated)
     if printed := facts["printed"].strip():
         message = f"{word}: importing it prints {printed[:60]!r}."
-        yield _finding(
-            name,
-            "output",
-            "warning",
-            message,
-            "Output of the command is read by programs.",
-            "Its owner removes it.",
-        )
+        yield _finding("output", name, message, "Its owner removes it.", severity="warning")
     seconds = facts["seconds"]
     if seconds > SLOW_SECONDS:  # the first time may be that of a cold disk, or of others at work
-        with suppress(subprocess.TimeoutExpired, ValueError):
-            again = subprocess.run(
-                command, capture_output=True, text=True, timeout=IMPORT_SECONDS, check=False
-            )
-            seconds = min(seconds, json.loads(again.stdout.strip().rpartition("\n")[2])["seconds"])
+        with suppress(subprocess.TimeoutExpired):
+            again = _observed(module, attributes)[1]
+            seconds = min(seconds, again["seconds"] if again else seconds)
     if seconds > SLOW_SECONDS:
-        message = (
-            f"{word}: importing it takes {seconds:.1f} seconds and {facts['modules']} modules."
-        )
-        yield _finding(
-            name,
-            "slow",
-            "warning",
-            message,
-            "Each of its users waits for it.",
-            "Its owner imports what is heavy when it is used.",
-        )
+        many = facts["modules"]
+        message = f"{word}: importing it takes {seconds:.1f} seconds and {many} modules."
+        yield _finding("slow", name, message, later, severity="warning")
+
+
+def _observed(
+    module: str, attributes: str
+) -> tuple[subprocess.CompletedProcess[str], dict[str, Any] | None]:
+    """Return an import in a separate process, and its facts; None: it failed.
+
+    Raises: subprocess.TimeoutExpired.
+    """
+    command = [sys.executable, "-c", _IMPORT, module, attributes]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=IMPORT_SECONDS, check=False
+    )
+    try:
+        facts: Any = json.loads(done.stdout.strip().rpartition("\n")[2])
+    except ValueError:
+        facts = None
+    is_whole = done.returncode == 0 and isinstance(facts, dict)
+    return done, cast("dict[str, Any]", facts) if is_whole else None

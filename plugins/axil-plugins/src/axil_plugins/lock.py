@@ -1,13 +1,12 @@
-"""``axil lock``: what a workflow was when it was found good, and ``axil run --locked``: that it
-still is.
+"""``axil lock``: what a workflow was when it was approved, and ``axil run --locked``: that it still
+is.
 
 A lock lies beside its workflow (``flow.yaml.lock``) and is JSON: the distributions that the
 workflow needs and those that they require, each with its version and a digest of its ``RECORD`` (of
-an editable one, of its source); the files that it is made of; the models that it names; what it
-wants and what it was granted, in words of ``--allow``; and what components say of things outside,
-if they have ``pinned(config, allow)``: a class or static method that gives plain data, such as
-digests of a server's tools by their names. ``allow`` is what may be done for that, as for a run:
-``mcp``, to start a server. A lock gives no leave: what it was granted is a record.
+an editable one, of its source); its files and models; what it wants and what it was granted, in
+words of ``--allow``, as a record and no leave; and what components say of things outside, if they
+have ``pinned(config, allow)``: a class or static method that gives plain data, such as digests of a
+server's tools by their names. ``allow`` is what may be done for that, as for a run.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from axil import AxilError, ConfigError, Problem
 from axil.plugin import (
@@ -39,10 +36,10 @@ from axil.plugin import (
     noting_wants,
     recorded_files,
 )
-from axil_cli import add_shared_arguments
-from axil_files import dependencies_of, load, python_target
-from axil_plugins.closure import closure, metadata_of
-from axil_plugins.output import as_json, put
+from axil_cli import Exit, Session, add_shared_arguments, as_json
+from axil_files import AnyVariable, dependencies_of, load, python_target
+from axil_plugins.closure import closure, metadata_of, source_of
+from axil_plugins.output import put
 from axil_plugins.pylock import pylock_of
 
 VERSION: Final = 1
@@ -62,21 +59,19 @@ class Lock:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments."""
         parser.add_argument("files", nargs="+", metavar="WORKFLOW")
         parser.add_argument(
             "--check", action="store_true", help="write nothing; print what has changed since"
         )
-        add_shared_arguments(parser, "--workflow")
+        add_shared_arguments(parser, "--workflow", "--format")
         parser.add_argument(
             "--pylock",
             action="store_true",
             help="write also pylock.NAME.toml beside the lock: its distributions for installers, "
             "with what pip says of their files",
         )
-        parser.add_argument("--format", choices=("text", "json"), default="text")
 
-    def run(self, options: argparse.Namespace, session: Any) -> int:
+    def run(self, options: argparse.Namespace, session: Session) -> int:
         """Lock the files, or check their locks; 2: something has changed."""
         lines: list[dict[str, Any]] = []
         reading = session.reading(options)
@@ -96,20 +91,15 @@ class Lock:
                     put(place, text)
                 lines.append({"file": file, "lock": str(place), "written": before != text})
         if options.format == "json":
-            session.say(as_json(lines))
+            session.say_json(lines)
         for each in lines if options.format == "text" else ():
-            if "changed" in each:
-                session.say(
-                    f"{each['file']}: "
-                    + (
-                        "as locked"
-                        if not each["changed"]
-                        else "\n    ".join(["changed:", *each["changed"]])
-                    )
-                )
-            else:
+            if "written" in each:
                 session.say(f"{each['lock']}: {'written' if each['written'] else 'current'}")
-        return 2 if any(each.get("changed") for each in lines) else 0
+            elif each["changed"]:
+                session.say("\n    ".join([f"{each['file']}: changed:", *each["changed"]]))
+            else:
+                session.say(f"{each['file']}: as locked")
+        return Exit.MISUSE if any(each.get("changed") for each in lines) else Exit.DONE
 
 
 class Locked:
@@ -129,11 +119,10 @@ class Locked:
         if changed:
             place = place_of(launch.file)
             hint = f"If that is meant: axil lock {launch.file}"
+            hints = [*[""] * (len(changed) - 1), hint]
             raise ConfigError(
-                [
-                    Problem("AX737", place, each, hint if each is changed[-1] else "")
-                    for each in changed
-                ]
+                Problem("AX737", place, each, hint)
+                for each, hint in zip(changed, hints, strict=True)
             )
 
 
@@ -200,29 +189,13 @@ def _wanted(
     allow: frozenset[str],
     folder: str,
 ) -> set[str]:
-    """Return what a file wants, in words; that of a graph in Python is nothing.
-
-    What cannot be made here, for lack of a variable of the environment or otherwise, is left out:
-    the run says so.
-    """
+    """Return what a file wants, in words; what cannot be made here is left out."""
     if python_target(file) is not None:
         return set()
     with noting_wants() as wants, suppress(AxilError):
-        workflow = load(
-            file, registry=registry, vars=vars, allow=allow, environment=_AnyVariable(os.environ)
-        )
+        workflow = load(file, registry=registry, vars=vars, allow=allow, environment=AnyVariable())
         Compiler(workflow.setting).compile(workflow.spec)
     return {_beside(each.word, folder) for each in wants}
-
-
-class _AnyVariable(dict[str, str]):
-    """An environment in which every variable is set: what is wanted does not depend on keys."""
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str)
-
-    def __missing__(self, name: str) -> str:
-        return f"${name}"
 
 
 def _beside(word: str, folder: str) -> str:
@@ -276,60 +249,44 @@ def _granted(value: Any, grants: Grants, where: str) -> Any:
 
 def _distribution(name: str, is_root: bool) -> dict[str, Any]:
     metadata = metadata_of(name)
-    source = _source(metadata)
-    digest = _tree(source) if source is not None else _record(metadata)
+    package = _package(metadata)
+    # of one that is not editable, paths and hashes without those that the installer added
+    content = recorded_files(metadata) if package is None else _tree(package)
     return {
         "version": str(metadata.version),
-        "digest": digest,
-        "editable": source is not None,
+        "digest": _digest(content.encode()),
+        "editable": package is not None,
         "named": is_root,
     }
 
 
 def _installable(lock: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the version of each distribution of a lock, and the folder of those that are
-    editable.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    for name, each in cast("Mapping[str, Any]", lock["distributions"]).items():
-        url = ""
-        if each["editable"]:
-            url = json.loads(metadata_of(name).read_text("direct_url.json"))["url"]
-        found[name] = {"version": each["version"], "source": url2pathname(urlsplit(url).path)}
-    return found
+    """Return the version of each distribution of a lock, and the folder of an editable one."""
+    return {
+        name: {
+            "version": each["version"],
+            "source": str(source_of(metadata_of(name))) if each["editable"] else "",
+        }
+        for name, each in cast("Mapping[str, Any]", lock["distributions"]).items()
+    }
 
 
-def _record(metadata: Any) -> str:
-    """Return a digest of a distribution's list of installed files: paths and hashes, without those
-    that the installer added.
-    """
-    return _digest(recorded_files(metadata).encode())
-
-
-def _source(metadata: Any) -> Path | None:
+def _package(metadata: Any) -> Path | None:
     """Return the package of an editable distribution; None: it is not editable."""
-    try:
-        stated = json.loads(metadata.read_text("direct_url.json") or "{}")
-    except ValueError:
-        return None
-    if not stated.get("dir_info", {}).get("editable"):
+    if source_of(metadata) is None:
         return None
     spec = importlib.util.find_spec(canonical_name(metadata.name).replace("-", "_"))
-    return (
-        Path(spec.submodule_search_locations[0])
-        if spec is not None and spec.submodule_search_locations
-        else None
-    )
+    places = spec.submodule_search_locations if spec is not None else None
+    return Path(places[0]) if places else None
 
 
 def _tree(folder: Path) -> str:
-    """Return a digest of the files in a folder."""
-    parts = [
+    """Return the paths and digests of the files in a folder."""
+    return "\n".join(
         f"{file.relative_to(folder).as_posix()},{_digest(file.read_bytes())}"
         for file in sorted(folder.rglob("*"))
         if file.is_file() and "__pycache__" not in file.parts
-    ]
-    return _digest("\n".join(parts).encode())
+    )
 
 
 def _digest(data: bytes) -> str:
@@ -419,18 +376,10 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
         elif was["digest"] != found["digest"]:
             yield f"the distribution {name} {version} has other contents under the same version."
     for name, (was, found) in _apart(before, now, "files"):
-        state = (
-            "was not part of it"
-            if was is None
-            else "is not part of it any more"
-            if found is None
-            else "has changed"
-        )
-        yield f"the file {name} {state}."
-    gone, new = (
-        sorted(set(a.get("models", ())) - set(b.get("models", ())))
-        for a, b in ((before, now), (now, before))
-    )
+        gone = "is not part of it any more" if found is None else "has changed"
+        yield f"the file {name} {'was not part of it' if was is None else gone}."
+    were, are = (set(lock.get("models", ())) for lock in (before, now))
+    gone, new = sorted(were - are), sorted(are - were)
     if gone or new:
         models = f"{format_names(gone) or 'none'} became {format_names(new) or 'none'}"
         yield f"the models changed: {models}."
@@ -448,10 +397,8 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
 def _differences(was: Any, now: Any, name: str = "") -> Iterator[str]:
     """Yield the differences between two pieces of plain data, each by its path."""
     if not isinstance(was, Mapping) or not isinstance(now, Mapping):
-        short = all(
-            not isinstance(each, (list, Mapping)) and len(str(each)) <= 40
-            for each in cast("tuple[Any, ...]", (was, now))
-        )
+        values = cast("tuple[Any, ...]", (was, now))
+        short = not any(isinstance(v, (list, Mapping)) or len(str(v)) > 40 for v in values)
         yield f"{name or 'it'} was {was}, and is {now}" if short else f"{name or 'it'} has changed"
         return
     before, after = cast("Mapping[str, Any]", was), cast("Mapping[str, Any]", now)

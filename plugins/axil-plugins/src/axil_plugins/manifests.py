@@ -1,5 +1,4 @@
-"""Manifests are written by this, from the classes, and never by hand: what entry points cannot say
-without an import.
+"""Manifests, written from the classes: what entry points cannot say without an import.
 
 The schema of a ``Config`` is the one source: ``axil.plugin.refers_to`` and ``axil.plugin.Secret``
 mark fields there, and ``json_schema_extra={"examples": […]}`` of a model gives configs that a
@@ -42,11 +41,10 @@ def manifest_of(distribution: str, registry: Registry, summary: str = "") -> dic
     ]
     kinds = sorted({each.kind for each in own})
     metadata = getattr(registry.distribution(name), "metadata", None)
-    message = summary or (str(metadata["Summary"] or "") if metadata is not None else "")
     return {
         "manifest": MANIFEST_VERSION,
         "distribution": name,
-        "summary": message,
+        "summary": summary or (str(metadata["Summary"] or "") if metadata is not None else ""),
         "spec": {kind: CONTRACT_VERSIONS[kind] for kind in kinds},
         "components": components,
     }
@@ -206,8 +204,7 @@ def place_of(distribution: str, registry: Registry) -> Path:
     ``__init__``.
 
     Raises: UnknownComponent: it is not installed; ConfigError (AX732): it does not say in which
-    package, or the package is nowhere in a
-    folder.
+    package, or the package is in no folder.
     """
     name = installed_name(distribution, registry)
     package = registry.package(name)
@@ -216,23 +213,11 @@ def place_of(distribution: str, registry: Registry) -> Path:
         f'"{name.replace("-", "_")}"'
     )
     if not package:
-        raise ConfigError(
-            Problem(
-                "AX732", name, "it does not say which of its packages holds the manifest.", hint
-            )
-        )
+        message = "it does not say which of its packages holds the manifest."
+        raise ConfigError(Problem("AX732", name, message, hint))
     spec = importlib.util.find_spec(package) if "." not in package else None
-    if (
-        spec is None
-        or not spec.submodule_search_locations
-        or not Path(spec.submodule_search_locations[0]).is_dir()
-    ):
-        raise ConfigError(
-            Problem(
-                "AX732",
-                name,
-                f"its package {package} is in no folder that could be written to.",
-                hint,
-            )
-        )
-    return Path(spec.submodule_search_locations[0]) / MANIFEST_FILE
+    places = spec.submodule_search_locations if spec is not None else None
+    if not places or not Path(places[0]).is_dir():
+        message = f"its package {package} is in no folder that could be written to."
+        raise ConfigError(Problem("AX732", name, message, hint))
+    return Path(places[0]) / MANIFEST_FILE

@@ -1,17 +1,16 @@
-"""The output of commands: tables for people, JSON for programs; and the writing of files."""
+"""The output of commands: tables, and the writing of files."""
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from axil import ConfigError, Problem
+from axil_cli import Session, table_lines
 
 
 def put(file: Path, text: str) -> None:
@@ -48,35 +47,7 @@ def unwritten(place: Path, error: OSError) -> ConfigError:
     )
 
 
-def as_json(value: Any) -> str:
-    """``value`` as JSON text."""
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None) -> str:
-    """Return columns side by side; the last one is cut at the edge of the terminal, if there is
-    one.
-
-    >>> print(table(["a", "b"], [["one", "x"], ["2", "yy"]], width=80))
-    a    b
-    one  x
-    2    yy
-    """
-    lines = [list(head), *(list(row) for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    report = (
-        "  ".join(f"{cell:<{widths[i]}}" for i, cell in enumerate(line)).rstrip() for line in lines
-    )
-    return "\n".join(
-        line if not width or len(line) <= width else line[: width - 1] + "…" for line in report
-    )
-
-
-def width_of(stream: Any) -> int | None:
-    """Return the columns of a terminal; None: it is not a terminal, and nothing is cut."""
-    return shutil.get_terminal_size().columns if stream.isatty() else None
-
-
-def bullet(lines: Sequence[str], mark: str = "- ") -> str:
-    """Return one item of a list a line."""
-    return "\n".join(f"{mark}{line}" for line in lines)
+def tell_table(head: Sequence[str], rows: Sequence[Sequence[str]], session: Session) -> None:
+    """Write columns side by side; on a terminal the last one is cut at its edge."""
+    width = shutil.get_terminal_size().columns if session.stdout.isatty() else None
+    session.say("\n".join(table_lines([head, *rows], width=width)))

@@ -9,17 +9,17 @@ import json
 import os
 import subprocess
 import sys
-from typing import Any
 
 from axil import PluginError
-from axil.plugin import UnknownComponent, install_advice
+from axil.plugin import Registry, UnknownComponent, install_advice
+from axil_cli import Exit, Session
 from axil_plugins.manifests import as_text, manifest_of, place_of
 
 KIT = "axil_testing"
 LONGEST_SECONDS = 900.0
 
 
-def prove(distribution: str, session: Any, *, as_data: bool = False) -> int:
+def prove(distribution: str, session: Session, *, as_data: bool = False) -> int:
     """Run the kit on a distribution and print what came of it; give 0 if all holds, else 2.
 
     Raises: UnknownComponent: the kit, or the distribution, is not installed.
@@ -29,14 +29,8 @@ def prove(distribution: str, session: Any, *, as_data: bool = False) -> int:
             "the conformance kit is not installed.",
             hint=f"It is provided by axil-testing: {install_advice('axil-testing')}",
         )
-    command = [
-        sys.executable,
-        "-m",
-        f"{KIT}.kit.whole",
-        distribution,
-        "--format",
-        "json" if as_data else "text",
-    ]
+    form = "json" if as_data else "text"
+    command = [sys.executable, "-m", f"{KIT}.kit.whole", distribution, "--format", form]
     environment = {key: value for key, value in os.environ.items() if key != "AXIL_ONLY"}
     done = subprocess.run(
         command,
@@ -49,26 +43,20 @@ def prove(distribution: str, session: Any, *, as_data: bool = False) -> int:
     if done.returncode not in (0, 1):
         report = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
         raise UnknownComponent(report.removeprefix("error: AX301 "))
-    stale = _stale(distribution, session)
+    stale = _stale(distribution, session.registry)
     if as_data:
         stated = json.loads(done.stdout)
-        session.say(
-            json.dumps(
-                {**stated, "fine": stated["fine"] and not stale, "manifest": stale or "current"},
-                ensure_ascii=False,
-                indent=2,
-            )
-        )
+        is_fine = stated["fine"] and not stale
+        session.say_json({**stated, "fine": is_fine, "manifest": stale or "current"})
     else:
         session.say(done.stdout.rstrip())
         if stale:
             session.say(f"FAIL  manifest: {stale}")
-    return 0 if done.returncode == 0 and not stale else 2
+    return Exit.DONE if done.returncode == 0 and not stale else Exit.MISUSE
 
 
-def _stale(distribution: str, session: Any) -> str:
+def _stale(distribution: str, registry: Registry) -> str:
     """Tell what is wrong with a manifest; empty: it is current, or there is none, as is allowed."""
-    registry = session.registry
     if registry.manifest(distribution) is None:
         return ""
     try:

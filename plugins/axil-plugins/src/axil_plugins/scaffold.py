@@ -91,25 +91,16 @@ def scaffold(name: str, kind: str, into: Path) -> Made:
     folder is there already, AX955 it cannot be written.
     """
     if not _NAME.fullmatch(name):
+        message = f'"{name}" is no name for a distribution.'
         hint = "Write vendor-thing: lower case, digits, hyphens; for example acme-shout."
-        raise ConfigError(
-            Problem("AX733", "NAME", f'"{name}" is no name for a distribution.', hint)
-        )
-    kind = (
-        kind
-        if kind in TEMPLATES
-        else next((one for one, many in TEMPLATES.items() if many == kind), kind)
-    )
+        raise ConfigError(Problem("AX733", "NAME", message, hint))
+    kind = next((one for one, many in TEMPLATES.items() if many == kind), kind)
     if kind not in TEMPLATES:
         hint = did_you_mean(kind, TEMPLATES) or f"Available: {format_names(list(TEMPLATES), 20)}."
         raise ConfigError(Problem("AX734", "--kind", f'no kind is called "{kind}".', hint))
     folder = into / name
-    there = Problem(
-        "AX735",
-        "NAME",
-        f"{folder} exists already; nothing was written.",
-        "Choose another name or --into.",
-    )
+    message = f"{folder} exists already; nothing was written."
+    there = Problem("AX735", "NAME", message, "Choose another name or --into.")
     if folder.exists():
         raise ConfigError(there)
     values = _values(name, kind, _author(name))

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from axil import PluginError
 from axil.plugin import (
     COMPONENT_KINDS,
     CONTRACT_VERSIONS,
@@ -216,29 +215,13 @@ _UNSAID: Final[Mapping[str, Any]] = {
 """Defaults for what a manifest leaves out."""
 
 
-def example(word: str, registry: Registry) -> str:
-    """Return a component as a workflow file would use it: the first example of its manifest."""
+def example(word: str, registry: Registry) -> dict[str, Any]:
+    """Return a component as a workflow file uses it: the first example of its manifest."""
     stated = component(word, registry)
-    import json
-
-    use: dict[str, Any] = {"type": stated["name"], "config": (stated.get("examples") or [{}])[0]}
-    return json.dumps(
-        use if use["config"] else {"type": stated["name"]}, ensure_ascii=False, indent=2
-    )
+    config: Mapping[str, Any] = next(iter(stated.get("examples") or ()), dict[str, Any]())
+    return {"type": stated["name"], **({"config": config} if config else {})}
 
 
 def is_ours(distribution: str) -> bool:
     """Return whether the distribution is the kernel or one of the project's own."""
     return distribution == KERNEL or distribution.startswith("axil-")
-
-
-__all__ = [
-    "PluginError",
-    "component",
-    "distribution",
-    "example",
-    "is_ours",
-    "requirements",
-    "rows",
-    "standing",
-]

@@ -9,43 +9,37 @@ from pathlib import Path
 from typing import Any, cast
 
 from axil import ConfigError, PluginError, Problem
-from axil.plugin import Dependencies, Dependency, Registry, canonical_name
+from axil.plugin import Dependency, Registry, canonical_name
 from axil_files import dependencies_of, parse_workflow
 
 
-def reasons(files: Sequence[str], registry: Registry, functions: str = "") -> dict[str, Any]:
+def reasons(files: Sequence[str], needs: Mapping[str, Any]) -> dict[str, Any]:
     """Return why each distribution is needed, as data.
 
     Args:
-        functions: a folder with functions of one's own, which are executed.
+        needs: options of ``axil_files.dependencies_of``.
     Raises: SpecError, PluginError: a file cannot be read.
     """
-    found = dependencies_of(files, registry=registry, functions=functions)
-    installed = registry.plugins()
-    distributions: list[dict[str, Any]] = []
-    for name, uses in sorted(found.distributions().items()):
-        distributions.append(
-            {
-                "distribution": name,
-                "version": installed.get(name, ""),
-                "installed": name in installed,
-                "required": found.requires.get(name, ""),
-                "uses": [_use(each) for each in uses],
-            }
-        )
+    found = dependencies_of(files, **needs)
+    installed = needs["registry"].plugins()
+    distributions = [
+        {
+            "distribution": name,
+            "version": installed.get(name, ""),
+            "installed": name in installed,
+            "required": found.requires.get(name, ""),
+            "uses": [_use(each) for each in uses],
+        }
+        for name, uses in sorted(found.distributions().items())
+    ]
     return {
         "files": list(found.files),
         "distributions": distributions,
         "models": list(found.models),
         "not_looked_into": list(found.blind),
         "problems": [str(problem) for problem in found.problems],
-        "fine": is_fine(found),
+        "fine": not found.problems and all(need.error is None for need in found.found),
     }
-
-
-def is_fine(found: Dependencies) -> bool:
-    """Return whether everything that is needed is installed and may be used."""
-    return not found.problems and all(need.error is None for need in found.found)
 
 
 def _use(need: Dependency) -> dict[str, Any]:
@@ -67,15 +61,16 @@ def _use(need: Dependency) -> dict[str, Any]:
     }
 
 
-def requirements(file: str, registry: Registry) -> dict[str, str]:
-    """Return the ``requires`` block of a file: each distribution that it needs, with the least
-    version that is known to do.
+def requirements(file: str, needs: Mapping[str, Any]) -> dict[str, str]:
+    """Return the ``requires`` block of a file: each distribution that it needs, with the version
+    that the file requires, else at least the installed one.
 
-    What the file says already stays as it is, also for what is not installed. Raises: PluginError:
-    no known distribution provides something.
+    Args:
+        needs: options of ``axil_files.dependencies_of``.
+    Raises: PluginError: no known distribution provides something.
     """
-    found = dependencies_of([file], registry=registry)
-    installed = registry.plugins()
+    found = dependencies_of([file], **needs)
+    installed = needs["registry"].plugins()
     wanted: dict[str, str] = {}
     for name, uses in sorted(found.distributions().items()):
         if not name:
@@ -85,28 +80,21 @@ def requirements(file: str, registry: Registry) -> dict[str, str]:
     return wanted
 
 
-def freeze(file: str, registry: Registry) -> str:
-    """Return the text of a workflow file with its ``requires`` block brought up to date; comments,
-    layout and line ends stay.
+def freeze(file: str, wanted: Mapping[str, str], registry: Registry) -> str:
+    """Return the text of a workflow file with this ``requires`` block; comments, layout and line
+    ends stay.
 
     Raises: ConfigError (AX731): the file's format is one that cannot be written in place, or the
     result would say something else.
     """
-    wanted = requirements(file, registry)
     path = Path(file)
     written = path.read_bytes()
     text = written.decode("utf-8-sig").replace("\r\n", "\n")
     kind = path.suffix.lower().lstrip(".")
     writers = {"yaml": _yaml, "yml": _yaml, "json": _json, "toml": _toml}
     if kind not in writers:
-        raise ConfigError(
-            Problem(
-                "AX731",
-                file,
-                f"a .{kind} file cannot be written in place.",
-                f"Add requires yourself: {wanted}",
-            )
-        )
+        message = f"a .{kind} file cannot be written in place."
+        raise ConfigError(Problem("AX731", file, message, f"Add requires yourself: {wanted}"))
     document = parse_workflow(file, str(path), registry)
     frozen = writers[kind](text, wanted, document)
     _same(frozen, wanted, document, registry)
@@ -114,7 +102,7 @@ def freeze(file: str, registry: Registry) -> str:
 
 
 def _same(frozen: str, wanted: Mapping[str, str], before: Any, registry: Registry) -> None:
-    """Nothing, if the new text says what the old one said, and the requirements."""
+    """Check that the new text says what the old one said, and the requirements."""
     kind = Path(before.name).suffix.lower().lstrip(".")
     loader: Any = registry.resolve("loaders", kind)
     after = (loader() if isinstance(loader, type) else loader)(frozen, before.name).data
@@ -123,25 +111,18 @@ def _same(frozen: str, wanted: Mapping[str, str], before: Any, registry: Registr
         after.get("requires", {}) != dict(wanted)
         or {key: value for key, value in after.items() if key != "requires"} != rest
     ):
+        message = "the requirements cannot be written without changing the rest."
         hint = f"Write it yourself: requires: {json.dumps(dict(wanted))}"
-        raise ConfigError(
-            Problem(
-                "AX731",
-                before.name,
-                "the requirements cannot be written without changing the rest.",
-                hint,
-            )
-        )
+        raise ConfigError(Problem("AX731", before.name, message, hint))
 
 
 def _json(text: str, wanted: Mapping[str, str], document: Any) -> str:
-    data = dict(document.data)
     fresh: dict[str, Any] = {}
-    for key, value in data.items():
-        if key == "graph" and "requires" not in data:
-            fresh["requires"] = dict(wanted)
-        fresh[key] = value
-    fresh["requires"] = dict(wanted)
+    for key, value in document.data.items():
+        if key == "graph":
+            fresh.setdefault("requires", dict(wanted))
+        fresh[key] = dict(wanted) if key == "requires" else value
+    fresh.setdefault("requires", dict(wanted))
     indent = re.search(r"\n([ \t]+)\"", text)
     return json.dumps(fresh, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
 
@@ -191,13 +172,3 @@ def _replaced(text: str, block: list[str], document: Any, before: str) -> str:
     while end > at and (not lines[end - 1].strip() or lines[end - 1].startswith("#")):
         end -= 1
     return "\n".join([*lines[: at - 1], *block, *lines[end:]])
-
-
-def missing(found: Dependencies) -> list[str]:
-    """List what to ask pip for: distributions that files need, as they want them, and lack."""
-    names = {
-        need.provider
-        for need in found.found
-        if need.component is None and need.error is not None and need.provider
-    }
-    return [f"{name}{found.requires.get(canonical_name(name), '')}" for name in sorted(names)]

@@ -24,6 +24,7 @@ import pytest
 from axil import ConfigError
 from axil.plugin import Policy, Registry, use_registry
 from axil_cli.main import main
+from axil_files import with_functions
 from axil_plugins.builds import command, outputs, wheels
 from axil_plugins.builds.command import build
 from axil_plugins.builds.settings import Settings, read
@@ -576,7 +577,8 @@ def mixed(tmp_path_factory):
     path = list(sys.path)
     try:
         settings = read([str(folder / "axil-build.toml")])
-        return folder, build(settings, Registry(Policy()), folder / "out")
+        registry = with_functions(Registry(Policy()), folder / "own")
+        return folder, build(settings, registry, folder / "out")
     finally:
         sys.path[:] = path
         for name in ("made", "words"):
@@ -588,7 +590,7 @@ def test_a_workflow_that_asks_people_brings_what_asks_and_keeps_its_runs(mixed):
     uses = result.plan.roots
     assert "channels:terminal (people are asked)" in uses["axil-control"]
     assert uses["axil-sqlite"] == ("journals:sqlite (people are asked)",)
-    reported = command.lines(result, folder / "out")
+    reported = list(command.lines(result, folder / "out"))
     assert (
         "asks people (ask.json:1 nodes[1]): acme-mixed axil runs list shows runs that wait"
         in reported
@@ -658,7 +660,7 @@ def test_a_graph_in_python_is_built_with_what_it_imports(mixed):
 
 def test_a_summary_counts_what_is_in_folders(mixed):
     folder, result = mixed
-    reported = command.lines(result, folder / "out")[-1]
+    *_, reported = command.lines(result, folder / "out")
     count = len(result.plan.distributions)
     assert f"wheels/ ({count} files)" in reported
     assert f"container/ ({count + 4} files)" in reported
@@ -674,6 +676,17 @@ def test_functions_are_built_with_leave_only(axil, tmp_path):
     assert (plan["functions"], plan["files"]) == ("own", ["ask.json", "own/processors.py"])
     missing = axil("build", "ask.json", "--until", "plan")
     assert (missing.code, "--functions DIR" in missing.err) == (2, True)
+
+
+def test_a_build_is_planned_and_proved_with_variables_and_grants(axil, tmp_path):
+    node = {"id": "a", "type": "${KIND}", "config": {"code": "return '${TONE}'"}}
+    write(tmp_path, "flow.json", json.dumps({"graph": {"nodes": [node], "start": ["a"]}}))
+    given = ("--set", "KIND=python", "--set", "TONE=dry", "--allow", "code")
+    made = axil("build", "flow.json", *given, "--format", "json").data
+    assert made["report"]["verified"]["ran"]["flow.json"]["status"] == "done"
+    assert "axil-control" in made["plan"]["roots"]
+    missing = axil("build", "flow.json", "--until", "plan")
+    assert missing.code == 2
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 """A batch: one run of a workflow for each row of a table, some at a time, on one journal.
 
-The run of a row has an id that is made of the batch's name and the row's number, so the journal
-knows how far a batch has come. A batch that is run again under its name takes the results of what
-is done from the journal; rows that failed, paused or were interrupted go on where they stopped.
+The run of a row has an id that is made of the batch's name and the row's number. A batch that is
+run again under its name takes the results of what is done from the journal; rows that failed,
+paused or were interrupted go on where they stopped.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Batch:
     parallel: int = 4
     """Runs at the same time."""
     budget: float | None = None
-    """Money for all runs together; None: no limit. When it is used up, runs at work are cancelled
-    and no other begins. Each call that is under way by then is paid, too."""
+    """Money for all runs together. When it is used up, runs at work are cancelled and no other
+    begins; a call that is under way by then is paid, too."""
     column: str = ""
     """The column that a workflow of messages is given; empty: the only one."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -109,7 +109,7 @@ class Batch:
     @property
     def cost(self) -> float:
         """The money that is spent so far, by runs that ended and by those at work."""
-        return self._spent + sum(_cost(run.meter.usage) for run in self._at_work.values())
+        return self._spent + sum(run.meter.usage.cost for run in self._at_work.values())
 
     @property
     def is_over_budget(self) -> bool:
@@ -178,7 +178,7 @@ class Batch:
             self._tell()
             result = await run.result()
         except AxilError as error:
-            return RowResult(row=row, run_id=run_id, status="failed", error=_words(error))
+            return RowResult(row=row, run_id=run_id, status="failed", error=_cell(error))
         finally:
             self._at_work.pop(row.number, None)
         return _result(row, result)
@@ -273,26 +273,21 @@ class _Spending:
 
 
 def _result(row: Row, result: Result[Any]) -> RowResult:
-    used: Any = result.usage
-    tokens = cast("Mapping[str, float]", getattr(used, "tokens", None) or {})
+    usage = result.usage
     return RowResult(
         row=row,
         run_id=result.run_id,
         status=result.status,
         output=result.output,
-        seconds=result.usage.seconds,
-        tokens=int(sum(tokens.values())),
-        cost=_cost(used),
-        error="" if result.error is None or result.status == "paused" else _words(result.error),
+        seconds=usage.seconds,
+        tokens=sum(usage.tokens.values()),
+        cost=usage.cost,
+        error="" if result.error is None or result.status == "paused" else _cell(result.error),
         questions=result.questions,
     )
 
 
-def _cost(used: Any) -> float:
-    return float(getattr(used, "cost", None) or 0.0)
-
-
-def _words(error: AxilError) -> str:
+def _cell(error: AxilError) -> str:
     """Return an error as one cell."""
     problems: Sequence[Problem] = getattr(error, "problems", ()) or ()
     return " ".join(str(each) for each in problems) or str(error)

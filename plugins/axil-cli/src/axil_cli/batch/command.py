@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from axil import run_sync
 from axil_cli.arguments import add_shared_arguments
 from axil_cli.batch.errors import BatchError
 from axil_cli.batch.tables import read_table, write_table
+from axil_cli.command import Exit, Session
+from axil_cli.source import TARGET
 
 if TYPE_CHECKING:
     from axil_cli.batch.batch import Batch
-
-DONE, FAILED, INTERRUPTED = 0, 1, 130
 
 
 class RunBatch:
@@ -30,8 +29,7 @@ class RunBatch:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments."""
-        parser.add_argument("workflow", metavar="WORKFLOW", help="a file, or module:graph")
+        parser.add_argument("workflow", metavar="WORKFLOW", help=TARGET)
         parser.add_argument("table", metavar="ROWS", help="a .csv, .tsv, .jsonl or .xlsx file")
         parser.add_argument(
             "--output",
@@ -69,12 +67,9 @@ class RunBatch:
             metavar="COLUMN",
             help="read the texts of this column as JSON; may be repeated",
         )
-        add_shared_arguments(parser, "--workflow", "--journal")
-        parser.add_argument(
-            "--format", choices=("text", "json"), default="text", help="of the statistics"
-        )
+        add_shared_arguments(parser, "--workflow", "--journal", "--format")
 
-    def run(self, options: argparse.Namespace, session: Any) -> int:
+    def run(self, options: argparse.Namespace, session: Session) -> int:
         """Run the batch, write its results and say how it went."""
         from axil_cli.batch.batch import Batch
         from axil_cli.batch.statistics import Statistics
@@ -108,7 +103,7 @@ class RunBatch:
         write_table(output, [result.as_fields() for result in results])
         found = Statistics.of(results, batch.seconds)
         if options.format == "json":
-            session.say(json.dumps({**found.as_data(), "batch": batch.name, "output": str(output)}))
+            session.say_json({**found.as_data(), "batch": batch.name, "output": output})
         else:
             session.say("\n".join([*found.lines(), f"results  {output}"]))
         if batch.is_unpriced:
@@ -119,10 +114,10 @@ class RunBatch:
         is_done = all(result.status == "done" for result in results)
         if not is_done:
             _advise(batch, session)
-        return INTERRUPTED if not is_whole else DONE if is_done else FAILED
+        return Exit.INTERRUPTED if not is_whole else Exit.DONE if is_done else Exit.FAILED
 
 
-async def _whole(batch: Batch, session: Any) -> bool:
+async def _whole(batch: Batch, session: Session) -> bool:
     """Run a batch; return False where it was interrupted."""
     loop, job = asyncio.get_running_loop(), asyncio.ensure_future(batch.run())
     try:
@@ -154,7 +149,7 @@ def _name(workflow: str, table: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]+", "-", "-".join(filter(None, parts))).strip("-") or "batch"
 
 
-def _advise(batch: Batch, session: Any) -> None:
+def _advise(batch: Batch, session: Session) -> None:
     results = batch.all_results()
     first = next((result for result in results if result.error), None)
     if first is not None:
@@ -169,7 +164,7 @@ def _advise(batch: Batch, session: Any) -> None:
 class _Progress:
     """One line on a terminal that says how far a batch is."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Session) -> None:
         self._stream = session.stderr if session.stderr.isatty() else None
         self._width = 0
 

@@ -1,8 +1,7 @@
 """Tables: rows with named columns, in CSV, TSV, JSON Lines and XLSX files.
 
 Cells of CSV and TSV files are text. JSON Lines and XLSX files have numbers, dates and truth values,
-too. A file is written whole under another name and then moved, so that a reader never sees a part
-of it.
+too. A file is written under another name and then moved, so that no reader sees a part of it.
 """
 
 from __future__ import annotations
@@ -49,10 +48,8 @@ def read_table(path: str | os.PathLike[str], *, json_columns: Iterable[str] = ()
     try:
         rows = [row for row in reading(file, problems) if row.fields]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise BatchError(
-            "AX990", f"{file} cannot be read: {reason}.", "Look at the file."
-        ) from error
+        message = f"{file} cannot be read: {getattr(error, 'strerror', None) or error}."
+        raise BatchError("AX990", message, "Look at the file.") from error
     rows = [_decoded(row, frozenset(json_columns), file, problems) for row in rows]
     if problems:
         raise _refused(problems)
@@ -173,9 +170,8 @@ def _read_sheet(file: Path, problems: list[Problem]) -> Iterator[Row]:
     try:
         book = _openpyxl().load_workbook(file, read_only=True, data_only=True)
     except (BadZipFile, KeyError, ValueError) as error:
-        raise BatchError(
-            "AX990", f"{file} is no XLSX file: {error}.", "Look at the file."
-        ) from error
+        message = f"{file} is no XLSX file: {error}."
+        raise BatchError("AX990", message, "Look at the file.") from error
     try:
         rows = book.worksheets[0].iter_rows(values_only=True)
         names = ["" if cell is None else str(cell) for cell in next(rows, ())]

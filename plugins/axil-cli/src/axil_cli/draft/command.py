@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import secrets
@@ -12,15 +11,17 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
 
-from axil import Result, Workflow, run_sync
-from axil.plugin import UnknownComponent, is_private, make_component
+from axil import Result
+from axil.plugin import is_private
+from axil_cli.arguments import add_shared_arguments
+from axil_cli.command import Exit, Session, error_lines
 from axil_cli.draft.errors import DraftError
 from axil_cli.draft.record import LAST, DraftRecord, put
 from axil_cli.draft.vocabulary import vocabulary
+from axil_cli.picture import spent
+from axil_cli.run import Job
 from axil_files import load
 
-DONE, FAILED, PAUSED, LIMITED, INTERRUPTED = 0, 1, 3, 4, 130
-_CODES: Final = {"done": DONE, "failed": FAILED, "paused": PAUSED, "limited": LIMITED}
 _OPEN: Final = ("paused", "failed", "cancelled")
 """Ends of runs that can be resumed."""
 
@@ -37,8 +38,7 @@ class DraftFile:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments."""
-        self.lends = [(parser, "run")]
+        self.takes = [(parser, "run")]
         parser.add_argument("sentence", nargs="?", default="", help="what is wanted, or a remark")
         parser.add_argument(
             "--output", "-o", required=True, metavar="FILE", help="the file to write, .yaml"
@@ -60,19 +60,14 @@ class DraftFile:
         parser.add_argument(
             "--budget", type=float, default=None, metavar="AMOUNT", help="money for the drafting"
         )
-        parser.add_argument(
-            "--allow",
-            action="append",
-            default=[],
-            metavar="WHAT",
-            help="what the drafted file may need leave for, as for axil run; may be repeated",
-        )
+        # Not "--workflow": the file for which --set and --functions would be is not written yet.
+        add_shared_arguments(parser, "--allow")
         parser.add_argument("--yes", action="store_true", help="ask for no remarks")
         parser.add_argument(
             "--replace", action="store_true", help="replace FILE without asking, if it exists"
         )
 
-    def run(self, options: argparse.Namespace, session: Any) -> int:
+    def run(self, options: argparse.Namespace, session: Session) -> int:
         """Draft the file; see the class."""
         output = Path(options.output)
         if output.suffix.lower() not in (".yaml", ".yml"):
@@ -80,29 +75,22 @@ class DraftFile:
         if output.exists() and not options.replace and (options.yes or not session.stdin.isatty()):
             message = f"{output} exists, and is not replaced without leave."
             raise DraftError("AX995", message, "Add --replace, or name another file with -o.")
-        folder = output.with_suffix(".draft")
-        record = DraftRecord.read(folder)
+        record = DraftRecord.read(output.with_suffix(".draft"))
         if options.source:
             record.source = _text(options.source)
         if not (options.sentence or options.source or record.run_id):
             message = "there is nothing to draft from, and nothing that broke off."
             raise DraftError("AX997", message, "Say what is wanted, or name a text with --from.")
-        return _Drafting(options, session, output, folder, record).run()
+        return _Drafting(options, session, record).run()
 
 
 class _Drafting:
     """One call of the command: a run of the drafting workflow, and its record."""
 
-    def __init__(
-        self,
-        options: argparse.Namespace,
-        session: Any,
-        output: Path,
-        folder: Path,
-        record: DraftRecord,
-    ) -> None:
-        self.options, self.session, self.output = options, session, output
-        self.folder, self.record = folder, record
+    def __init__(self, options: argparse.Namespace, session: Session, record: DraftRecord) -> None:
+        self.options, self.session, self.record = options, session, record
+        self.output = Path(options.output)
+        self.folder = self.output.with_suffix(".draft")
         self.drafts = 0
         """The number of drafts that were checked."""
 
@@ -114,8 +102,10 @@ class _Drafting:
         journal = session.journal(argparse.Namespace(journal=str(self.folder)), "axil draft")
         try:
             entries = list(journal.entries(record.run_id)) if is_resumed else []
-            launch = session.launch("axil draft", entries=entries, journal=journal)
-            with launch.within, as_file(files("axil_cli.draft").joinpath("draft.yaml")) as file:
+            with (
+                session.launch("axil draft", entries=entries, journal=journal) as launch,
+                as_file(files("axil_cli.draft").joinpath("draft.yaml")) as file,
+            ):
                 workflow = load(
                     file,
                     registry=session.registry,
@@ -128,14 +118,14 @@ class _Drafting:
                         *self.options.allow,
                     ),
                 )
-                ways = {
-                    "observers": [self],
+                task, more = self._resumed() if is_resumed else self._begun(variables)
+                running = {
                     "channel": self._channel(),
                     "allow": frozenset({"network"}),
                     **launch.running,
+                    **more,
                 }
-                task, more = self._resumed() if is_resumed else self._begun(variables)
-                result = run_sync(_ended(workflow, task, {**ways, **more}, session))
+                result = Job(workflow, task, running, [self, *launch.observers]).run(session)
         finally:
             journal.close()
         return self._finish(result)
@@ -179,9 +169,7 @@ class _Drafting:
         return task, {"run_id": record.run_id}
 
     def _resumed(self) -> tuple[None, dict[str, Any]]:
-        """Return the options of the run that broke off or asks; a sentence is the answer to its
-        question.
-        """
+        """Return the options of a run that is resumed; a sentence answers its question."""
         record, answers = self.record, dict[str, Any]()
         if record.question and (self.options.sentence or self.options.yes):
             answers[record.question] = self.options.sentence
@@ -189,15 +177,7 @@ class _Drafting:
 
     def _channel(self) -> Any:
         """Return the channel to the person; None: the run pauses, with the question."""
-        if self.options.yes:
-            return _Keeps()
-        if not self.session.stdin.isatty():
-            return None
-        try:
-            found = self.session.registry.resolve("channels", "terminal", "axil draft")
-        except UnknownComponent:
-            return None
-        return make_component(found, {}, "axil draft")
+        return _Keeps() if self.options.yes else self.session.terminal("axil draft")
 
     def _model(self) -> str | dict[str, Any]:
         """Return the model as a setting. Raises: DraftError (AX997): none is named."""
@@ -216,14 +196,14 @@ class _Drafting:
     # ------------------------------------------------------------------------------------ observer
 
     def firing_finished(self, activation: Any, kind: str, output: Any) -> None:
-        """Say how far it is, and note what was written and said."""
+        """Say how far it is, and note the draft and the remarks."""
         if activation.path in ("roles", "plan"):
             self.session.tell(f"{activation.path}: done")
         elif activation.path == "check":
             self.drafts += 1
             self._note(output[-1])
-            said = "passes its check" if self.record.is_fine else "does not pass its check"
-            self.session.tell(f"draft {self.drafts}: {said}")
+            verdict = "passes its check" if self.record.is_fine else "does not pass its check"
+            self.session.tell(f"draft {self.drafts}: {verdict}")
             if not self.record.is_fine:
                 self.session.tell("\n".join(f"    {x}" for x in self.record.summary.splitlines()))
         elif activation.path == "look" and output:  # an empty remark goes along no edge
@@ -246,7 +226,10 @@ class _Drafting:
             record.run_id = ""
         record.question = result.questions[0].id if result.questions else ""
         record.write(self.folder)
-        session.tell(self._used(result))
+        usage = result.usage
+        drafts = f"{self.drafts} draft{'s' * (self.drafts != 1)}"
+        parts = [drafts, f"{usage.seconds:.1f} s", *spent(usage.tokens, usage.cost)]
+        session.tell(" · ".join(parts))
         if result.status == "done":
             return self._written()
         if result.status == "paused":
@@ -260,9 +243,10 @@ class _Drafting:
             session.tell(why if is_unfit else str(result.error))
             session.tell(f"The newest draft is {self.folder / LAST}; draft again to go on from it.")
         else:
-            session.tell(f"error: {result.error or result.status}")
+            for line in error_lines(result.error) if result.error else [f"error: {result.status}"]:
+                session.tell(line)
             session.tell("The same command without a sentence resumes it.")
-        return _CODES.get(result.status, INTERRUPTED)
+        return Exit.of(result.status)
 
     def _written(self) -> int:
         session = self.session
@@ -270,42 +254,16 @@ class _Drafting:
             session.say(self.record.summary)
         if self.output.exists() and not self.options.replace and not self._may_replace():
             session.tell(f"{self.output} is as it was; the draft is {self.folder / LAST}.")
-            return DONE
+            return Exit.DONE
         put(self.output, self.record.text)
         session.tell(f"{self.output} is written; what was said is kept in {self.folder}.")
-        return DONE
+        return Exit.DONE
 
     def _may_replace(self) -> bool:
         """Return whether the person lets the file be replaced."""
-        session = self.session
-        if self.options.yes or not session.stdin.isatty():
+        if self.options.yes or not self.session.stdin.isatty():
             return False
-        session.stderr.write(f"{self.output} exists. Replace it? [y/N] ")
-        session.stderr.flush()
-        return session.stdin.readline().strip().lower() in ("y", "yes")
-
-    def _used(self, result: Result) -> str:
-        usage = result.usage
-        tokens = sum(usage.tokens.values())
-        parts = [
-            f"{self.drafts} draft{'s' * (self.drafts != 1)}",
-            f"{usage.seconds:.1f} s",
-            f"{tokens:,} tokens",
-        ]
-        if usage.cost:
-            parts.append(f"cost {usage.cost:.4f}")
-        return " · ".join(parts)
-
-
-async def _ended(
-    workflow: Workflow, task: str | None, ways: dict[str, Any], session: Any
-) -> Result:
-    """Run the workflow to its end, a question or an interrupt."""
-    loop = asyncio.get_running_loop()
-    run = workflow.start(task, **ways)
-    with session.interruptible(lambda: loop.call_soon_threadsafe(run.cancel, "interrupted")):
-        async with workflow:
-            return await run.result()
+        return self.session.confirms(f"{self.output} exists. Replace it?")
 
 
 class _Keeps:

@@ -1,8 +1,7 @@
 """Drafts: what a model wrote as a workflow file, and the findings of its check.
 
-The model's text is data. It is parsed within the bounds of workflow files and written anew: the
-version and the model of its agents are set here, and nothing of it is executed. What it asks leave
-for is a finding, unless the user granted it.
+The model's text is parsed within the bounds of workflow files and written anew, with the version
+and the model of its agents; nothing of it is executed. What it lacks a grant for is a finding.
 """
 
 from __future__ import annotations
@@ -48,15 +47,11 @@ class Draft:
         return [line.replace(self.name, _file(self.name)) for line in lines] if self.name else lines
 
     def report(self) -> str:
-        """Return the draft for a person, and for the model that changes it: its summary, its
-        text.
-        """
+        """Return the draft for a person, and for the model that changes it."""
         return "\n".join([self.summary(), "", *self._shown()])
 
     def summary(self) -> str:
-        """Return the drawing, what the file does and wants, and warnings; without a plan the
-        findings.
-        """
+        """Return the drawing, what the file wants, and warnings; without a plan the findings."""
         if self.result.plan is None:
             return "\n".join(self.findings)
         wants = [

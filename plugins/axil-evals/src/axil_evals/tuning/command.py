@@ -12,14 +12,12 @@ from typing import Any, cast
 import yaml
 
 from axil import run_sync
-from axil.plugin import use_registry
-from axil_cli import add_shared_arguments
+from axil_cli import Exit, Session, add_shared_arguments
+from axil_evals.command import named_component
 from axil_evals.datasets import read_dataset
 from axil_evals.tuning.errors import TuneError
 from axil_evals.tuning.report import as_markdown, as_text
 from axil_evals.tuning.search import Search, Tuned, tune
-
-FOUND, NOTHING = 0, 1
 
 
 class Tune:
@@ -32,7 +30,6 @@ class Tune:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments."""
         parser.add_argument("workflow", metavar="WORKFLOW", help="a .yaml or .json file")
         parser.add_argument("dataset", metavar="CASES", help=".yaml, .json, .jsonl or .csv")
         parser.add_argument(
@@ -77,27 +74,22 @@ class Tune:
             "evidence is beside it, and ends with .md",
         )
 
-    def run(self, options: argparse.Namespace, session: Any) -> int:
+    def run(self, options: argparse.Namespace, session: Session) -> int:
         """Search, and write what was found."""
-        with use_registry(session.registry):
-            return self._run(options, session)
-
-    def _run(self, options: argparse.Namespace, session: Any) -> int:
         file = Path(options.workflow)
         try:
             text = file.read_text("utf-8-sig")
         except (OSError, ValueError) as error:
-            raise TuneError(
-                "AX985", f"the file cannot be read: {error}.", where=str(file)
-            ) from None
+            message = f"the file cannot be read: {error}."
+            raise TuneError("AX985", message, where=str(file)) from None
         reading = session.reading(options)
         dataset = read_dataset(options.dataset, allow=options.allow)
         search = Search(
             budget=options.budget,
             tries=_tries(options.tries) if options.tries else (),
-            models=[_data(each) for each in options.try_model],
+            models=[named_component(each) for each in options.try_model],
             proposals=options.proposals,
-            model=_data(options.model) if options.model else None,
+            model=named_component(options.model) if options.model else None,
             scorer=options.scorer,
             held_out=options.held_out,
             finalists=options.finalists,
@@ -132,19 +124,15 @@ class Tune:
             out.write_text(tuned.text, "utf-8")
             session.say(f"file      {out}")
         session.say(f"evidence  {evidence}")
-        return FOUND if tuned.outcome == "better" else NOTHING
+        return Exit.DONE if tuned.outcome == "better" else Exit.FAILED
 
 
 def _name(options: argparse.Namespace, text: str, dataset: Any) -> str:
     """Return the usual name of a search: another one for other files or settings, and the same for
     a larger budget.
     """
-    settings = {
-        name: value
-        for name, value in vars(options).items()
-        if name
-        in ("tries", "try_model", "model", "proposals", "held_out", "repeats", "seed", "set")
-    }
+    names = ("tries", "try_model", "model", "proposals", "held_out", "repeats", "seed", "set")
+    settings = {name: value for name, value in vars(options).items() if name in names}
     if options.tries:
         settings["tries"] = _tries(options.tries)
     whole = json.dumps([text, dataset, settings], sort_keys=True, default=str)
@@ -161,13 +149,3 @@ def _tries(path: str) -> Any:
         said = " ".join(str(error).split())
         raise TuneError("AX986", f"the tries cannot be read: {said}.", where=path) from None
     return cast("dict[str, Any]", found).get("tries") if isinstance(found, dict) else found
-
-
-def _data(text: str) -> Any:
-    """Return a component as it was typed: a name, or JSON. Raises: TuneError (AX986)."""
-    if not text.lstrip().startswith("{"):
-        return text
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise TuneError("AX986", f"this is no JSON: {error}.", where=text) from None

@@ -1,10 +1,8 @@
 """The test of whether a variant is better than the file as it is, or only luckier.
 
-What is chosen by the training part is tested on cases that had no part in the choice. How many
-variants were tried before does not matter to that test; how many are tested does, and is corrected
-for (Holm). The test is the permutation test of comparisons, within cases, here of one side: the
-question is whether the variant is *better*. If it is not, it is called better with a chance of at
-most the level.
+What is chosen by the training part is tested on cases that had no part in the choice, by the
+permutation test of comparisons, of one side: a variant that is no better is called better with a
+chance of at most the level. The number of variants that are tested is corrected for (Holm).
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal, NamedTuple
 
 from axil_evals.statistics import LEVEL, Interval, Pairs, chance, difference, holm, interval
@@ -74,7 +73,7 @@ def _one_sided(pairs: Pairs) -> float:
 
 
 def _evidence(pairs: Pairs, corrected: float, is_better: bool) -> Evidence:
-    moved = {name: _mean(after) - _mean(before) for name, (before, after) in pairs.items()}
+    moved = {name: fmean(after) - fmean(before) for name, (before, after) in pairs.items()}
     return Evidence(
         before=interval([before for before, _ in pairs.values()]),
         after=interval([after for _, after in pairs.values()]),
@@ -89,7 +88,3 @@ def _evidence(pairs: Pairs, corrected: float, is_better: bool) -> Evidence:
 
 def _moved(moved: Mapping[str, float], sign: int) -> tuple[str, ...]:
     return tuple(name for name, by in moved.items() if sign * by > 1e-9)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)

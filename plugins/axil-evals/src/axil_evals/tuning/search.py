@@ -7,12 +7,11 @@
    the same cases.
 3. What is best is tried on the held-out part, beside the file as it is. See ``evidence``.
 
-Every evaluation and every question for proposals is a run with an id made of the search's and of
-the variant's text. In a journal the same search goes on where it broke off and pays for nothing
-twice; and since each step follows from the results before it, it makes the same ones.
+Every evaluation and every question for proposals is a run whose id is made of the search's and of
+the variant's text: with a journal a search goes on where it broke off and pays for nothing twice.
 
 The budget is one for all. Each evaluation is given what is left, less what the held-out part will
-need; one that comes to its end ends the search, and what was found until then is tested.
+need; when it is used up, what was found until then is tested.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any
 
 from axil import MISSING, Limits, SpecError, Workflow
@@ -289,7 +289,7 @@ class _Searching:
 
     def _note(self, variant: Variant, report: Report, base: Report) -> Tried:
         pairs = self._pairs(base, report)
-        mean = sum(sum(after) / len(after) for _, after in pairs.values()) / len(pairs)
+        mean = fmean(fmean(after) for _, after in pairs.values())
         tried = Tried(variant=variant, mean=mean, gain=difference(pairs), report=report)
         self.tried.append(tried)
         return tried
@@ -301,7 +301,9 @@ class _Searching:
         if any(report.skipped for report in reports):
             return self._tuned("out of budget", None, variants[0])
         found = weigh([self._pairs(reports[0], report) for report in reports[1:]])
-        best = max(zip(found, variants, strict=True), key=lambda pair: _rank(pair[0]))
+        best = max(
+            zip(found, variants, strict=True), key=lambda pair: (pair[0].is_better, pair[0].gain)
+        )
         return self._tuned("better" if best[0].is_better else "no better", *best)
 
     def _tuned(self, outcome: Outcome, evidence: Evidence | None, variant: Variant) -> Tuned:
@@ -382,16 +384,12 @@ class _Searching:
                 else:
                     wanted = list(scores.values())
                 if wanted:
-                    mean = sum(score.value for score in wanted) / len(wanted)
+                    mean = fmean(score.value for score in wanted)
                     found.setdefault(name, []).append(mean)
         if not found:
             message = f'no case has the scorer "{self.search.scorer}".'
             raise TuneError("AX986", message, "Name a scorer of the dataset.")
         return found
-
-
-def _rank(evidence: Evidence) -> tuple[bool, float]:
-    return evidence.is_better, evidence.gain
 
 
 def split(dataset: Dataset, search: Search) -> tuple[Dataset, Dataset]:

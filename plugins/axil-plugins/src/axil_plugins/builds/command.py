@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from axil import ConfigError, Problem
 from axil.plugin import Registry, canonical_name, decode_config
+from axil_cli import Exit, Session, add_shared_arguments, as_json, equipped
 from axil_plugins.builds import cluster, outputs, report, verify, wheels
 from axil_plugins.builds.plan import Plan, plan
 from axil_plugins.builds.settings import Dist, Settings, read
 from axil_plugins.builds.wheels import Wheel
+from axil_plugins.output import unwritten
 
 JOURNAL: Final = "axil-sqlite"
 STEPS: Final = ("plan", "lock", "assemble", "verify")
@@ -45,7 +47,6 @@ class Build:
     """
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments."""
         parser.add_argument(
             "files",
             nargs="+",
@@ -53,16 +54,9 @@ class Build:
             help="workflow files; graphs in Python, as module:graph or file.py:graph; "
             "or axil-build.toml",
         )
-        parser.add_argument(
-            "--functions",
-            metavar="DIR",
-            default="",
-            help="functions in this folder's files are tools, conditions, processors; "
-            "needs --allow code",
-        )
-        parser.add_argument(
-            "--allow", action="append", default=[], choices=("code",), help="code: load --functions"
-        )
+        # Variables and grants are those of the plan and of the dry run: who runs the build gives
+        # their own.
+        add_shared_arguments(parser, "--workflow", "--format")
         parser.add_argument(
             "--out", metavar="FOLDER", help="the output folder; without it build/NAME"
         )
@@ -75,42 +69,46 @@ class Build:
                 help=f"make {made} of workers in addition; needs axil-postgres",
             )
         parser.add_argument("--until", choices=STEPS, default="verify", help="the last step")
-        parser.add_argument("--format", choices=("text", "json"), default="text")
 
-    def run(self, options: argparse.Namespace, session: Any) -> int:
+    def run(self, options: argparse.Namespace, session: Session) -> int:
         """Build it; what does not hold is an error, and then nothing is left in the folder."""
-        if options.functions and "code" not in options.allow:
-            message = "functions are code, which this build does not allow."
-            hint = "Add --allow code, if you trust them."
-            raise ConfigError(Problem("AX700", "--functions", message, hint))
-        settings = read(options.files, options.functions)
+        settings = read(options.files, session.functions or "")
         if options.outputs:
             wanted = {"outputs": (*settings.dist.outputs, *options.outputs)}
             dist = decode_config(Dist, {**settings.dist.model_dump(), **wanted}, "--compose")
             settings = settings.model_copy(update={"dist": dist})
         out = Path(options.out) if options.out else Path("build") / settings.name
-        made = build(settings, session.registry, out, until=options.until)
+        # the settings of one's own build are leave for the functions that they name
+        with equipped(session, settings.functions_folder() or None, ("code",)) as here:
+            reading = session.reading(options)
+            made = build(settings, here.registry, out, until=options.until, reading=reading)
         if options.format == "json":
-            session.say(
-                json.dumps(
-                    {"plan": made.plan.plain(), "files": made.files, "report": made.report},
-                    ensure_ascii=False,
-                    indent=2,
-                )
+            session.say_json(
+                {"plan": made.plan.plain(), "files": made.files, "report": made.report}
             )
         else:
             session.say("\n".join(lines(made, out)))
-        return 0
+        return Exit.DONE
 
 
-def build(settings: Settings, registry: Registry, out: Path, *, until: str = "verify") -> Made:
+def build(
+    settings: Settings,
+    registry: Registry,
+    out: Path,
+    *,
+    until: str = "verify",
+    reading: Mapping[str, Any] | None = None,
+) -> Made:
     """Do the steps, up to ``until``.
 
-    ``out`` is replaced as a whole when all of them hold, and not touched before.
-
+    Args:
+        registry: has the functions that the settings name.
+        out: replaced as a whole when all of them hold, and not touched before.
+        reading: ``vars`` and ``allow`` of the workflows, for the plan and the dry run.
     Raises: ConfigError, SpecError: what does not hold, all at once.
     """
-    made = Made(plan=plan(settings, registry))
+    given = reading or {}
+    made = Made(plan=plan(settings, registry, given.get("vars")))
     if until == "plan":
         return made
     _replaceable(out)
@@ -121,14 +119,11 @@ def build(settings: Settings, registry: Registry, out: Path, *, until: str = "ve
         if until != "lock":
             main = _assemble(made, settings, place)
             if until == "verify":
-                made.report["verified"] = verify.prove(made.plan, settings, made.wheels, main)
+                shipped = [*made.wheels, main]
+                made.report["verified"] = verify.prove(made.plan, settings, shipped, given)
         made.report["sizes"] = report.sizes(made.plan, made.wheels)
-        (place / "report.json").write_text(
-            json.dumps(made.report, ensure_ascii=False, indent=2) + "\n", "utf-8"
-        )
-        (place / "plan.json").write_text(
-            json.dumps(made.plan.plain(), ensure_ascii=False, indent=2) + "\n", "utf-8"
-        )
+        (place / "report.json").write_text(as_json(made.report) + "\n", "utf-8")
+        (place / "plan.json").write_text(as_json(made.plan.plain()) + "\n", "utf-8")
         made.files = sorted(
             file.relative_to(place).as_posix() for file in place.rglob("*") if file.is_file()
         )
@@ -137,9 +132,9 @@ def build(settings: Settings, registry: Registry, out: Path, *, until: str = "ve
 
 
 def _put(place: Path, out: Path) -> None:
-    """Copy what was made to where it goes.
+    """Copy what was made to where it goes; until it is whole, what was there before stays.
 
-    Until it is whole there is what was there before. Raises: ConfigError (AX955).
+    Raises: ConfigError (AX955).
     """
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -157,10 +152,7 @@ def _put(place: Path, out: Path) -> None:
                     old.rename(out)
                 raise
     except OSError as error:
-        message = f"{out} cannot be written: {error.strerror or error}."
-        raise ConfigError(
-            Problem("AX955", "--out", message, "Check its folder and the free space on the disk.")
-        ) from error
+        raise unwritten(out, error) from error
 
 
 def _replaceable(out: Path) -> None:
@@ -177,12 +169,10 @@ def _lock(made: Made, settings: Settings, place: Path) -> None:
         canonical_name(name): str(Path(settings.folder) / path)
         for name, path in settings.sources.items()
     }
-    strangers = sorted(set(sources) - set(made.plan.distributions))
-    if strangers:
-        message = f"{', '.join(strangers)} would not be in the build."
-        raise ConfigError(
-            Problem("AX740", "sources", message, "Remove the line, or include the distribution.")
-        )
+    if others := sorted(set(sources) - set(made.plan.distributions)):
+        message = f"{', '.join(others)} would not be in the build."
+        hint = "Remove the line, or include the distribution."
+        raise ConfigError(Problem("AX740", "sources", message, hint))
     originals = Path(settings.folder) / settings.wheels if settings.wheels else None
     if originals is not None and not originals.is_dir():
         message = f"there is no folder {originals}."
@@ -214,69 +204,54 @@ def _entry(made: Plan, settings: Settings) -> Path:
     """Return the workflow that is run. Raises: ConfigError (AX745): it is not one of those that are
     built.
     """
-    if not settings.dist.entry:
+    entry = settings.dist.entry
+    if not entry:
         return made.workflows[0]
-    wanted = (Path(settings.folder) / settings.dist.entry).resolve()
-    wanted = next(
-        (file for file, name in made.graphs.items() if name == settings.dist.entry), wanted
-    )
+    for wanted, name in made.graphs.items():
+        if name == entry:
+            return wanted
+    wanted = (Path(settings.folder) / entry).resolve()
     if wanted not in made.workflows:
         names = ", ".join(made.named(each) for each in made.workflows)
-        raise ConfigError(
-            Problem(
-                "AX745",
-                "dist.entry",
-                f"{settings.dist.entry} is not one of the workflows: {names}.",
-            )
-        )
+        message = f"{entry} is not one of the workflows: {names}."
+        raise ConfigError(Problem("AX745", "dist.entry", message))
     return wanted
 
 
-def lines(made: Made, out: Path) -> Sequence[str]:
-    """Return the report for people."""
-    messages = [
-        f"{made.plan.name} {made.plan.version}: {len(made.plan.distributions)} distributions"
-    ]
-    for name, uses in made.plan.roots.items():
-        brought = made.report.get("sizes", {}).get("only_because_of", {}).get(name)
+def lines(made: Made, out: Path) -> Iterator[str]:
+    """Yield the report for people."""
+    plan, sizes = made.plan, made.report.get("sizes", {})
+    yield f"{plan.name} {plan.version}: {len(plan.distributions)} distributions"
+    for name, uses in plan.roots.items():
+        brought = sizes.get("only_because_of", {}).get(name)
         size = f", {brought / 1e6:.2f} MB that nothing else needs" if brought is not None else ""
-        messages.append(
-            f"    {name} {made.plan.distributions[name]}: "
-            f"{', '.join(uses[:4])}{' …' if len(uses) > 4 else ''}{size}"
-        )
-    for word in made.plan.blind:
-        messages.append(
+        some = f"{', '.join(uses[:4])}{' …' if len(uses) > 4 else ''}"
+        yield f"    {name} {plan.distributions[name]}: {some}{size}"
+    for word in plan.blind:
+        yield (
             f"warning: the settings of {word} were not looked into: "
             "its distribution has no manifest."
         )
-    if "sizes" in made.report:
-        messages.append(f"unpacked {made.report['sizes']['total'] / 1e6:.1f} MB")
+    if sizes:
+        yield f"unpacked {sizes['total'] / 1e6:.1f} MB"
     for name, ran in made.report.get("verified", {}).get("ran", {}).items():
-        messages.append(
-            f"verified: {name} checks, "
-            f"and its dry run is {ran['status']} after {ran['firings']} "
-            f"firing{'s' if ran['firings'] != 1 else ''}"
-        )
-        messages += [f"    {ran['note']}"] if "note" in ran else []
-        if ran.get("asked") and JOURNAL not in made.plan.distributions:
-            messages.append(f"warning: {name} asks people, and no journal is in the build.")
-            messages.append(
-                "    A run that waits for an answer is lost: say dist.keep_runs = true."
-            )
-    if made.plan.asks and JOURNAL in made.plan.distributions:
-        messages.append(
-            f"asks people ({made.plan.asks}): {made.plan.name} axil runs list shows runs that wait"
-        )
-    return [*messages, *([f"{out}: {', '.join(_contents(made.files))}"] if made.files else [])]
+        firings = f"{ran['firings']} firing{'s' if ran['firings'] != 1 else ''}"
+        yield f"verified: {name} checks, and its dry run is {ran['status']} after {firings}"
+        if "note" in ran:
+            yield f"    {ran['note']}"
+        if ran.get("asked") and JOURNAL not in plan.distributions:
+            yield f"warning: {name} asks people, and no journal is in the build."
+            yield "    A run that waits for an answer is lost: say dist.keep_runs = true."
+    if plan.asks and JOURNAL in plan.distributions:
+        yield f"asks people ({plan.asks}): {plan.name} axil runs list shows runs that wait"
+    if made.files:
+        yield f"{out}: {', '.join(_contents(made.files))}"
 
 
 def _contents(files: Sequence[str]) -> list[str]:
-    """Files, and folders with how many files are in them."""
-    folders: dict[str, int] = {}
-    for each in files:
-        folder, slash, _ = each.partition("/")
-        if slash:
-            folders[folder] = folders.get(folder, 0) + 1
-    return [each for each in files if "/" not in each] + [
-        f"{folder}/ ({count} files)" for folder, count in folders.items()
+    """Return files, and folders with the number of their files."""
+    folders = Counter(each.partition("/")[0] for each in files if "/" in each)
+    return [
+        *(each for each in files if "/" not in each),
+        *(f"{folder}/ ({count} files)" for folder, count in folders.items()),
     ]

@@ -74,9 +74,12 @@ class Plan:
         }
 
 
-def plan(settings: Settings, registry: Registry) -> Plan:
+def plan(settings: Settings, registry: Registry, vars: Mapping[str, Any] | None = None) -> Plan:
     """Return the plan of a build.
 
+    Args:
+        registry: has the functions that the settings name.
+        vars: variables of the workflows.
     Raises: ConfigError: AX741 something that is needed is not installed, all at once; AX744
     something is denied. SpecError: a workflow cannot be read.
     """
@@ -88,7 +91,7 @@ def plan(settings: Settings, registry: Registry) -> Plan:
     files = [str(file) for file in settings.workflow_files()]
     targets = settings.graphs()
     named = [*files, *(each.kept if each.file else each.text for each in targets)]
-    found = dependencies_of(named, registry=registry, functions=functions)
+    found = dependencies_of(named, registry=registry, vars=vars, functions=functions)
     graphs = dict(map(_graph, targets))
     workflows = (*(Path(os.path.realpath(file)) for file in files), *graphs)
     if found.problems:
@@ -107,26 +110,17 @@ def plan(settings: Settings, registry: Registry) -> Plan:
     ):
         _keep(roots, registry, asks or "dist.keep_runs")
     distributions = closure(roots, found.extras())
-    strangers = [name for name in roots if name not in distributions]
-    if strangers:
-        hint = install_advice(*strangers)
-        raise ConfigError(
-            Problem("AX741", "plugins.include", f"not installed: {', '.join(strangers)}.", hint)
-        )
+    if absent := [name for name in roots if name not in distributions]:
+        message = f"not installed: {', '.join(absent)}."
+        raise ConfigError(Problem("AX741", "plugins.include", message, install_advice(*absent)))
     _admitted(distributions, settings)
     files = tuple(Path(file) for file in found.files)
     # names are written into the metadata of a wheel and into a Dockerfile, line by line
     odd = [file for file in files if not str(file).isprintable()]
     if odd:
         shown = str(odd[0]).encode("unicode_escape").decode()
-        raise ConfigError(
-            Problem(
-                "AX745",
-                shown,
-                "the name of the file or of its folder has characters that are not printable.",
-                "Rename it.",
-            )
-        )
+        message = "the name of the file or of its folder has characters that are not printable."
+        raise ConfigError(Problem("AX745", shown, message, "Rename it."))
     around = [os.path.realpath(each.folder) for each in targets]
     around += [os.path.realpath(functions)] if functions else []
     root = Path(os.path.commonpath([*(str(file.parent) for file in files), *around]))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
+from axil_cli import as_json
 from axil_plugins.builds.plan import Plan
 from axil_plugins.builds.wheels import Wheel
 from axil_plugins.closure import closure, metadata_of, required
@@ -92,22 +92,14 @@ def bill(plan: Plan, wheels: Sequence[Wheel]) -> str:
             ),
         ],
     }
-    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+    return as_json(data) + "\n"
 
 
 def _component(wheel: Wheel, ref: str) -> dict[str, Any]:
     stated = licence_of(wheel.name)
-    data: Mapping[str, Any] = (
-        {
-            "licenses": [
-                {"expression": stated}
-                if _is_expression(wheel.name)
-                else {"license": {"name": stated}}
-            ]
-        }
-        if stated
-        else {}
-    )
+    licence = {"expression": stated}
+    if not _is_expression(wheel.name):
+        licence = {"license": {"name": stated}}
     return {
         "type": "library",
         "bom-ref": ref,
@@ -115,7 +107,7 @@ def _component(wheel: Wheel, ref: str) -> dict[str, Any]:
         "version": wheel.version,
         "purl": ref,
         "hashes": [{"alg": "SHA-256", "content": wheel.sha256}],
-        **data,
+        **({"licenses": [licence]} if stated else {}),
     }
 
 

@@ -172,14 +172,8 @@ class Settings(_Part):
                 dict.fromkeys(path for path in matched if path.is_file() or "*" not in pattern)
             )
         if not found and not self.graphs():
-            raise ConfigError(
-                Problem(
-                    "AX745",
-                    "workflows.files",
-                    "there is no workflow to build.",
-                    f"Name files, or {FILE}.",
-                )
-            )
+            message, hint = "there is no workflow to build.", f"Name files, or {FILE}."
+            raise ConfigError(Problem("AX745", "workflows.files", message, hint))
         return list(found)
 
     @property
@@ -210,18 +204,11 @@ def read(files: Sequence[str], functions: str = "") -> Settings:
             data = tomllib.loads(path.read_text("utf-8"))
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
-            raise ConfigError(
-                Problem("AX740", files[0], f"the settings of the build cannot be read: {why}.")
-            ) from None
+            message = f"the settings of the build cannot be read: {why}."
+            raise ConfigError(Problem("AX740", files[0], message)) from None
         if "folder" in data:
-            raise ConfigError(
-                Problem(
-                    "AX130",
-                    f"{files[0]} folder",
-                    'unknown key "folder".',
-                    "Paths are relative to the file's folder.",
-                )
-            )
+            message, hint = 'unknown key "folder".', "Paths are relative to the file's folder."
+            raise ConfigError(Problem("AX130", f"{files[0]} folder", message, hint))
         if functions:
             own = os.path.relpath(functions, path.parent)
             data = {**data, "workflows": {**data.get("workflows", {}), "functions": own}}

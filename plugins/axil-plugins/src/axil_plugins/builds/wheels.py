@@ -13,7 +13,6 @@ import base64
 import csv
 import hashlib
 import io
-import json
 import os
 import re
 import subprocess
@@ -27,11 +26,10 @@ from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlparse
 
 from axil import ConfigError, Problem
 from axil.plugin import canonical_name, install_advice
-from axil_plugins.closure import metadata_of
+from axil_plugins.closure import metadata_of, source_of
 
 _INSTALLERS: Final = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
 _PYTHON: Final = re.compile(rb"\A#!(/bin/sh\n'''exec' [^\n]*\n' '''|[^\n]*python[^\n]*)")
@@ -64,7 +62,7 @@ def make(
     places = {
         name: Path(sources[name])
         if name in sources
-        else _editable(metadata_of(name)) or _original(name, metadata_of(name), originals)
+        else source_of(metadata_of(name)) or _original(name, metadata_of(name), originals)
         for name in names
     }
     folders = {name: place for name, place in places.items() if place and place.suffix != ".whl"}
@@ -88,18 +86,6 @@ def described(name: str, path: Path) -> Wheel:
         path=path,
         sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         size=size,
-    )
-
-
-def _editable(metadata: Any) -> Path | None:
-    try:
-        stated: Any = json.loads(metadata.read_text("direct_url.json") or "{}")
-    except ValueError:
-        return None
-    return (
-        Path(unquote(urlparse(str(stated["url"])).path))
-        if stated.get("dir_info", {}).get("editable")
-        else None
     )
 
 
@@ -186,10 +172,9 @@ def built(folders: Mapping[str, Path], into: Path) -> dict[str, Path]:
         return {name: path for each in alone for name, path in each.items()}
     [(name, source)] = folders.items()
     report = (done.stderr.strip().splitlines() or ["its backend made no wheel"])[-1]
+    message = f"its source {source} cannot be built: {report}"
     hint = f"Is its build backend installed here? Or name a wheel: [sources] {name} = …"
-    raise ConfigError(
-        Problem("AX742", name, f"its source {source} cannot be built: {report}", hint)
-    )
+    raise ConfigError(Problem("AX742", name, message, hint))
 
 
 def _normal(wheel: Path, into: Path) -> Path:
@@ -202,10 +187,9 @@ def _normal(wheel: Path, into: Path) -> Path:
 def _packed(name: str, metadata: Any, into: Path) -> Path:
     record = metadata.read_text("RECORD")
     if not record or not metadata.read_text("WHEEL"):
+        message = "it has no record of the files that it installed."
         hint = f"Install it from a wheel, or name one: [sources] {name} = …"
-        raise ConfigError(
-            Problem("AX742", name, "it has no record of the files that it installed.", hint)
-        )
+        raise ConfigError(Problem("AX742", name, message, hint))
     files: dict[str, bytes] = {}
     info = ""
     outside: list[str] = []
@@ -241,10 +225,9 @@ def _content(name: str, metadata: Any, path: str) -> bytes:
     try:
         return Path(metadata.locate_file(path)).read_bytes()
     except OSError as error:
-        advice = install_advice(name, how="reinstall")
-        raise ConfigError(
-            Problem("AX742", name, f"{path} cannot be read: {error.strerror}.", advice)
-        ) from None
+        message = f"{path} cannot be read: {error.strerror}."
+        hint = install_advice(name, how="reinstall")
+        raise ConfigError(Problem("AX742", name, message, hint)) from None
 
 
 def _scheme(name: str, path: Path, commands: Collection[str]) -> str:
@@ -286,22 +269,15 @@ def _quoted(path: str) -> str:
     return f'"{path}"' if "," in path else path
 
 
-def write_zip(
-    path: Path, files: Mapping[str, bytes], *, before: bytes = b"", compressed: bool = True
-) -> Path:
+def write_zip(path: Path, files: Mapping[str, bytes], *, before: bytes = b"") -> Path:
     """Write an archive whose bytes depend on its files alone: sorted, undated, with one mode."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(
-        buffer,
-        "w",
-        zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED,
-        compresslevel=9 if compressed else None,
-    ) as file:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
         for name, data in sorted(files.items()):
             entry = zipfile.ZipInfo(name, _MOMENT)
             entry.external_attr = 0o644 << 16
             entry.create_system = 3
-            entry.compress_type = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+            entry.compress_type = zipfile.ZIP_DEFLATED
             file.writestr(entry, data)
     path.write_bytes(before + buffer.getvalue())
     return path
