@@ -15,7 +15,15 @@ import logging
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence, Set
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+    Set,
+)
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -49,6 +57,7 @@ from axil_serve.data import (
 from axil_serve.errors import BadRequest, Busy, NotAllowed, NotFound
 from axil_serve.feed import Feed, Happened, HeardJournal
 from axil_serve.files import RunFile, RunFiles, Upload, digests
+from axil_serve.layouts import Layouts
 
 log = logging.getLogger("axil_serve")
 P = ParamSpec("P")
@@ -121,6 +130,7 @@ class RunService:
         }
         self._origins, self._reopen, self._files = dict(origins or {}), reopen, files
         self._found: dict[str, Workflow] = {}
+        self._layouts = Layouts()
         self._owners: dict[str, dict[str, Any]] = {}  # the part of serve in the origin, by run
         if files is not None:
             options["folder_of"] = files.folder
@@ -212,6 +222,20 @@ class RunService:
         self._seen(caller, run_id, "look")
         workflow = self._workflow_of(run_id)
         return None if workflow is None else plan_data(workflow.plan)
+
+    def layout(
+        self, caller: Caller, run_id: str, opened: Collection[tuple[str, ...]] | None = None
+    ) -> dict[str, Any] | None:
+        """Return the layout of the graph of a run; None: as ``plan``.
+
+        ``opened``: the nodes whose inside is shown; None: all, or none of a large graph.
+        """
+        self._seen(caller, run_id, "look")
+        workflow = self._workflow_of(run_id)
+        if workflow is None:
+            return None
+        plan = workflow.plan
+        return self._layouts.of(plan.graph.digest, partial(plan_data, plan), opened)
 
     async def moment(self, caller: Caller, run_id: str, at: str) -> dict[str, Any] | None:
         """Return the state of a run after a step, by its id; None: as ``plan``."""

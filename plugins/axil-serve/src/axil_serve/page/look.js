@@ -68,7 +68,7 @@ export function stateTable(now, before, word = "changed") {
 }
 
 export class RunPage {
-  constructor(runId, info, plan) {
+  constructor(runId, info, plan, layout) {
     Object.assign(this, { runId, info, plan, steps: [], live: new Live(), chosen: null, isDue: false, upto: null, base: null,
       view: "graph", run: null, moments: new Map() })
     this.head = make("header")
@@ -89,8 +89,11 @@ export class RunPage {
       make("div", { class: "run" }, make("section", { "aria-label": "run" }, make("div", { class: "bar" }, this.tabs),
         Object.values(this.views), this.stateView), this.detail),
     )
-    this.graph = plan ? new GraphView(place, plan, (what) => this.choose(what)) : null
-    if (!plan) this.list = place
+    if (plan) {
+      this.graph = new GraphView(place, (what) => this.choose(what),
+        (open, path) => page.server.get(`/runs/${encodeURIComponent(runId)}/layout?open=${encodeURIComponent(JSON.stringify(open))}`, path).catch(problem))
+      this.graph.use(plan, layout)
+    } else this.list = place
     this.sources = plan ? edgeKeys(plan, []) : []
     onKeys((event) => event.key === "Escape" && this.choose(null))
     this.turn("graph")

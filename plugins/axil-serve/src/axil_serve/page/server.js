@@ -74,12 +74,24 @@ export class Exported {
     this.isExported = true
   }
 
-  async get(path) {
+  async get(path, turned) {
+    if (path.includes("/layout")) return this.layout(JSON.parse(decodeURIComponent(path.split("open=")[1])), turned)
     if (path.includes("/state")) {
       const at = decodeURIComponent(path.split("at=")[1])
       return { moment: this.data.states[at] || null }
     }
-    return path.endsWith("/plan") ? { plan: this.data.plan } : this.data.run
+    if (path.endsWith("/plan")) return { plan: this.data.plan, layout: this.data.layouts.length ? this.data.layouts[0].layout : null }
+    return this.data.run
+  }
+
+  // Of the layouts that are here: that which is asked for, or the one with what is around the node that was turned.
+  layout(open, turned) {
+    const same = (paths, others) => paths.length === others.length && paths.every((each) => others.some((other) => JSON.stringify(each) === JSON.stringify(other)))
+    const find = (wanted) => this.data.layouts.find((each) => same(each.open, wanted))
+    const isIn = (each) => open.some((other) => JSON.stringify(other) === JSON.stringify(each))
+    const upTo = (path) => path.map((_, at) => path.slice(0, at + 1))
+    return find(open.filter((each) => upTo(each).every(isIn)))
+      || find(turned ? upTo(isIn(turned) ? turned : turned.slice(0, -1)) : []) || this.data.layouts[0]
   }
 
   async follow(runId, hear) {
